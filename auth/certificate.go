@@ -1,0 +1,115 @@
+package auth
+
+import (
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// credentialIDKey names the Extra that tells which certificate a user came with; the spelling is Kubernetes'.
+const credentialIDKey = "authentication.kubernetes.io/credential-id"
+
+// rememberedCertificates bounds the certificates whose verification is remembered.
+const rememberedCertificates = 1024
+
+// ClientCertificates authenticates by the client certificate of the TLS connection: the common name is the user, each
+// organization a group. The certificate must be signed by one of roots and be meant for client authentication.
+//
+// The listener has to ask for certificates without verifying them (tls.RequestClientCert), so that a bad one is
+// answered with a Status and not with a broken handshake.
+//
+// Verifying a signature costs more than most requests: what was verified is remembered, for as long as the chain is
+// valid.
+func ClientCertificates(roots *x509.CertPool) Authenticator {
+	return &clientCertificates{roots: roots, known: map[*x509.Certificate]verified{}}
+}
+
+type clientCertificates struct {
+	roots *x509.CertPool
+
+	mu    sync.RWMutex
+	known map[*x509.Certificate]verified
+}
+
+// verified is what one certificate was found to be, and how long that holds.
+type verified struct {
+	user  *User
+	until time.Time
+}
+
+func (c *clientCertificates) Authenticate(r *http.Request) (*User, bool, error) {
+	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+		return nil, false, nil
+	}
+	leaf, now := r.TLS.PeerCertificates[0], time.Now()
+	if v, ok := c.recall(leaf); ok && now.Before(v.until) {
+		return v.user, true, nil
+	}
+	until, err := c.verify(r.TLS.PeerCertificates, now)
+	if err != nil {
+		return nil, false, fmt.Errorf("client certificate of %q: %w", leaf.Subject.CommonName, err)
+	}
+	user, err := userOf(leaf)
+	if err != nil {
+		return nil, false, err
+	}
+	c.remember(leaf, verified{user: user, until: until})
+	return user, true, nil
+}
+
+// verify checks the chain that the client sent and returns when its first certificate expires.
+func (c *clientCertificates) verify(sent []*x509.Certificate, now time.Time) (time.Time, error) {
+	options := x509.VerifyOptions{
+		Roots:         c.roots,
+		Intermediates: x509.NewCertPool(),
+		CurrentTime:   now,
+		KeyUsages:     []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}
+	for _, intermediate := range sent[1:] {
+		options.Intermediates.AddCert(intermediate)
+	}
+	chains, err := sent[0].Verify(options)
+	if err != nil {
+		return time.Time{}, err
+	}
+	until := sent[0].NotAfter
+	for _, certificate := range chains[0] {
+		if certificate.NotAfter.Before(until) {
+			until = certificate.NotAfter
+		}
+	}
+	return until, nil
+}
+
+func userOf(leaf *x509.Certificate) (*User, error) {
+	if leaf.Subject.CommonName == "" {
+		return nil, errors.New("client certificate has no common name, so it names no user")
+	}
+	user := NewUser(leaf.Subject.CommonName, slices.Clone(leaf.Subject.Organization)...)
+	digest := sha256.Sum256(leaf.Raw)
+	user.Extra = map[string][]string{credentialIDKey: {"X509SHA256=" + hex.EncodeToString(digest[:])}}
+	return user, nil
+}
+
+func (c *clientCertificates) recall(leaf *x509.Certificate) (verified, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	v, ok := c.known[leaf]
+	return v, ok
+}
+
+// remember keys by pointer: a connection keeps its certificate, and crypto/tls shares equal ones between connections.
+func (c *clientCertificates) remember(leaf *x509.Certificate, v verified) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) >= rememberedCertificates {
+		clear(c.known)
+	}
+	c.known[leaf] = v
+}

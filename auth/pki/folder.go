@@ -1,0 +1,100 @@
+package pki
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// keyMode is the mode of every file here: each holds a private key.
+const keyMode fs.FileMode = 0o600
+
+// folder keeps pairs in files. Its zero value keeps nothing, which is how pairs live in memory alone.
+type folder string
+
+// read returns the pair of that name, or nil when there is none. A file that others could read is closed to them.
+func (f folder) read(name string) (*Pair, error) {
+	if f == "" {
+		return nil, nil
+	}
+	path := f.path(name)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().Perm() != keyMode {
+		if err := os.Chmod(path, keyMode); err != nil {
+			return nil, fmt.Errorf("closing a private key to other users: %w", err)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := decode(text)
+	if err != nil {
+		return nil, &damagedError{path: path, err: err}
+	}
+	return pair, nil
+}
+
+// write replaces the pair of that name as one step: after a crash there is the old file or the new one.
+func (f folder) write(name string, pair *Pair) error {
+	if f == "" {
+		return nil
+	}
+	text, err := pair.encode()
+	if err != nil {
+		return err
+	}
+	if err := f.replace(name, text); err != nil {
+		return fmt.Errorf("writing %s: %w", f.path(name), err)
+	}
+	return nil
+}
+
+func (f folder) replace(name string, text []byte) error {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(string(f), "."+name+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(text)
+	err = errors.Join(err, file.Chmod(keyMode), file.Sync(), file.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), f.path(name)); err != nil {
+		return err
+	}
+	return f.sync()
+}
+
+// sync makes the renames in the folder durable.
+func (f folder) sync() error {
+	directory, err := os.Open(string(f))
+	if err != nil {
+		return err
+	}
+	return errors.Join(directory.Sync(), directory.Close())
+}
+
+func (f folder) path(name string) string { return filepath.Join(string(f), name+".pem") }
+
+// damagedError is a file that is there and cannot be used.
+type damagedError struct {
+	path string
+	err  error
+}
+
+func (e *damagedError) Error() string { return fmt.Sprintf("%s is damaged: %v", e.path, e.err) }
+
+func (e *damagedError) Unwrap() error { return e.err }
