@@ -1,0 +1,54 @@
+package client
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// Source is where an informer gets the objects of a resource from. In the server's own process the server supplies
+// it, and what it yields are the server's own immutable objects: no bytes are made. Over the wire it is a REST client.
+// Errors are metav1 Status errors as k8s.io/apimachinery/pkg/api/errors knows them: NotFound while nothing serves the
+// resource, ResourceExpired or Gone when a watch cannot go on from its revision, Forbidden.
+type Source interface {
+	List(ctx context.Context, resource schema.GroupVersionResource, options Options) (List, error)
+	// Watch yields the changes after options.After, in order, until ctx ends or Stop is called.
+	Watch(ctx context.Context, resource schema.GroupVersionResource, options Options) (Watch, error)
+}
+
+// Options narrow what a list or watch yields. The zero value is everything, as it is now.
+type Options struct {
+	// Namespace is empty for all.
+	Namespace string
+	// Labels and Fields are nil for everything.
+	Labels labels.Selector
+	Fields fields.Selector
+	// After is where a watch begins: the revision of a list, or of the last event that was seen.
+	After object.Revision
+}
+
+// List is the objects of a resource at one revision. The objects are shared and must not be changed.
+type List struct {
+	Items    []*object.Object
+	Revision object.Revision
+}
+
+// Watch is a running watch. Its methods are for one goroutine, but Stop may be called from any.
+type Watch interface {
+	// Next waits for the next events, at least one. An error ends the watch; io.EOF is an orderly end (a timeout, a
+	// server that stops), after which a new watch may begin at the last revision that was seen.
+	Next(ctx context.Context) ([]Event, error)
+	Stop()
+}
+
+// Event is one change. Its Type is Added, Modified, Deleted or Bookmark; a bookmark has no object.
+type Event struct {
+	Type     watch.EventType
+	Object   *object.Object
+	Revision object.Revision
+}

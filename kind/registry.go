@@ -1,0 +1,140 @@
+package kind
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// Registry is the kinds that one server serves. Readers never wait: each change publishes a new table.
+type Registry struct {
+	mu    sync.Mutex // one writer at a time
+	table atomic.Pointer[table]
+}
+
+// table is one state of a registry; it is never changed after it is published.
+type table struct {
+	generation uint64
+	kinds      []Kind
+	byResource map[schema.GroupVersionResource]Entry
+	stored     map[schema.GroupResource]Kind
+}
+
+// Entry is a kind as one of its endpoints serves it.
+type Entry struct {
+	Kind
+	Endpoint *Endpoint
+}
+
+// NewRegistry makes a registry of kinds. Two kinds under one resource are a programmer's error, and panic.
+func NewRegistry(kinds ...Kind) *Registry {
+	r := &Registry{}
+	r.table.Store(newTable(0, kinds))
+	if len(r.table.Load().stored) != len(kinds) {
+		panic("kind: two kinds share a resource")
+	}
+	return r
+}
+
+func newTable(generation uint64, kinds []Kind) *table {
+	t := &table{
+		generation: generation,
+		kinds:      kinds,
+		byResource: make(map[schema.GroupVersionResource]Entry, len(kinds)),
+		stored:     make(map[schema.GroupResource]Kind, len(kinds)),
+	}
+	for _, k := range kinds {
+		info := k.Info()
+		t.stored[info.GroupResource()] = k
+		for i := range info.Endpoints {
+			if e := &info.Endpoints[i]; !e.Unserved {
+				t.byResource[e.GroupVersion().WithResource(info.Plural)] = Entry{k, e}
+			}
+		}
+	}
+	return t
+}
+
+// Find is the kind that serves a resource.
+func (r *Registry) Find(gvr schema.GroupVersionResource) (Entry, bool) {
+	e, ok := r.table.Load().byResource[gvr]
+	return e, ok
+}
+
+// Stored is the kind whose objects are stored under a resource.
+func (r *Registry) Stored(gr schema.GroupResource) (Kind, bool) {
+	k, ok := r.table.Load().stored[gr]
+	return k, ok
+}
+
+// Kinds are all kinds, in the order in which they came. The caller must not change the slice.
+func (r *Registry) Kinds() []Kind { return r.table.Load().kinds }
+
+// Generation counts the changes of the registry, to key what is derived from it.
+func (r *Registry) Generation() uint64 { return r.table.Load().generation }
+
+// Put adds a kind, or replaces the one that is stored under the same resource.
+func (r *Registry) Put(k Kind) {
+	r.change(func(kinds []Kind) []Kind {
+		at := slices.IndexFunc(kinds, func(o Kind) bool { return o.Info().GroupResource() == k.Info().GroupResource() })
+		if at >= 0 {
+			kinds[at] = k
+			return kinds
+		}
+		return append(kinds, k)
+	})
+}
+
+// Remove takes a kind out; its resource is not found from now on.
+func (r *Registry) Remove(gr schema.GroupResource) {
+	r.change(func(kinds []Kind) []Kind {
+		return slices.DeleteFunc(kinds, func(k Kind) bool { return k.Info().GroupResource() == gr })
+	})
+}
+
+func (r *Registry) change(edit func([]Kind) []Kind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	old := r.table.Load()
+	r.table.Store(newTable(old.generation+1, edit(slices.Clone(old.kinds))))
+}
+
+// Group is an API group with its served versions, the preferred one first.
+type Group struct {
+	Name     string
+	Versions []string
+}
+
+// Groups are the served API groups: built-in ones in the order in which their kinds came, then those of custom
+// resources by name. Versions are ordered as Kubernetes orders them: v2, v1, v1beta1.
+func (r *Registry) Groups() []Group {
+	t := r.table.Load()
+	versions := map[string][]string{}
+	var order []string
+	for _, k := range t.kinds {
+		for _, e := range k.Info().Endpoints {
+			if e.Unserved || slices.Contains(versions[e.Group], e.Version) {
+				continue
+			}
+			if versions[e.Group] == nil {
+				order = append(order, e.Group)
+			}
+			versions[e.Group] = append(versions[e.Group], e.Version)
+		}
+	}
+	groups := make([]Group, 0, len(order))
+	for _, name := range order {
+		v := versions[name]
+		slices.SortFunc(v, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
+		groups = append(groups, Group{name, v})
+	}
+	return groups
+}
+
+// String names the group-versions, for logs.
+func (g Group) String() string { return fmt.Sprintf("%s[%s]", g.Name, strings.Join(g.Versions, " ")) }

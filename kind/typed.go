@@ -1,0 +1,380 @@
+package kind
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// Pointer is what a Go struct must be to be served as a typed kind: its pointer is an object that speaks protobuf or not.
+type Pointer[T any] interface {
+	*T
+	Object
+}
+
+// Rules are what a typed kind has beside its struct and its Info. Every member may be left out. Functions get objects
+// of the hub version; they may change obj and must not change old.
+type Rules[P any] struct {
+	// Default fills what the user left out, as Kubernetes' defaulting of the version does.
+	Default func(obj P)
+	// Prepare runs after the common part (see Typed.Prepare), for what the kind wants beside it.
+	Prepare func(obj, old P, sub string)
+	// Validate: see Kind.
+	Validate func(obj, old P, sub string) field.ErrorList
+	// Warnings: see Kind.
+	Warnings func(obj, old P) []string
+	// Fields: see Kind.
+	Fields func(obj P) map[string]string
+	// Columns beside Name and Age are the kind's own; nil means Name and Created At.
+	Columns []metav1.TableColumnDefinition
+	// Row gives the cells for Columns, all of them.
+	Row func(obj P, now time.Time) []any
+	// GracePeriod is for kinds whose Info is Graceful.
+	GracePeriod func(obj P, asked *int64) int64
+	// Assign and Claims are for kinds that own unique values.
+	Assign func(obj, old P, taken func(Claim) bool) field.ErrorList
+	Claims func(obj P) []Claim
+	// Versions are the endpoints beside the hub whose Go struct is another one, by apiVersion.
+	Versions map[string]Version[P]
+}
+
+// Version is another Go struct that the kind is served as.
+type Version[P any] struct {
+	New func() runtime.Object
+	// ToHub and FromHub convert; they must not share mutable parts with their argument, and set kind and apiVersion.
+	ToHub   func(runtime.Object) (P, error)
+	FromHub func(P) (runtime.Object, error)
+	Columns []metav1.TableColumnDefinition
+	Row     func(obj P, now time.Time) []any
+	Fields  func(obj P) map[string]string
+}
+
+// Typed is a Kind around a Go struct.
+type Typed[T any, P Pointer[T]] struct {
+	info  Info
+	rules Rules[P]
+	cache *object.Cache
+}
+
+var (
+	_ Kind        = (*Typed[metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata])(nil)
+	_ Claimer     = (*Typed[metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata])(nil)
+	_ GracePeriod = (*Typed[metav1.PartialObjectMetadata, *metav1.PartialObjectMetadata])(nil)
+)
+
+// NewTyped makes a typed kind. The cache bounds the second encodings of all kinds of a server.
+func NewTyped[T any, P Pointer[T]](cache *object.Cache, info Info, rules Rules[P]) *Typed[T, P] {
+	return &Typed[T, P]{info: info, rules: rules, cache: cache}
+}
+
+// Info implements Kind.
+func (k *Typed[T, P]) Info() *Info { return &k.info }
+
+// Cache implements object.Codec.
+func (k *Typed[T, P]) Cache() *object.Cache { return k.cache }
+
+// New implements Kind.
+func (k *Typed[T, P]) New() Object {
+	p := P(new(T))
+	k.setHub(p)
+	return p
+}
+
+func (k *Typed[T, P]) hub() schema.GroupVersion { return k.info.Endpoints[0].GroupVersion() }
+
+// setHub writes kind and apiVersion, which every decoded object carries so that encoding it changes nothing.
+func (k *Typed[T, P]) setHub(obj runtime.Object) {
+	obj.GetObjectKind().SetGroupVersionKind(k.hub().WithKind(k.info.Kind))
+}
+
+// Prototype implements Kind.
+func (k *Typed[T, P]) Prototype(apiVersion string) runtime.Object {
+	if v, other := k.rules.Versions[apiVersion]; other {
+		return v.New()
+	}
+	return P(new(T))
+}
+
+// Decode implements object.Codec.
+func (k *Typed[T, P]) Decode(form object.Form, data []byte) (runtime.Object, error) {
+	obj := k.Prototype(form.APIVersion)
+	if err := unmarshal(form.Format, data, obj); err != nil {
+		return nil, err
+	}
+	return k.toHub(form.APIVersion, obj)
+}
+
+// DecodeRequest implements Kind.
+func (k *Typed[T, P]) DecodeRequest(form object.Form, body []byte, lenient bool) (Object, []string, error) {
+	obj := k.Prototype(form.APIVersion)
+	var strict []string
+	if form.Format == object.JSON && !lenient {
+		errs, err := kjson.UnmarshalStrict(body, obj)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, e := range errs {
+			strict = append(strict, e.Error())
+		}
+	} else if err := unmarshal(form.Format, body, obj); err != nil {
+		return nil, nil, err
+	}
+	hub, err := k.toHub(form.APIVersion, obj)
+	if err != nil {
+		return nil, nil, err
+	}
+	if k.rules.Default != nil {
+		k.rules.Default(hub)
+	}
+	return hub, strict, nil
+}
+
+// toHub takes a decoded struct of a version to the hub.
+func (k *Typed[T, P]) toHub(apiVersion string, obj runtime.Object) (P, error) {
+	if v, other := k.rules.Versions[apiVersion]; other {
+		hub, err := v.ToHub(obj)
+		if err != nil {
+			return nil, err
+		}
+		k.setHub(hub)
+		return hub, nil
+	}
+	k.setHub(obj)
+	return obj.(P), nil
+}
+
+// Encode implements object.Codec.
+func (k *Typed[T, P]) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
+	gv, err := schema.ParseGroupVersion(form.APIVersion)
+	if err != nil {
+		return nil, err
+	}
+	if v, other := k.rules.Versions[form.APIVersion]; other {
+		if obj, err = v.FromHub(obj.(P)); err != nil {
+			return nil, err
+		}
+	} else if gv != k.hub() {
+		obj = obj.DeepCopyObject()
+		obj.GetObjectKind().SetGroupVersionKind(gv.WithKind(k.info.Kind))
+	}
+	return Marshal(form.Format, obj)
+}
+
+// Prepare implements Kind. A create starts without status, at generation 1. An update of the object keeps the old
+// status; one of its status keeps all but the status, the labels and the annotations. A change of anything but status and metadata raises the
+// generation, for kinds that count it.
+func (k *Typed[T, P]) Prepare(obj, old Object, sub string) {
+	p, was := obj.(P), P(nil)
+	if old != nil {
+		was = old.(P)
+	}
+	k.prepareStatus(p, was, sub)
+	if k.info.Generation {
+		k.countGeneration(p, was)
+	}
+	if k.rules.Prepare != nil {
+		k.rules.Prepare(p, was, sub)
+	}
+}
+
+func (k *Typed[T, P]) prepareStatus(obj, old P, sub string) {
+	if k.info.Subresource("status") == nil {
+		return
+	}
+	status := reflect.ValueOf(obj).Elem().FieldByName("Status")
+	switch {
+	case old == nil:
+		status.SetZero()
+	case sub == "status":
+		keep := reflect.ValueOf(old.DeepCopyObject()).Elem()
+		keep.FieldByName("Status").Set(status)
+		meta := obj.DeepCopyObject().(P)
+		reflect.ValueOf(obj).Elem().Set(keep)
+		obj.SetLabels(meta.GetLabels())
+		obj.SetAnnotations(meta.GetAnnotations())
+		obj.SetFinalizers(meta.GetFinalizers())
+		obj.SetResourceVersion(meta.GetResourceVersion())
+	default:
+		status.Set(reflect.ValueOf(old.DeepCopyObject()).Elem().FieldByName("Status"))
+	}
+}
+
+func (k *Typed[T, P]) countGeneration(obj, old P) {
+	if old == nil {
+		obj.SetGeneration(1)
+		return
+	}
+	obj.SetGeneration(old.GetGeneration())
+	if !equality.Semantic.DeepEqual(declared(obj), declared(old)) {
+		obj.SetGeneration(old.GetGeneration() + 1)
+	}
+}
+
+// declared are the parts of an object that the generation counts the changes of.
+func declared(obj any) []any {
+	v := reflect.ValueOf(obj).Elem()
+	var parts []any
+	for i := range v.NumField() {
+		switch v.Type().Field(i).Name {
+		case "TypeMeta", "ObjectMeta", "Status":
+		default:
+			parts = append(parts, v.Field(i).Interface())
+		}
+	}
+	return parts
+}
+
+// Validate implements Kind.
+func (k *Typed[T, P]) Validate(obj, old Object, sub string) field.ErrorList {
+	if k.rules.Validate == nil {
+		return nil
+	}
+	if old == nil {
+		return k.rules.Validate(obj.(P), nil, sub)
+	}
+	return k.rules.Validate(obj.(P), old.(P), sub)
+}
+
+// Warnings implements Kind.
+func (k *Typed[T, P]) Warnings(obj, old Object) []string {
+	if k.rules.Warnings == nil {
+		return nil
+	}
+	if old == nil {
+		return k.rules.Warnings(obj.(P), nil)
+	}
+	return k.rules.Warnings(obj.(P), old.(P))
+}
+
+// Fields implements Kind.
+func (k *Typed[T, P]) Fields(obj Object) map[string]string {
+	if k.rules.Fields == nil {
+		return nil
+	}
+	return k.rules.Fields(obj.(P))
+}
+
+// GracePeriod implements GracePeriod.
+func (k *Typed[T, P]) GracePeriod(obj Object, asked *int64) int64 {
+	if k.rules.GracePeriod == nil {
+		return 0
+	}
+	return k.rules.GracePeriod(obj.(P), asked)
+}
+
+// Assign implements Claimer.
+func (k *Typed[T, P]) Assign(obj, old Object, taken func(Claim) bool) field.ErrorList {
+	if k.rules.Assign == nil {
+		return nil
+	}
+	if old == nil {
+		return k.rules.Assign(obj.(P), nil, taken)
+	}
+	return k.rules.Assign(obj.(P), old.(P), taken)
+}
+
+// Claims implements Claimer.
+func (k *Typed[T, P]) Claims(obj Object) []Claim {
+	if k.rules.Claims == nil {
+		return nil
+	}
+	return k.rules.Claims(obj.(P))
+}
+
+// Columns implements Kind.
+func (k *Typed[T, P]) Columns(apiVersion string) []metav1.TableColumnDefinition {
+	if v := k.rules.Versions[apiVersion]; v.Columns != nil {
+		return v.Columns
+	}
+	if k.rules.Columns != nil {
+		return k.rules.Columns
+	}
+	return PlainColumns
+}
+
+// Row implements Kind.
+func (k *Typed[T, P]) Row(obj Object, apiVersion string, now time.Time) ([]any, error) {
+	if v := k.rules.Versions[apiVersion]; v.Row != nil {
+		return v.Row(obj.(P), now), nil
+	}
+	if k.rules.Row != nil {
+		return k.rules.Row(obj.(P), now), nil
+	}
+	return []any{obj.GetName(), obj.GetCreationTimestamp().UTC().Format(time.RFC3339)}, nil
+}
+
+// unmarshal reads what an encoder or a client wrote. JSON is read case-sensitively; unknown fields are left out.
+func unmarshal(format object.Format, data []byte, into runtime.Object) error {
+	if format == object.JSON {
+		return kjson.UnmarshalCaseSensitivePreserveInts(data, into)
+	}
+	raw, err := rawProtobuf(data)
+	if err != nil {
+		return err
+	}
+	m, ok := into.(interface{ Unmarshal([]byte) error })
+	if !ok {
+		return fmt.Errorf("%T has no protobuf form", into)
+	}
+	return m.Unmarshal(raw)
+}
+
+var protobufMagic = []byte("k8s\x00")
+
+// rawProtobuf takes the object out of its envelope.
+func rawProtobuf(data []byte) ([]byte, error) {
+	if !bytes.HasPrefix(data, protobufMagic) {
+		return nil, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", protobufMagic)
+	}
+	var unknown runtime.Unknown
+	if err := unknown.Unmarshal(data[len(protobufMagic):]); err != nil {
+		return nil, err
+	}
+	return unknown.Raw, nil
+}
+
+// ProtobufHeader reads kind and apiVersion of a protobuf body.
+func ProtobufHeader(data []byte) (runtime.TypeMeta, error) {
+	if !bytes.HasPrefix(data, protobufMagic) {
+		return runtime.TypeMeta{}, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", protobufMagic)
+	}
+	var unknown runtime.Unknown
+	err := unknown.Unmarshal(data[len(protobufMagic):])
+	return unknown.TypeMeta, err
+}
+
+// Marshal writes a Go struct with the kind and apiVersion that it carries: JSON without a closing newline, or
+// protobuf in its envelope.
+func Marshal(format object.Format, obj runtime.Object) ([]byte, error) {
+	if format == object.JSON {
+		return json.Marshal(obj)
+	}
+	m, ok := obj.(runtime.ProtobufMarshaller)
+	if !ok {
+		return nil, fmt.Errorf("%T has no protobuf form", obj)
+	}
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}}
+	size := uint64(m.Size())
+	data := make([]byte, uint64(len(protobufMagic))+uint64(unknown.Size())+size+16)
+	copy(data, protobufMagic)
+	n, err := unknown.NestedMarshalTo(data[len(protobufMagic):], m, size)
+	return data[:len(protobufMagic)+n], err
+}
+
+// PlainColumns are what a Table shows of a kind that has no columns of its own.
+var PlainColumns = []metav1.TableColumnDefinition{
+	{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
+	{Name: "Created At", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
+}
