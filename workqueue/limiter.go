@@ -1,0 +1,145 @@
+package workqueue
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Limiter decides how long an item waits before it is tried again. Implementations are safe for concurrent use.
+type Limiter[T comparable] interface {
+	// When counts a retry of the item and says how long it must wait.
+	When(item T) time.Duration
+	// Forget ends the item's history.
+	Forget(item T)
+	// NumRequeues is how many retries were counted since the item was last forgotten.
+	NumRequeues(item T) int
+}
+
+// DefaultLimiter is what Kubernetes' controllers use: each item waits 5 ms, doubling up to 1000 s, and all together
+// are held to 10 a second after a burst of 100.
+func DefaultLimiter[T comparable]() Limiter[T] {
+	return MaxOf(
+		NewExponential[T](5*time.Millisecond, 1000*time.Second),
+		NewBucket[T](10, 100),
+	)
+}
+
+// retries counts the retries of each item.
+type retries[T comparable] struct {
+	mu     sync.Mutex
+	counts map[T]int
+}
+
+// next counts one more retry and returns how many there were before it.
+func (r *retries[T]) next(item T) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.counts == nil {
+		r.counts = map[T]int{}
+	}
+	before := r.counts[item]
+	r.counts[item] = before + 1
+	return before
+}
+
+func (r *retries[T]) Forget(item T) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.counts, item)
+}
+
+func (r *retries[T]) NumRequeues(item T) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts[item]
+}
+
+// Bucket is a token bucket that all items share.
+type Bucket[T comparable] struct {
+	limiter *rate.Limiter
+}
+
+// NewBucket lets perSecond items pass each second, and at most burst at once.
+func NewBucket[T comparable](perSecond rate.Limit, burst int) *Bucket[T] {
+	return &Bucket[T]{limiter: rate.NewLimiter(perSecond, burst)}
+}
+
+// When takes a token and says when it will be there.
+func (b *Bucket[T]) When(T) time.Duration { return b.limiter.Reserve().Delay() }
+
+// Forget does nothing: tokens are nobody's.
+func (b *Bucket[T]) Forget(T) {}
+
+// NumRequeues is always 0: a bucket knows no items.
+func (b *Bucket[T]) NumRequeues(T) int { return 0 }
+
+// Exponential doubles the wait of an item with each retry.
+type Exponential[T comparable] struct {
+	retries[T]
+	base, max time.Duration
+}
+
+// NewExponential makes the first wait base and none longer than max.
+func NewExponential[T comparable](base, max time.Duration) *Exponential[T] {
+	return &Exponential[T]{base: base, max: max}
+}
+
+// When is base * 2^retries, at most max.
+func (e *Exponential[T]) When(item T) time.Duration {
+	wait := float64(e.base) * math.Pow(2, float64(e.next(item)))
+	if wait > float64(e.max) {
+		return e.max
+	}
+	return time.Duration(wait)
+}
+
+// FastSlow retries an item quickly a few times and slowly ever after.
+type FastSlow[T comparable] struct {
+	retries[T]
+	fast, slow time.Duration
+	attempts   int
+}
+
+// NewFastSlow waits fast for the first attempts retries of an item, and slow for the rest.
+func NewFastSlow[T comparable](fast, slow time.Duration, attempts int) *FastSlow[T] {
+	return &FastSlow[T]{fast: fast, slow: slow, attempts: attempts}
+}
+
+// When is fast or slow.
+func (f *FastSlow[T]) When(item T) time.Duration {
+	if f.next(item) < f.attempts {
+		return f.fast
+	}
+	return f.slow
+}
+
+// maxOf asks several limiters.
+type maxOf[T comparable] []Limiter[T]
+
+// MaxOf waits as long as the strictest of the limiters says.
+func MaxOf[T comparable](limiters ...Limiter[T]) Limiter[T] { return maxOf[T](limiters) }
+
+func (m maxOf[T]) When(item T) time.Duration {
+	var wait time.Duration
+	for _, l := range m {
+		wait = max(wait, l.When(item))
+	}
+	return wait
+}
+
+func (m maxOf[T]) Forget(item T) {
+	for _, l := range m {
+		l.Forget(item)
+	}
+}
+
+func (m maxOf[T]) NumRequeues(item T) int {
+	n := 0
+	for _, l := range m {
+		n = max(n, l.NumRequeues(item))
+	}
+	return n
+}

@@ -1,0 +1,217 @@
+package workqueue_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bowline-dev/bowline/workqueue"
+)
+
+// take gets the next item, which must be there.
+func take(t *testing.T, q *workqueue.Queue[string]) string {
+	t.Helper()
+	item, ok := q.Get(t.Context())
+	if !ok {
+		t.Fatal("the queue gave nothing")
+	}
+	return item
+}
+
+func TestItemsComeOutOnceAndInOrder(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New[string](nil)
+	defer q.ShutDown()
+	for _, item := range []string{"b", "a", "b", "c", "a", "b"} {
+		q.Add(item)
+	}
+	var got []string
+	for q.Len() > 0 {
+		item := take(t, q)
+		got = append(got, item)
+		q.Done(item)
+	}
+	if want := []string{"b", "a", "c"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestItemAddedWhileProcessedComesBackAfterDone(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New[string](nil)
+	defer q.ShutDown()
+	q.Add("a")
+	take(t, q)
+	q.Add("a")
+	q.Add("a")
+	if n := q.Len(); n != 0 {
+		t.Fatalf("%d items wait while their only key is being processed", n)
+	}
+	q.Done("a")
+	if n := q.Len(); n != 1 {
+		t.Fatalf("%d items wait after Done, want 1", n)
+	}
+	take(t, q)
+	q.Done("a")
+	if n := q.Len(); n != 0 {
+		t.Errorf("%d items wait at the end", n)
+	}
+}
+
+func TestOneWorkerAtATimePerItem(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[int](nil)
+		var busy [3]atomic.Int32
+		var done sync.WaitGroup
+		for range 8 {
+			done.Go(func() {
+				for item, ok := q.Get(t.Context()); ok; item, ok = q.Get(t.Context()) {
+					if busy[item].Add(1) != 1 {
+						t.Errorf("item %d is processed twice at a time", item)
+					}
+					time.Sleep(time.Millisecond)
+					busy[item].Add(-1)
+					q.Done(item)
+				}
+			})
+		}
+		for n := range 300 {
+			q.Add(n % 3)
+			time.Sleep(100 * time.Microsecond)
+		}
+		q.ShutDown()
+		done.Wait()
+	})
+}
+
+func TestAddAfterWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](nil)
+		defer q.ShutDown()
+		start := time.Now()
+		q.AddAfter("slow", 2*time.Hour)
+		q.AddAfter("quick", time.Hour)
+		q.AddAfter("now", 0)
+		q.AddAfter("quick", 3*time.Hour) // the earlier time stands
+		q.AddAfter("slow", 90*time.Minute)
+		for _, want := range []struct {
+			item string
+			at   time.Duration
+		}{{"now", 0}, {"quick", time.Hour}, {"slow", 90 * time.Minute}} {
+			item := take(t, q)
+			if at := time.Since(start); item != want.item || at != want.at {
+				t.Errorf("got %s after %v, want %s after %v", item, at, want.item, want.at)
+			}
+			q.Done(item)
+		}
+		time.Sleep(4 * time.Hour)
+		if n := q.Len(); n != 0 {
+			t.Errorf("%d items came a second time", n)
+		}
+	})
+}
+
+func TestAddRateLimitedBacksOffUntilForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Limiter[string](workqueue.NewExponential[string](time.Second, time.Minute)))
+		defer q.ShutDown()
+		for _, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
+			start := time.Now()
+			q.AddRateLimited("a")
+			q.Done(take(t, q))
+			if waited := time.Since(start); waited != want {
+				t.Errorf("waited %v, want %v", waited, want)
+			}
+		}
+		if n := q.NumRequeues("a"); n != 3 {
+			t.Errorf("%d requeues, want 3", n)
+		}
+		q.Forget("a")
+		if n := q.NumRequeues("a"); n != 0 {
+			t.Errorf("%d requeues after Forget", n)
+		}
+	})
+}
+
+func TestShutDownEndsGetAfterWhatWaits(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New[string](nil)
+	q.Add("a")
+	q.AddAfter("later", time.Hour)
+	q.ShutDown()
+	q.Add("refused")
+	if item := take(t, q); item != "a" {
+		t.Errorf("got %s, want a", item)
+	}
+	if item, ok := q.Get(t.Context()); ok {
+		t.Errorf("got %s after the last item", item)
+	}
+	if !q.ShuttingDown() {
+		t.Error("not shutting down")
+	}
+}
+
+func TestGetEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](nil)
+		defer q.ShutDown()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if item, ok := q.Get(ctx); ok {
+			t.Errorf("got %s from an empty queue", item)
+		}
+		q.Add("a")
+		if _, ok := q.Get(ctx); ok {
+			t.Error("Get goes on after its context has ended")
+		}
+		if item := take(t, q); item != "a" {
+			t.Errorf("got %s, want a", item)
+		}
+	})
+}
+
+func TestDrainWaitsForWorkInProgress(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](nil)
+		q.Add("a")
+		q.Add("b")
+		finished := 0
+		go func() {
+			for item, ok := q.Get(t.Context()); ok; item, ok = q.Get(t.Context()) {
+				time.Sleep(time.Second)
+				finished++
+				q.Done(item)
+			}
+		}()
+		synctest.Wait()
+		if err := q.ShutDownWithDrain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if finished != 2 {
+			t.Errorf("%d items were finished, want 2", finished)
+		}
+	})
+}
+
+func TestDrainGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](nil)
+		q.Add("stuck")
+		take(t, q)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := q.ShutDownWithDrain(ctx); err != context.DeadlineExceeded {
+			t.Errorf("got %v", err)
+		}
+	})
+}
