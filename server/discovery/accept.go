@@ -1,0 +1,119 @@
+package discovery
+
+import (
+	"cmp"
+	"encoding/json"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	aggregatedGroup = "apidiscovery.k8s.io"
+	aggregatedKind  = "APIGroupDiscoveryList"
+)
+
+// format is a media type that documents are written in.
+type format string
+
+const (
+	jsonFormat     format = "application/json"
+	yamlFormat     format = "application/yaml"
+	protobufFormat format = "application/vnd.kubernetes.protobuf"
+)
+
+// media is what an answer is written as. A version asks for the aggregated form.
+type media struct {
+	format  format
+	version string
+}
+
+func (m media) aggregated() bool { return m.version != "" }
+
+// String is the Content-Type.
+func (m media) String() string {
+	if !m.aggregated() {
+		return string(m.format)
+	}
+	return string(m.format) + ";g=" + aggregatedGroup + ";v=" + m.version + ";as=" + aggregatedKind
+}
+
+// negotiate picks the answer's form from an Accept header: the best by quality, then by order. Aggregated forms only
+// count where there are any. An empty header accepts everything.
+func negotiate(accept string, aggregates bool) (media, bool) {
+	if strings.TrimSpace(accept) == "" {
+		return media{format: jsonFormat}, true
+	}
+	type choice struct {
+		media
+		quality float64
+	}
+	var choices []choice
+	for clause := range strings.SplitSeq(accept, ",") {
+		name, params, err := mime.ParseMediaType(clause)
+		if err != nil {
+			continue
+		}
+		if m, ok := parseMedia(name, params, aggregates); ok {
+			choices = append(choices, choice{m, quality(params)})
+		}
+	}
+	if len(choices) == 0 {
+		return media{}, false
+	}
+	slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(b.quality, a.quality) })
+	return choices[0].media, choices[0].quality > 0
+}
+
+// parseMedia reads one clause of an Accept header. A clause that asks for a form that is not served here, such as the
+// aggregation over the servers of a cluster that this server is none of, is no choice.
+func parseMedia(name string, params map[string]string, aggregates bool) (media, bool) {
+	m := media{}
+	switch name {
+	case "*/*", "application/*", string(jsonFormat):
+		m.format = jsonFormat
+	case string(yamlFormat):
+		m.format = yamlFormat
+	case string(protobufFormat):
+		m.format = protobufFormat
+	default:
+		return m, false
+	}
+	if params["as"] == "" {
+		return m, true
+	}
+	known := params["as"] == aggregatedKind && params["g"] == aggregatedGroup && (params["v"] == "v2" || params["v"] == "v2beta1")
+	m.version = params["v"]
+	return m, known && aggregates && params["profile"] == "" && m.format != yamlFormat
+}
+
+func quality(params map[string]string) float64 {
+	if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
+		return q
+	}
+	return 1
+}
+
+// notAcceptable is the answer to a request for forms that there are none of.
+func notAcceptable(w http.ResponseWriter, aggregates bool) {
+	accepted := []string{string(jsonFormat), string(yamlFormat), string(protobufFormat)}
+	if aggregates {
+		for _, f := range []format{jsonFormat, protobufFormat} {
+			accepted = append(accepted, media{f, "v2"}.String())
+		}
+	}
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure,
+		Message:  "only the following media types are accepted: " + strings.Join(accepted, ", "),
+		Reason:   metav1.StatusReasonNotAcceptable,
+		Code:     http.StatusNotAcceptable,
+	}
+	w.Header().Set("Content-Type", string(jsonFormat))
+	w.WriteHeader(http.StatusNotAcceptable)
+	json.NewEncoder(w).Encode(&status)
+}

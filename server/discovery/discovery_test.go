@@ -1,0 +1,281 @@
+package discovery_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientdiscovery "k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/server/discovery"
+)
+
+var readWrite = []string{"get", "patch", "update"}
+
+// recordedKinds are some kinds as facts/api.jsonl and facts/apis.jsonl describe them.
+func recordedKinds() []kind.Kind {
+	cache := object.NewCache(1 << 20)
+	scale := kind.Subresource{Name: "scale", Kind: schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, Verbs: readWrite}
+	status := kind.Subresource{Name: "status", Verbs: readWrite}
+	return []kind.Kind{
+		kind.NewTyped(cache, kind.Info{
+			Kind: "Event", Plural: "events", Singular: "event", ShortNames: []string{"ev"}, Namespaced: true,
+			Endpoints: []kind.Endpoint{{Version: "v1"}, {Group: "events.k8s.io", Version: "v1"}},
+		}, kind.Rules[*corev1.Event]{Versions: map[string]kind.Version[*corev1.Event]{
+			"events.k8s.io/v1": {New: func() runtime.Object { return &eventsv1.Event{} }},
+		}}),
+		kind.NewTyped(cache, kind.Info{
+			Kind: "Deployment", Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"},
+			Categories: []string{"all"}, Namespaced: true, Endpoints: []kind.Endpoint{{Group: "apps", Version: "v1"}},
+			Subresources: []kind.Subresource{status, scale},
+		}, kind.Rules[*appsv1.Deployment]{}),
+		kind.NewTyped(cache, kind.Info{
+			Kind: "ConfigMap", Plural: "configmaps", Singular: "configmap", ShortNames: []string{"cm"}, Namespaced: true,
+			Endpoints: []kind.Endpoint{{Version: "v1"}},
+		}, kind.Rules[*corev1.ConfigMap]{}),
+		kind.NewTyped(cache, kind.Info{
+			Kind: "Namespace", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"},
+			Verbs:        []string{"create", "delete", "get", "list", "patch", "update", "watch"},
+			Endpoints:    []kind.Endpoint{{Version: "v1"}},
+			Subresources: []kind.Subresource{status, {Name: "finalize", Verbs: []string{"update"}}},
+		}, kind.Rules[*corev1.Namespace]{}),
+	}
+}
+
+func customKind(group, version string) kind.Kind {
+	return kind.NewTyped(object.NewCache(1<<20), kind.Info{
+		Kind: "Network", Plural: "networks", Singular: "network", Namespaced: true,
+		Endpoints: []kind.Endpoint{{Group: group, Version: version}},
+	}, kind.Rules[*metav1.PartialObjectMetadata]{})
+}
+
+// get asks a handler; status 0 means that it left the request alone.
+func get(h *discovery.Handler, path, accept string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, "https://127.0.0.1:6443"+path, nil)
+	r.Header.Set("Accept", accept)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	if !h.Serve(w, r) {
+		w.Code = 0
+	}
+	return w
+}
+
+// recordedStep is the answer of a step of discovery.json, parsed.
+func recordedStep(t *testing.T, index int) any {
+	t.Helper()
+	data, err := os.ReadFile("../../testdata/golden/discovery.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var steps []struct{ Response struct{ Body any } }
+	if err := json.Unmarshal(data, &steps); err != nil {
+		t.Fatal(err)
+	}
+	return steps[index].Response.Body
+}
+
+func parse(t *testing.T, body []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	return v
+}
+
+func TestPlainDocumentsAreAsRecorded(t *testing.T) {
+	t.Parallel()
+	h := discovery.New(kind.NewRegistry(recordedKinds()...))
+	versions := recordedStep(t, 0)
+	versions.(map[string]any)["serverAddressByClientCIDRs"].([]any)[0].(map[string]any)["serverAddress"] = "127.0.0.1:6443"
+	if d := cmp.Diff(versions, parse(t, get(h, "/api", "application/json").Body.Bytes())); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(recordedStep(t, 3), parse(t, get(h, "/apis/apps", "application/json").Body.Bytes())); d != "" {
+		t.Error(d)
+	}
+	recorded := recordedStep(t, 2).(map[string]any)
+	answered := parse(t, get(h, "/api/v1", "application/json").Body.Bytes()).(map[string]any)
+	for _, got := range answered["resources"].([]any) {
+		got := got.(map[string]any)
+		for _, want := range recorded["resources"].([]any) {
+			want := want.(map[string]any)
+			if want["name"] != got["name"] {
+				continue
+			}
+			if (want["storageVersionHash"] == nil) != (got["storageVersionHash"] == nil) {
+				t.Errorf("%v: storageVersionHash: want %v, got %v", got["name"], want["storageVersionHash"], got["storageVersionHash"])
+			}
+			delete(want, "storageVersionHash")
+			delete(got, "storageVersionHash")
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%v: %s", got["name"], d)
+			}
+		}
+	}
+}
+
+func TestAggregatedResourcesAreAsRecorded(t *testing.T) {
+	t.Parallel()
+	recorded := map[string]any{}
+	for _, file := range []string{"api", "apis"} {
+		f, err := os.Open("../../testdata/golden/facts/" + file + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			fact := parse(t, lines.Bytes()).(map[string]any)
+			key := fact["groupVersion"].(string) + " " + fact["resource"].(string)
+			delete(fact, "groupVersion")
+			recorded[key] = fact
+		}
+	}
+	h := discovery.New(kind.NewRegistry(recordedKinds()...))
+	compared := 0
+	for _, path := range []string{"/api", "/apis"} {
+		var list apidiscovery.APIGroupDiscoveryList
+		w := get(h, path, clientdiscovery.AcceptV2)
+		if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range list.Items {
+			for _, r := range g.Versions[0].Resources {
+				data, err := json.Marshal(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				key := schema.GroupVersion{Group: g.Name, Version: g.Versions[0].Version}.String() + " " + r.Resource
+				if d := cmp.Diff(recorded[key], parse(t, data)); d != "" {
+					t.Errorf("%s: %s", key, d)
+				}
+				compared++
+			}
+		}
+	}
+	if compared != 5 {
+		t.Errorf("compared %d resources, want 5", compared)
+	}
+}
+
+func TestClientGoDiscoversEverythingInEveryForm(t *testing.T) {
+	t.Parallel()
+	h := discovery.New(kind.NewRegistry(append(recordedKinds(), customKind("example.com", "v1"))...))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !h.Serve(w, r) {
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	for _, media := range []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf} {
+		for _, legacy := range []bool{true, false} {
+			config := &rest.Config{Host: server.URL, ContentConfig: rest.ContentConfig{AcceptContentTypes: media}}
+			client := clientdiscovery.NewDiscoveryClientForConfigOrDie(config)
+			client.UseLegacyDiscovery = legacy
+			groups, lists, err := client.ServerGroupsAndResources()
+			if err != nil {
+				t.Fatalf("%s legacy=%v: %v", media, legacy, err)
+			}
+			if len(groups) != 4 || len(lists) != 4 {
+				t.Errorf("%s legacy=%v: %d groups, %d lists, want 4 of each", media, legacy, len(groups), len(lists))
+			}
+		}
+	}
+}
+
+func TestGroupsAreOrderedAsRecordedAndCustomOnesByName(t *testing.T) {
+	t.Parallel()
+	kinds := append([]kind.Kind{customKind("z.example.com", "v1"), customKind("a.example.com", "v1")}, recordedKinds()...)
+	h := discovery.New(kind.NewRegistry(kinds...))
+	var list metav1.APIGroupList
+	if err := json.Unmarshal(get(h, "/apis", "").Body.Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, g := range list.Groups {
+		names = append(names, g.Name)
+	}
+	if d := cmp.Diff([]string{"apps", "events.k8s.io", "a.example.com", "z.example.com"}, names); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestUnchangedAggregateIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	registry := kind.NewRegistry(recordedKinds()...)
+	h := discovery.New(registry)
+	tag := get(h, "/apis", clientdiscovery.AcceptV2).Header().Get("ETag")
+	if w := get(h, "/apis", clientdiscovery.AcceptV2, "If-None-Match", tag); w.Code != http.StatusNotModified || w.Body.Len() > 0 {
+		t.Errorf("unchanged: %d with %d bytes", w.Code, w.Body.Len())
+	}
+	registry.Put(customKind("example.com", "v1"))
+	if w := get(h, "/apis", clientdiscovery.AcceptV2, "If-None-Match", tag); w.Code != http.StatusOK {
+		t.Errorf("after a kind was added: %d", w.Code)
+	}
+	if w := get(h, "/apis/example.com/v1", "application/json"); w.Code != http.StatusOK {
+		t.Errorf("the added group-version: %d", w.Code)
+	}
+	registry.Remove(schema.GroupResource{Group: "example.com", Resource: "networks"})
+	if w := get(h, "/apis/example.com/v1", "application/json"); w.Code != 0 {
+		t.Errorf("the removed group-version: %d", w.Code)
+	}
+}
+
+func TestAcceptChoosesTheForm(t *testing.T) {
+	t.Parallel()
+	h := discovery.New(kind.NewRegistry(recordedKinds()...))
+	const v2beta1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+	const table = "application/json;g=meta.k8s.io;v=v1;as=Table"
+	for _, c := range []struct{ path, accept, contentType string }{
+		{"/apis", "", "application/json"},
+		{"/apis/", "*/*", "application/json"},
+		{"/apis", "text/html, application/yaml", "application/yaml"},
+		{"/apis", "application/json;q=0.5, application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf"},
+		{"/apis", clientdiscovery.AcceptV2, clientdiscovery.AcceptV2},
+		{"/apis", v2beta1, v2beta1},
+		{"/apis", clientdiscovery.AcceptV2NoPeer + "," + clientdiscovery.AcceptV2 + ",application/json", clientdiscovery.AcceptV2},
+		{"/apis", table + ",application/json", "application/json"},
+		{"/apis/apps/v1", clientdiscovery.AcceptV2 + ",application/json", "application/json"},
+	} {
+		if w := get(h, c.path, c.accept); w.Code != http.StatusOK || w.Header().Get("Content-Type") != c.contentType {
+			t.Errorf("%s as %q: %d %q, want %q", c.path, c.accept, w.Code, w.Header().Get("Content-Type"), c.contentType)
+		}
+	}
+	for _, c := range []struct{ path, accept string }{
+		{"/apis/apps/v1", clientdiscovery.AcceptV2}, {"/apis", "text/html"}, {"/apis", "application/json;q=0"},
+	} {
+		if w := get(h, c.path, c.accept); w.Code != http.StatusNotAcceptable {
+			t.Errorf("%s as %q: %d, want 406", c.path, c.accept, w.Code)
+		}
+	}
+}
+
+func TestOtherRequestsAreLeftToTheRouter(t *testing.T) {
+	t.Parallel()
+	h := discovery.New(kind.NewRegistry(recordedKinds()...))
+	for _, path := range []string{"/", "/version", "/apis/nothing.example.com", "/apis/apps/v9", "/api/v2", "/api/v1/pods", "/apis//v1"} {
+		if w := get(h, path, "application/json"); w.Code != 0 {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	if h.Serve(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/apis", nil)) {
+		t.Error("POST /apis was answered")
+	}
+}

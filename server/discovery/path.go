@@ -1,0 +1,91 @@
+package discovery
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/kind"
+)
+
+// path is what a discovery path asks about. The core group, which has no name, stands under /api; all others under
+// /apis.
+type path struct {
+	core           bool
+	group, version string
+}
+
+var (
+	corePath   = path{core: true}
+	groupsPath = path{}
+)
+
+// parsePath reads /api, /api/VERSION, /apis, /apis/GROUP and /apis/GROUP/VERSION, each with or without a closing slash.
+func parsePath(s string) (path, bool) {
+	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(s, "/"), "/"), "/")
+	for _, part := range parts {
+		if part == "" {
+			return path{}, false
+		}
+	}
+	switch {
+	case parts[0] == "api" && len(parts) == 1:
+		return corePath, true
+	case parts[0] == "api" && len(parts) == 2:
+		return path{core: true, version: parts[1]}, true
+	case parts[0] == "apis" && len(parts) == 1:
+		return groupsPath, true
+	case parts[0] == "apis" && len(parts) == 2:
+		return path{group: parts[1]}, true
+	case parts[0] == "apis" && len(parts) == 3:
+		return path{group: parts[1], version: parts[2]}, true
+	}
+	return path{}, false
+}
+
+// isRoot says whether the path is /api or /apis, which have an aggregated form.
+func (p path) isRoot() bool { return p.group == "" && p.version == "" }
+
+func (p path) groupVersion() schema.GroupVersion {
+	return schema.GroupVersion{Group: p.group, Version: p.version}
+}
+
+// String is the path in its one canonical writing.
+func (p path) String() string {
+	s := "/apis"
+	if p.core {
+		s = "/api"
+	}
+	for _, part := range []string{p.group, p.version} {
+		if part != "" {
+			s += "/" + part
+		}
+	}
+	return s
+}
+
+// exists says whether anything is served in the group or version of a path.
+func (h *Handler) exists(p path) bool {
+	if p.isRoot() {
+		return true
+	}
+	for _, k := range h.registry.Kinds() {
+		for _, e := range k.Info().Endpoints {
+			if !e.Unserved && e.Group == p.group && (p.version == "" || e.Version == p.version) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// served yields the kinds of a group-version with the endpoint that serves them.
+func served(kinds []kind.Kind, gv schema.GroupVersion) []kind.Entry {
+	var entries []kind.Entry
+	for _, k := range kinds {
+		if e := k.Info().Endpoint(gv); e != nil && !e.Unserved {
+			entries = append(entries, kind.Entry{Kind: k, Endpoint: e})
+		}
+	}
+	return entries
+}

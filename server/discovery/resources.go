@@ -1,0 +1,90 @@
+package discovery
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/kind"
+)
+
+// resourceList is the plain document of one group-version: its resources by name, each followed by its subresources.
+func resourceList(kinds []kind.Kind, gv schema.GroupVersion) *metav1.APIResourceList {
+	list := &metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: gv.String(),
+	}
+	if gv.Group == "" {
+		list.APIVersion = "" // the core group's document is older than its own apiVersion
+	}
+	for _, entry := range sortedByPlural(served(kinds, gv)) {
+		info := entry.Info()
+		list.APIResources = append(list.APIResources, describeResource(info))
+		for _, sub := range sortedSubresources(info) {
+			list.APIResources = append(list.APIResources, describeSubresource(info, sub, gv))
+		}
+	}
+	return list
+}
+
+func describeResource(info *kind.Info) metav1.APIResource {
+	r := metav1.APIResource{
+		Name:         info.Plural,
+		SingularName: info.Singular,
+		Namespaced:   info.Namespaced,
+		Kind:         info.Kind,
+		Verbs:        verbs(info),
+		ShortNames:   info.ShortNames,
+		Categories:   info.Categories,
+	}
+	if info.HasVerb("get") {
+		r.StorageVersionHash = storageVersionHash(info)
+	}
+	return r
+}
+
+// describeSubresource names group and version only where they are others than the document's.
+func describeSubresource(info *kind.Info, sub kind.Subresource, gv schema.GroupVersion) metav1.APIResource {
+	r := metav1.APIResource{
+		Name:       info.Plural + "/" + sub.Name,
+		Namespaced: info.Namespaced,
+		Kind:       info.Kind,
+		Verbs:      sub.Verbs,
+	}
+	if sub.Kind.Kind != "" {
+		r.Kind = sub.Kind.Kind
+		if sub.Kind.GroupVersion() != gv {
+			r.Group, r.Version = sub.Kind.Group, sub.Kind.Version
+		}
+	}
+	return r
+}
+
+// storageVersionHash tells clients whether a resource is still stored in the version that it was stored in.
+func storageVersionHash(info *kind.Info) string {
+	hub := &info.Endpoints[0]
+	sum := sha256.Sum256([]byte(hub.Group + "/" + hub.Version + "/" + info.Kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
+}
+
+func verbs(info *kind.Info) []string {
+	if info.Verbs == nil {
+		return kind.AllVerbs
+	}
+	return info.Verbs
+}
+
+func sortedByPlural(entries []kind.Entry) []kind.Entry {
+	slices.SortFunc(entries, func(a, b kind.Entry) int { return cmp.Compare(a.Info().Plural, b.Info().Plural) })
+	return entries
+}
+
+func sortedSubresources(info *kind.Info) []kind.Subresource {
+	subs := slices.Clone(info.Subresources)
+	slices.SortFunc(subs, func(a, b kind.Subresource) int { return cmp.Compare(a.Name, b.Name) })
+	return subs
+}
