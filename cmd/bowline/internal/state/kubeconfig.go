@@ -1,0 +1,104 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// entry names the cluster, the user and the context in a kubeconfig that this package writes.
+const entry = "bowline"
+
+// marker is the extension of the cluster by which a kubeconfig is known as written here. kubectl keeps it when it
+// changes the file (config set-context), which a comment would not survive.
+const marker = "bowline.dev/written-by"
+
+// Access is how to reach a server as its administrator.
+type Access struct {
+	Server      string // the URL
+	Authority   []byte // certificates to trust, in PEM
+	Certificate []byte // the client's, in PEM
+	Key         []byte // in PEM
+}
+
+// ForeignError says that a file is somebody else's, and that it was left alone.
+type ForeignError struct{ Path string }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s was not written by bowline up and is left alone: "+
+		"name another file with --kubeconfig, or move that one away", e.Path)
+}
+
+// RemoveKubeconfig removes a kubeconfig that an earlier server wrote, so that whoever waits for the file finds the
+// new one. A file that was not written here is a *ForeignError.
+func RemoveKubeconfig(path string) error {
+	if err := checkOurs(path); err != nil {
+		return err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the old kubeconfig: %w", err)
+	}
+	return nil
+}
+
+// WriteKubeconfig writes the file whole, readable for its owner alone. A file that was not written here is a
+// *ForeignError.
+func WriteKubeconfig(path string, access Access) error {
+	text, err := clientcmd.Write(access.config())
+	if err != nil {
+		return fmt.Errorf("encoding the kubeconfig: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("making the folder of the kubeconfig: %w", err)
+	}
+	err = replace(path, text, func() error { return checkOurs(path) })
+	var foreign *ForeignError
+	if err != nil && !errors.As(err, &foreign) {
+		return fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	return err
+}
+
+func (a Access) config() clientcmdapi.Config {
+	written, _ := json.Marshal(map[string]string{"command": "bowline up"}) // a map of strings always encodes
+	config := clientcmdapi.NewConfig()
+	config.Clusters[entry] = &clientcmdapi.Cluster{
+		Server:                   a.Server,
+		CertificateAuthorityData: a.Authority,
+		Extensions:               map[string]runtime.Object{marker: &runtime.Unknown{Raw: written}},
+	}
+	config.AuthInfos[entry] = &clientcmdapi.AuthInfo{ClientCertificateData: a.Certificate, ClientKeyData: a.Key}
+	config.Contexts[entry] = &clientcmdapi.Context{Cluster: entry, AuthInfo: entry}
+	config.CurrentContext = entry
+	return *config
+}
+
+// checkOurs returns a *ForeignError for a file that is there and does not carry the marker.
+func checkOurs(path string) error {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking at the old kubeconfig: %w", err)
+	}
+	config, err := clientcmd.Load(text)
+	if err != nil {
+		return &ForeignError{Path: path}
+	}
+	cluster, ok := config.Clusters[entry]
+	if !ok {
+		return &ForeignError{Path: path}
+	}
+	if _, ok := cluster.Extensions[marker]; !ok {
+		return &ForeignError{Path: path}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// Holder is the process that serves from a folder.
+type Holder struct {
+	PID int `json:"pid"`
+	// Address is the URL at which it serves, and Kubeconfig the file that says how to; both empty until it is ready.
+	Address    string `json:"address,omitempty"`
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+}
+
+// HeldError says that another process serves from the folder.
+type HeldError struct {
+	Folder Folder
+	Holder Holder
+}
+
+func (e *HeldError) Error() string {
+	who := "another process"
+	if e.Holder.PID > 0 {
+		who = fmt.Sprintf("process %d", e.Holder.PID)
+	}
+	where := ""
+	if e.Holder.Address != "" {
+		where = " and serves " + e.Holder.Address
+	}
+	return fmt.Sprintf("the state folder %s is in use: %s holds it%s; stop that one first, "+
+		"or start this one with --ephemeral (or another XDG_STATE_HOME) and another --listen", e.Folder, who, where)
+}
+
+// Lock is the right to serve from a folder. The kernel takes it back when the process ends, however it ends.
+type Lock struct{ file *os.File }
+
+// Lock makes the folder where it is missing and takes its lock, or returns a *HeldError at once.
+func (f Folder) Lock() (*Lock, error) {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return nil, fmt.Errorf("making the state folder: %w", err)
+	}
+	file, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the lock of the state folder: %w", err)
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = &HeldError{Folder: f, Holder: readHolder(file)}
+	} else if err != nil {
+		err = fmt.Errorf("locking the state folder %s: %w", f, err)
+	}
+	lock := &Lock{file: file}
+	if err == nil {
+		err = lock.Announce(Holder{PID: os.Getpid()})
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return lock, nil
+}
+
+// Announce tells others who holds the lock and where it serves.
+func (l *Lock) Announce(holder Holder) error {
+	text, err := json.Marshal(holder)
+	if err != nil {
+		return err
+	}
+	if err := l.file.Truncate(0); err != nil {
+		return fmt.Errorf("writing who holds the state folder: %w", err)
+	}
+	if _, err := l.file.WriteAt(append(text, '\n'), 0); err != nil {
+		return fmt.Errorf("writing who holds the state folder: %w", err)
+	}
+	return nil
+}
+
+// Release gives the lock back. The file stays: removing it would let two processes lock two files of one name.
+func (l *Lock) Release() error {
+	return errors.Join(l.file.Truncate(0), l.file.Close())
+}
+
+// Running returns the process that serves from the folder; ok is false when nobody does.
+func (f Folder) Running() (holder Holder, ok bool, err error) {
+	file, err := os.Open(f.path("lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Holder{}, false, nil
+	}
+	if err != nil {
+		return Holder{}, false, fmt.Errorf("looking for a running server: %w", err)
+	}
+	defer file.Close()
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return readHolder(file), true, nil
+	}
+	return Holder{}, false, err
+}
+
+// readHolder reads what the holder announced. It may be writing just now: what cannot be read is left empty.
+func readHolder(file *os.File) Holder {
+	var holder Holder
+	text, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<16))
+	if err != nil || json.Unmarshal(text, &holder) != nil {
+		return Holder{}
+	}
+	return holder
+}

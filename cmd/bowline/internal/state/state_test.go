@@ -1,0 +1,140 @@
+package state_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+)
+
+func TestSecondLockIsToldWhoHoldsTheFirst(t *testing.T) {
+	t.Parallel()
+	folder := state.Folder(filepath.Join(t.TempDir(), "a", "b"))
+	lock, err := folder.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := state.Holder{PID: os.Getpid(), Address: "https://127.0.0.1:6443", Kubeconfig: "/k"}
+	if err := lock.Announce(holder); err != nil {
+		t.Fatal(err)
+	}
+	_, err = folder.Lock()
+	var held *state.HeldError
+	if !errors.As(err, &held) || held.Holder != holder || !strings.Contains(err.Error(), "https://127.0.0.1:6443") {
+		t.Errorf("got error %v", err)
+	}
+	if got, ok, err := folder.Running(); got != holder || !ok || err != nil {
+		t.Errorf("running: %+v %v %v", got, ok, err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok, err := folder.Running(); ok || err != nil {
+		t.Errorf("after release: %+v %v %v", got, ok, err)
+	}
+	again, err := folder.Lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Release(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNobodyRunsInAMissingFolder(t *testing.T) {
+	t.Parallel()
+	if _, ok, err := state.Folder(t.TempDir()).Running(); ok || err != nil {
+		t.Errorf("running %v, error %v", ok, err)
+	}
+}
+
+func TestPlaneKeepsItsIdentity(t *testing.T) {
+	t.Parallel()
+	folder := state.Folder(t.TempDir())
+	first, err := folder.PlaneID()
+	if err != nil || first == "" {
+		t.Fatal(first, err)
+	}
+	if second, err := folder.PlaneID(); second != first || err != nil {
+		t.Errorf("got %q, want %q (%v)", second, first, err)
+	}
+	if err := os.WriteFile(filepath.Join(string(folder), "plane-id"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := folder.PlaneID(); err == nil {
+		t.Errorf("an empty file is the identity %q", id)
+	}
+}
+
+var access = state.Access{Server: "https://127.0.0.1:1", Authority: []byte("ca"), Certificate: []byte("c"), Key: []byte("k")}
+
+func TestKubeconfigIsReplacedOnlyWhenItIsOurs(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "new", "kubeconfig")
+	for range 2 {
+		if err := state.WriteKubeconfig(path, access); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, error %v", info.Mode(), err)
+	}
+	for _, text := range []string{"", "not a kubeconfig: [", "apiVersion: v1\nkind: Config\nclusters: []\n",
+		"apiVersion: v1\nkind: Config\nclusters:\n- {name: bowline, cluster: {server: x}}\n"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var foreign *state.ForeignError
+		if err := state.WriteKubeconfig(path, access); !errors.As(err, &foreign) {
+			t.Errorf("write over %q: error %v", text, err)
+		}
+		if err := state.RemoveKubeconfig(path); !errors.As(err, &foreign) {
+			t.Errorf("remove %q: error %v", text, err)
+		}
+		if now, err := os.ReadFile(path); string(now) != text || err != nil {
+			t.Errorf("the file is now %q (%v)", now, err)
+		}
+	}
+}
+
+func TestKubeconfigStaysOursWhenKubectlChangesIt(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := state.WriteKubeconfig(path, access); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.LoadFromFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Contexts["bowline"].Namespace = "other"
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	if err := state.RemoveKubeconfig(path); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the file is still there (%v)", err)
+	}
+	if err := state.RemoveKubeconfig(path); err != nil {
+		t.Errorf("removing nothing: %v", err)
+	}
+}
+
+func TestDefaultFolderFollowsTheEnvironment(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", "/x")
+	if folder, err := state.Default(); folder != "/x/bowline" || err != nil {
+		t.Errorf("got %q %v", folder, err)
+	}
+	t.Setenv("XDG_STATE_HOME", "")
+	t.Setenv("HOME", "/h")
+	if folder, err := state.Default(); folder != "/h/.local/state/bowline" || err != nil {
+		t.Errorf("got %q %v", folder, err)
+	}
+}
