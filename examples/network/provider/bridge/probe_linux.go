@@ -1,0 +1,28 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+// Probe says why the provider cannot work here, or nil. It tries what the provider does, on a namespace that nobody sees
+// and that is gone when it returns.
+func Probe() error {
+	ns, err := newNamespace()
+	if err != nil {
+		return fmt.Errorf("network namespaces cannot be made (that needs root): %w", err)
+	}
+	trial := provider.Network{CIDR: netip.MustParsePrefix("192.0.2.0/24"), Gateway: netip.MustParseAddr("192.0.2.1")}
+	if err := errors.Join(configure(ns, trial, "bowline probe"), ns.Close()); err != nil {
+		return fmt.Errorf("a bridge cannot be made: %w", err)
+	}
+	unlock, err := lockFolder()
+	if err != nil {
+		return fmt.Errorf("network namespaces cannot be named: %w", err)
+	}
+	unlock()
+	return nil
+}

@@ -1,0 +1,106 @@
+package providertest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+// victimVariable tells a test binary to be the process that is killed; its value is the plane.
+const victimVariable = "BOWLINE_PROVIDER_VICTIM"
+
+const victimUID types.UID = "11111111-2222-3333-4444-555555555555"
+
+// Main is for the TestMain of a package that calls Killed: in the process that is to be killed it makes, changes and
+// removes a network without end; else it runs the tests.
+func Main(m *testing.M, make func(plane string) (provider.Provider, error)) {
+	plane := os.Getenv(victimVariable)
+	if plane == "" {
+		os.Exit(m.Run())
+	}
+	p, err := make(plane)
+	for err == nil {
+		err = live(p)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// live is one turn: it says on stdout when each step is done.
+func live(p provider.Provider) error {
+	ctx := context.Background()
+	for _, step := range []func() error{
+		func() error { return p.Apply(ctx, Wanted(victimUID, "10.1.0.0/16", "10.1.0.1")) },
+		func() error { return p.Apply(ctx, Wanted(victimUID, "10.2.0.0/24", "10.2.0.9")) },
+		func() error { return p.Delete(ctx, victimUID) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+		if _, err := os.Stdout.Write([]byte{'.'}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Killed starts processes that make and remove a network, kills each with SIGKILL somewhere on its way, and checks that
+// the network can then be made, exists once, and can be removed.
+func Killed(t *testing.T, times int, env string, make func(plane string) (provider.Provider, error)) {
+	plane := Plane()
+	p := provide(t, World{New: make}, plane)
+	want := Wanted(victimUID, "10.3.0.0/16", "10.3.0.1")
+	for n := range times {
+		killAfter(t, plane, env, n%4)
+		switch n % 3 {
+		case 0: // the next process finds what this one left
+		case 1:
+			apply(t, p, want)
+			isOnly(t, p, want)
+		case 2:
+			for _, uid := range list(t, p) {
+				if err := p.Delete(t.Context(), uid); err != nil {
+					t.Fatal(err)
+				}
+			}
+			isGone(t, p, victimUID)
+		}
+	}
+	apply(t, p, want)
+	isOnly(t, p, want)
+}
+
+// killAfter kills a process that has done so many steps; it is within the next one then, or a few further.
+func killAfter(t *testing.T, plane, env string, steps int) {
+	t.Helper()
+	victim := exec.CommandContext(t.Context(), os.Args[0])
+	victim.Env = append(os.Environ(), victimVariable+"="+plane, env)
+	victim.Stderr = os.Stderr
+	out, err := victim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := bufio.NewReader(out)
+	for range steps {
+		if _, err := done.ReadByte(); err != nil {
+			t.Errorf("the process ended before it was killed: %v", err)
+			break
+		}
+	}
+	if err := victim.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	if err := victim.Wait(); victim.ProcessState.Success() {
+		t.Errorf("the process was not killed: %v", err)
+	}
+}

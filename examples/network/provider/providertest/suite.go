@@ -1,0 +1,169 @@
+// Package providertest is the contract of provider.Provider as a test: each implementation runs the same suite on its own
+// world. Only tests import it.
+package providertest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+// World is where an implementation's networks are.
+type World struct {
+	// New makes a provider for a plane, always in the same world.
+	New func(plane string) (provider.Provider, error)
+	// Remove takes a whole network away, behind the provider's back.
+	Remove func(t *testing.T, id string)
+	// Harm are ways to break part of a network behind the provider's back, by name.
+	Harm map[string]func(t *testing.T, id string)
+	// Halves are the states that a killed process can leave of a network which was not there before, by name.
+	Halves map[string]func(t *testing.T, id string)
+}
+
+// Run runs the suite.
+func Run(t *testing.T, w World) {
+	for name, test := range map[string]func(*testing.T, World){
+		"MakesWhatIsWanted":        makesWhatIsWanted,
+		"ApplyTwiceIsOneNetwork":   applyTwiceIsOneNetwork,
+		"ChangesWhatIsThere":       changesWhatIsThere,
+		"DeletesAndSaysSo":         deletesAndSaysSo,
+		"OtherPlanesAreNotTouched": otherPlanesAreNotTouched,
+		"RefusesAStrangeUID":       refusesAStrangeUID,
+		"SeesRemovalBehindItsBack": seesRemovalBehindItsBack,
+		"SeesHarmBehindItsBack":    seesHarmBehindItsBack,
+		"FinishesWhatIsHalfMade":   finishesWhatIsHalfMade,
+		"SweepsWhatIsHalfMade":     sweepsWhatIsHalfMade,
+		"WatchEndsWithItsContext":  watchEndsWithItsContext,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, w)
+		})
+	}
+}
+
+// Plane is a plane id that no other test has.
+func Plane() string { return "test-" + strings.ToLower(rand.Text()) }
+
+// NewUID is a uid that no other test has.
+func NewUID() types.UID { return types.UID(strings.ToLower(rand.Text())) }
+
+// Wanted is a network for a UID.
+func Wanted(uid types.UID, cidr, gateway string) provider.Network {
+	return provider.Network{
+		UID: uid, Owner: "default/test", CIDR: netip.MustParsePrefix(cidr), Gateway: netip.MustParseAddr(gateway),
+	}
+}
+
+// provide makes a provider and removes all that it made when the test ends.
+func provide(t *testing.T, w World, plane string) provider.Provider {
+	t.Helper()
+	p, err := w.New(plane)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, uid := range list(t, p) {
+			if err := p.Delete(context.Background(), uid); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return p
+}
+
+func apply(t *testing.T, p provider.Provider, want provider.Network) {
+	t.Helper()
+	if err := p.Apply(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func list(t *testing.T, p provider.Provider) []types.UID {
+	t.Helper()
+	uids, err := p.List(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+// isOnly checks that the wanted network is there, whole, and the only one of its plane.
+func isOnly(t *testing.T, p provider.Provider, want provider.Network) {
+	t.Helper()
+	if got := list(t, p); !slices.Equal(got, []types.UID{want.UID}) {
+		t.Errorf("networks of %v, want only %s", got, want.UID)
+	}
+	actual, err := p.Get(t.Context(), want.UID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !actual.Matches(want) {
+		t.Errorf("found %+v, want %+v", actual, want)
+	}
+	if actual.ID != p.ID(want.UID) {
+		t.Errorf("its id is %q, want %q", actual.ID, p.ID(want.UID))
+	}
+}
+
+func isGone(t *testing.T, p provider.Provider, uid types.UID) {
+	t.Helper()
+	if got := list(t, p); slices.Contains(got, uid) {
+		t.Errorf("%s is still listed", uid)
+	}
+	if actual, err := p.Get(t.Context(), uid); !errors.Is(err, provider.ErrNotFound) {
+		t.Errorf("got %+v, %v, want ErrNotFound", actual, err)
+	}
+}
+
+// watching runs a Watch, from when it sees changes until the test ends, and hands out what it tells.
+func watching(t *testing.T, p provider.Provider) <-chan types.UID {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	told := make(chan types.UID, 10_000)
+	ended := make(chan error, 1)
+	go func() { ended <- p.Watch(ctx, func(uid types.UID) { told <- uid }) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("watch: %v", err)
+		}
+	})
+	if first := next(t, told); first != "" {
+		t.Fatalf("the first word is of %q, want of all", first)
+	}
+	return told
+}
+
+// next waits for a word of the watch as long as a user may have to wait for a repair.
+func next(t *testing.T, told <-chan types.UID) types.UID {
+	t.Helper()
+	select {
+	case uid := <-told:
+		return uid
+	case <-time.After(5 * time.Second):
+		t.Fatal("the watch told nothing for 5 s")
+		return ""
+	}
+}
+
+// drain forgets what was told so far, which own changes cause.
+func drain(told <-chan types.UID) {
+	for {
+		select {
+		case <-told:
+		default:
+			return
+		}
+	}
+}

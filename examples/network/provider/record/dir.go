@@ -1,0 +1,106 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Dir is a folder on disk as an FS.
+type Dir string
+
+// tempPrefix begins the names of files that are being written. One that a killed process left is listed under the name
+// that it was to have, so that it is either written again or removed.
+const tempPrefix = ".new."
+
+// List implements FS. A folder that does not exist is empty.
+func (d Dir) List() ([]string, error) {
+	entries, err := os.ReadDir(string(d))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, strings.TrimPrefix(e.Name(), tempPrefix))
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Read implements FS.
+func (d Dir) Read(name string) ([]byte, error) { return os.ReadFile(d.path(name)) }
+
+// Write implements FS: a new file is written whole and takes the old one's name, so no reader sees half a record.
+func (d Dir) Write(name string, data []byte) error {
+	if err := os.MkdirAll(string(d), 0o755); err != nil {
+		return err
+	}
+	temp := d.path(tempPrefix + name)
+	if err := writeSynced(temp, data); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return os.Rename(temp, d.path(name))
+}
+
+func writeSynced(path string, data []byte) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// Remove implements FS.
+func (d Dir) Remove(name string) error {
+	for _, path := range []string{d.path(tempPrefix + name), d.path(name)} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d Dir) path(name string) string { return filepath.Join(string(d), name) }
+
+// Watch implements FS with the operating system's file events.
+func (d Dir) Watch(ctx context.Context, changed func(name string)) error {
+	if err := os.MkdirAll(string(d), 0o755); err != nil {
+		return err
+	}
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("watch folder %s: %w", d, err)
+	}
+	defer w.Close()
+	if err := w.Add(string(d)); err != nil {
+		return fmt.Errorf("watch folder %s: %w", d, err)
+	}
+	changed("")
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-w.Errors:
+			if !errors.Is(err, fsnotify.ErrEventOverflow) {
+				return fmt.Errorf("watch folder %s: %w", d, err)
+			}
+			changed("")
+		case e := <-w.Events:
+			if e.Name == filepath.Clean(string(d)) && e.Op.Has(fsnotify.Remove|fsnotify.Rename) {
+				return fmt.Errorf("watch folder %s: it was removed", d)
+			}
+			changed(filepath.Base(e.Name))
+		}
+	}
+}
