@@ -1,0 +1,161 @@
+package declare
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/jonboulle/clockwork"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/kubectl/pkg/cmd/apply"
+	"k8s.io/kubectl/pkg/util"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
+)
+
+// fieldManager is who kubectl apply says it is, so that a later kubectl apply of the same file finds its own fields.
+const fieldManager = apply.FieldManagerClientSideApply
+
+// Applier sends objects to one server. It is for one goroutine.
+type Applier struct {
+	config  *rest.Config
+	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	clients map[schema.GroupVersion]resource.RESTClient
+}
+
+// NewApplier returns an Applier for the server. The server's warnings go to warn.
+func NewApplier(config *rest.Config, warn func(text string)) (*Applier, error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandler = warnings(warn)
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for discovery: %w", err)
+	}
+	return &Applier{
+		config:  config,
+		mapper:  restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client)),
+		clients: map[schema.GroupVersion]resource.RESTClient{},
+	}, nil
+}
+
+// warnings receives the Warning headers of answers.
+type warnings func(text string)
+
+// HandleWarningHeader passes on those of code 299, which is what Kubernetes uses.
+func (w warnings) HandleWarningHeader(code int, _, text string) {
+	if code == 299 && text != "" {
+		w(text)
+	}
+}
+
+// Apply creates the object, or changes the server's to what was declared as kubectl apply does: by the difference of
+// three, what was applied last, what is declared, and what the server has. What others have set stays.
+func (a *Applier) Apply(d manifest.Declared) (Applied, error) {
+	mapping, err := a.mapping(d.Object.GroupVersionKind())
+	if err != nil {
+		return Applied{}, &Error{Source: d.Source, Err: err}
+	}
+	object := d.Object.DeepCopy()
+	if err := place(object, mapping); err != nil {
+		return Applied{}, &Error{Source: d.Source, Err: err}
+	}
+	helper, err := a.helper(mapping)
+	if err != nil {
+		return Applied{}, &Error{Source: d.Source, Err: err}
+	}
+	kept, err := send(helper, mapping, object)
+	if err != nil {
+		return Applied{}, &Error{Source: d.Source, Err: err}
+	}
+	return Applied{Source: d.Source, Object: kept, mapping: mapping}, nil
+}
+
+// mapping finds the resource of a kind. One that is not known yet may have been defined since discovery was read.
+func (a *Applier) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		a.mapper.Reset()
+		mapping, err = a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	}
+	if meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("%w: declare its CustomResourceDefinition too, or correct apiVersion and kind", err)
+	}
+	return mapping, err
+}
+
+// place sees to it that the object has a name, and a namespace exactly when its kind wants one.
+func place(object *unstructured.Unstructured, mapping *meta.RESTMapping) error {
+	if object.GetName() == "" {
+		if object.GetGenerateName() != "" {
+			return errors.New("a declared object needs metadata.name: generateName would make one more at each start")
+		}
+		return errors.New("a declared object needs metadata.name")
+	}
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		object.SetNamespace("")
+	} else if object.GetNamespace() == "" {
+		object.SetNamespace(metav1.NamespaceDefault)
+	}
+	return nil
+}
+
+func (a *Applier) helper(mapping *meta.RESTMapping) (*resource.Helper, error) {
+	version := mapping.GroupVersionKind.GroupVersion()
+	client, ok := a.clients[version]
+	if !ok {
+		config := rest.CopyConfig(a.config)
+		config.APIPath = "/apis"
+		if version.Group == "" {
+			config.APIPath = "/api"
+		}
+		config.GroupVersion = &version
+		config.ContentConfig.NegotiatedSerializer = resource.UnstructuredPlusDefaultContentConfig().NegotiatedSerializer
+		config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+		made, err := rest.RESTClientFor(config)
+		if err != nil {
+			return nil, fmt.Errorf("making a client for %s: %w", version, err)
+		}
+		client, a.clients[version] = made, made
+	}
+	return resource.NewHelper(client, mapping).
+		WithFieldManager(fieldManager).WithFieldValidation(metav1.FieldValidationStrict), nil
+}
+
+// send creates or patches, and returns the object as the server answered.
+func send(helper *resource.Helper, mapping *meta.RESTMapping, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	modified, err := util.GetModifiedConfiguration(object, true, unstructured.UnstructuredJSONScheme)
+	if err != nil {
+		return nil, fmt.Errorf("noting what was applied: %w", err)
+	}
+	namespace, name := object.GetNamespace(), object.GetName()
+	current, err := helper.Get(namespace, name)
+	var answer runtime.Object
+	switch {
+	case apierrors.IsNotFound(err):
+		if err := util.CreateApplyAnnotation(object, unstructured.UnstructuredJSONScheme); err != nil {
+			return nil, fmt.Errorf("noting what was applied: %w", err)
+		}
+		answer, err = helper.Create(namespace, true, object)
+	case err == nil:
+		patcher := apply.Patcher{Mapping: mapping, Helper: helper, Overwrite: true, BackOff: clockwork.NewRealClock()}
+		_, answer, err = patcher.Patch(current, modified, "", namespace, name, io.Discard)
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept, ok := answer.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("the server answered with a %T", answer)
+	}
+	return kept, nil
+}

@@ -1,0 +1,193 @@
+package declare
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Reporter is told what becomes of the objects that a Watch waits for, by one goroutine.
+type Reporter interface {
+	// BecameTrue is told of each object once.
+	BecameTrue(a Applied, t Truth)
+	// NotYet is told when the reason for which an object is not true changes.
+	NotYet(a Applied, t Truth)
+	// Deleted is told when somebody deleted an object before it became true.
+	Deleted(a Applied)
+	// StillWaiting is told from time to time which objects are not true yet.
+	StillWaiting(waiting []Applied)
+}
+
+// Watch waits until every object is true and tells the reporter of each as it happens; it returns early only when ctx
+// is done. controlled says which kinds have a controller that sets a condition Ready. progress is how often
+// StillWaiting is told.
+func Watch(ctx context.Context, config *rest.Config, objects []Applied, controlled func(schema.GroupKind) bool,
+	progress time.Duration, report Reporter) error {
+	w := &watch{controlled: controlled, report: report, waiting: map[objectKey]*awaited{}}
+	for _, object := range objects {
+		w.waiting[object.key()] = &awaited{Applied: object}
+		w.see(object.key(), object.Object)
+	}
+	if len(w.waiting) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events, stopped, err := w.start(ctx, config)
+	if err != nil {
+		return err
+	}
+	w.run(ctx, events, progress)
+	cancel()
+	stopped.Wait()
+	return nil
+}
+
+type watch struct {
+	controlled func(schema.GroupKind) bool
+	report     Reporter
+	waiting    map[objectKey]*awaited
+}
+
+type awaited struct {
+	Applied
+	last Truth
+}
+
+// seen is an object as it was just seen, or nil when it is gone.
+type seen struct {
+	key    objectKey
+	object *unstructured.Unstructured
+}
+
+// start watches each resource of which something is awaited. The group is done when all of it has stopped.
+func (w *watch) start(ctx context.Context, config *rest.Config) (<-chan seen, *sync.WaitGroup, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("making a client to watch with: %w", err)
+	}
+	keys := map[schema.GroupVersionResource][]objectKey{}
+	for key := range w.waiting {
+		keys[key.resource] = append(keys[key.resource], key)
+	}
+	var group sync.WaitGroup
+	feed := feed{ctx: ctx, events: make(chan seen)}
+	for resource, keys := range keys {
+		informer := dynamicinformer.NewFilteredDynamicInformer(client, resource, "", 0, nil, nil).Informer()
+		registration, err := informer.AddEventHandler(feed.handler(resource))
+		if err != nil {
+			return nil, nil, fmt.Errorf("watching %s: %w", resource.GroupResource(), err)
+		}
+		group.Go(func() { informer.RunWithContext(ctx) })
+		group.Go(func() { feed.sendMissing(registration, informer.GetStore(), keys) })
+	}
+	return feed.events, &group, nil
+}
+
+// feed carries what informers see to the goroutine that judges it, until ctx is done.
+type feed struct {
+	ctx    context.Context
+	events chan seen
+}
+
+func (f feed) send(event seen) {
+	select {
+	case f.events <- event:
+	case <-f.ctx.Done():
+	}
+}
+
+func (f feed) handler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
+	send := func(value any, gone bool) {
+		if unknown, ok := value.(cache.DeletedFinalStateUnknown); ok {
+			value = unknown.Obj
+		}
+		object, ok := value.(*unstructured.Unstructured)
+		if !ok {
+			return
+		}
+		event := seen{key: objectKey{resource, object.GetNamespace(), object.GetName()}}
+		if !gone {
+			event.object = object
+		}
+		f.send(event)
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { send(object, false) },
+		UpdateFunc: func(_, object any) { send(object, false) },
+		DeleteFunc: func(object any) { send(object, true) },
+	}
+}
+
+// sendMissing tells of the objects that were deleted before the watch began, of which no event can tell.
+func (f feed) sendMissing(registration cache.ResourceEventHandlerRegistration, store cache.Store, keys []objectKey) {
+	select {
+	case <-registration.HasSyncedChecker().Done():
+	case <-f.ctx.Done():
+		return
+	}
+	for _, key := range keys {
+		name := cache.NewObjectName(key.namespace, key.name).String()
+		if _, exists, err := store.GetByKey(name); err == nil && !exists {
+			f.send(seen{key: key})
+		}
+	}
+}
+
+func (w *watch) run(ctx context.Context, events <-chan seen, progress time.Duration) {
+	ticker := time.NewTicker(progress)
+	defer ticker.Stop()
+	for len(w.waiting) > 0 {
+		select {
+		case event := <-events:
+			w.see(event.key, event.object)
+		case <-ticker.C:
+			w.report.StillWaiting(w.left())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// see judges an object as it is now, and tells the reporter what is new about it.
+func (w *watch) see(key objectKey, object *unstructured.Unstructured) {
+	a, ok := w.waiting[key]
+	if !ok {
+		return
+	}
+	if object == nil {
+		delete(w.waiting, key)
+		w.report.Deleted(a.Applied)
+		return
+	}
+	a.Object = object
+	truth := TruthOf(object, w.controlled(object.GroupVersionKind().GroupKind()))
+	if truth.True {
+		delete(w.waiting, key)
+		w.report.BecameTrue(a.Applied, truth)
+	} else if _, said := condition(object, truth.What); said && truth != a.last {
+		w.report.NotYet(a.Applied, truth)
+	}
+	a.last = truth
+}
+
+// left lists what is not true yet, by name.
+func (w *watch) left() []Applied {
+	var left []Applied
+	for a := range maps.Values(w.waiting) {
+		left = append(left, a.Applied)
+	}
+	slices.SortFunc(left, func(a, b Applied) int { return strings.Compare(a.Name(), b.Name()) })
+	return left
+}
