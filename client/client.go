@@ -1,0 +1,98 @@
+// Package client is how controllers and other Go programs speak to a server: over the wire, or in the server's own
+// process without a socket. It holds
+//
+//   - Client and Resource: get, list, create, update, patch, delete and watch, generic in the object's type, on
+//     client-go's REST client;
+//   - Transport: an http.RoundTripper over an http.Handler of the same process, for this client and for an unmodified
+//     client-go;
+//   - Source: where an informer lists and watches. A server supplies one for its own process; NewSource makes one over
+//     the wire.
+//
+// It keeps no state of objects: caches are package informer's.
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+)
+
+// Object is what a Resource reads and writes: a pointer to a typed API struct, or *unstructured.Unstructured.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Client speaks to one server. It may be used by many goroutines.
+type Client struct {
+	rest       *rest.RESTClient
+	parameters runtime.ParameterCodec
+}
+
+// New makes a client. It speaks JSON and takes host, identity and transport from config, which it does not change.
+func New(config *rest.Config) (*Client, error) {
+	own := rest.CopyConfig(config)
+	httpClient, err := rest.HTTPClientFor(own)
+	if err != nil {
+		return nil, fmt.Errorf("making an HTTP client for %s: %w", own.Host, err)
+	}
+	return newClient(own, httpClient)
+}
+
+func newClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	config.GroupVersion = &schema.GroupVersion{}
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	c, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
+	}
+	return &Client{rest: c, parameters: runtime.NewParameterCodec(scheme)}, nil
+}
+
+// REST is the client-go client underneath, for paths that are no resource's, such as discovery.
+func (c *Client) REST() rest.Interface { return c.rest }
+
+// options turns List-, Create-, ... Options into query parameters.
+func (c *Client) options(q *rest.Request, options runtime.Object) *rest.Request {
+	return q.SpecificallyVersionedParams(options, c.parameters, schema.GroupVersion{Version: "v1"})
+}
+
+// path is where a resource, an object of it, or a subresource of that is served. Namespace and name may be empty.
+func path(resource schema.GroupVersionResource, namespace, name, subresource string) []string {
+	p := []string{"/api", resource.Version}
+	if resource.Group != "" {
+		p = []string{"/apis", resource.Group, resource.Version}
+	}
+	if namespace != "" {
+		p = append(p, "namespaces", namespace)
+	}
+	p = append(p, resource.Resource)
+	if name != "" {
+		p = append(p, name)
+	}
+	if subresource != "" {
+		p = append(p, subresource)
+	}
+	return p
+}
+
+// do sends a request and returns the body of its answer. An error is the Status that the server sent, if it sent one.
+func do(ctx context.Context, q *rest.Request) ([]byte, error) {
+	result := q.Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
+}

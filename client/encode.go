@@ -1,0 +1,87 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// encode writes JSON.
+func encode(value any) ([]byte, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("writing a %T: %w", value, err)
+	}
+	return data, nil
+}
+
+// encodeAs writes an object, which typed objects without kind and apiVersion get from the resource that they are
+// sent to.
+func encodeAs(obj Object, kind schema.GroupVersionKind) ([]byte, error) {
+	data, err := encode(obj)
+	if err != nil || !obj.GetObjectKind().GroupVersionKind().Empty() {
+		return data, err
+	}
+	return withKind(data, kind), nil
+}
+
+// withKind puts kind and apiVersion in front of the fields of a JSON object that has neither.
+func withKind(data []byte, kind schema.GroupVersionKind) []byte {
+	head := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, kind.Kind, kind.GroupVersion())
+	if rest := bytes.TrimSpace(data[1:]); rest[0] != '}' {
+		head = append(head, ',')
+	}
+	return append(head, data[1:]...)
+}
+
+// decode reads an object, of that kind if it does not say which itself. The result belongs to the caller.
+func decode[T Object](data []byte, kind schema.GroupVersionKind) (T, error) {
+	obj, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	if !ok {
+		return obj, fmt.Errorf("objects are read into pointers to structs, not into %T", obj)
+	}
+	if u, ok := any(obj).(*unstructured.Unstructured); ok {
+		return obj, decodeUnstructured(u, data, kind)
+	}
+	if err := utiljson.Unmarshal(data, obj); err != nil {
+		return obj, fmt.Errorf("reading a %T: %w", obj, err)
+	}
+	return obj, nil
+}
+
+func decodeUnstructured(u *unstructured.Unstructured, data []byte, kind schema.GroupVersionKind) error {
+	if err := utiljson.Unmarshal(data, &u.Object); err != nil {
+		return fmt.Errorf("reading an object: %w", err)
+	}
+	if u.GetKind() == "" {
+		u.SetGroupVersionKind(kind)
+	}
+	return nil
+}
+
+// rawList is a list whose items are not read yet.
+type rawList struct {
+	metav1.TypeMeta
+	Metadata metav1.ListMeta   `json:"metadata"`
+	Items    []json.RawMessage `json:"items"`
+}
+
+func decodeList(data []byte) (*rawList, error) {
+	list := &rawList{}
+	if err := utiljson.Unmarshal(data, list); err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// itemKind is what the items of a typed list are, which do not say so themselves.
+func (l *rawList) itemKind() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(l.APIVersion, strings.TrimSuffix(l.Kind, "List"))
+}

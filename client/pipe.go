@@ -1,0 +1,143 @@
+package client
+
+import (
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// pipe carries the body of one answer from the handler's goroutine to the reader's, as a socket would: it buffers a
+// little, so that a writer waits only for a reader that falls behind, and until its deadline at the longest.
+type pipe struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	buf     []byte // what was written and not read yet, from buf[read:]
+	read    int
+	err     error // why there will be no more to read
+	broken  error // why writing is useless
+	timer   *time.Timer
+	late    bool // the write deadline has passed
+}
+
+// pipeSize is how much an answer's writer may be ahead of its reader: about what a TCP connection holds.
+const pipeSize = 64 << 10
+
+func newPipe() *pipe {
+	p := &pipe{}
+	p.changed.L = &p.mu
+	return p
+}
+
+// Read waits for bytes, or for the writer's end.
+func (p *pipe) Read(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.read == len(p.buf) && p.err == nil && p.broken == nil {
+		p.changed.Wait()
+	}
+	if p.broken != nil {
+		return 0, p.broken
+	}
+	if p.read == len(p.buf) {
+		return 0, p.err
+	}
+	n := copy(b, p.buf[p.read:])
+	p.read += n
+	if p.read == len(p.buf) {
+		p.buf, p.read = p.buf[:0], 0
+	}
+	p.changed.Broadcast()
+	return n, nil
+}
+
+// Write waits until all of b is in the buffer.
+func (p *pipe) Write(b []byte) (written int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(b) > 0 {
+		for len(p.buf)-p.read >= pipeSize && p.cannotWrite() == nil {
+			p.changed.Wait()
+		}
+		if err := p.cannotWrite(); err != nil {
+			return written, err
+		}
+		n := min(len(b), pipeSize-(len(p.buf)-p.read))
+		p.compact(n)
+		p.buf = append(p.buf, b[:n]...)
+		b = b[n:]
+		written += n
+		p.changed.Broadcast()
+	}
+	return written, nil
+}
+
+// compact makes room for n bytes where there is room in front.
+func (p *pipe) compact(n int) {
+	if p.read > 0 && len(p.buf)+n > cap(p.buf) {
+		p.buf = p.buf[:copy(p.buf, p.buf[p.read:])]
+		p.read = 0
+	}
+}
+
+func (p *pipe) cannotWrite() error {
+	switch {
+	case p.broken != nil:
+		return p.broken
+	case p.err != nil:
+		return io.ErrClosedPipe
+	case p.late:
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// end is called by the writer: the reader gets what is buffered and then err.
+func (p *pipe) end(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = err
+	}
+	p.stopTimer()
+	p.changed.Broadcast()
+}
+
+// abandon is called by the reader, or when the request is cancelled: both sides get err from now on.
+func (p *pipe) abandon(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.broken == nil {
+		p.broken, p.buf, p.read = err, nil, 0
+	}
+	p.stopTimer()
+	p.changed.Broadcast()
+}
+
+// setDeadline bounds how long writes may wait; the zero time is for ever.
+func (p *pipe) setDeadline(at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopTimer()
+	p.late = false
+	if at.IsZero() || p.err != nil || p.broken != nil {
+		return
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(time.Until(at), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.timer == timer { // or it was set anew meanwhile
+			p.late = true
+			p.changed.Broadcast()
+		}
+	})
+	p.timer = timer
+}
+
+func (p *pipe) stopTimer() {
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+}
