@@ -95,6 +95,9 @@ func PublicPaths() Authorizer {
 	})
 }
 
+// AdminsOnly is Admins and PublicPaths, and refuses everything else: who may do what as long as the API holds no roles.
+func AdminsOnly() Authorizer { return Union(Admins(), PublicPaths()) }
+
 // OpenPath reports whether the path is one that everybody may read, with or without a credential: whether the server
 // lives, and which version it is.
 func OpenPath(path string) bool {
