@@ -1,0 +1,103 @@
+// Command cmd is the Network controller as a program of its own, beside any server that speaks the Kubernetes API. It may
+// be stopped, killed and started again at any point: each network exists once.
+//
+//	go run ./examples/network/cmd --kubeconfig FILE [--master URL] [--provider auto|bridge|record]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+
+	"github.com/bowline-dev/bowline/examples/network"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+type arguments struct {
+	kubeconfig, master, provider, state, plane string
+}
+
+func run(args []string) error {
+	a, err := parse(args)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	klog.SetSlogLogger(log)
+	config, err := a.config()
+	if err != nil {
+		return err
+	}
+	folder, err := a.folder()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	return network.Run(ctx, network.Options{
+		Config: config, Provider: a.provider, Folder: folder, Plane: a.plane, Log: log,
+	})
+}
+
+func parse(args []string) (a arguments, err error) {
+	set := flag.NewFlagSet("network", flag.ContinueOnError)
+	set.StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, then ~/.kube/config, then that of the pod it runs in)")
+	set.StringVar(&a.master, "master", "", "`URL` of the server, instead of the one in the kubeconfig")
+	set.StringVar(&a.provider, "provider", network.ProviderAuto, "what makes networks real: auto, bridge (needs root) or record")
+	set.StringVar(&a.state, "state", "", "`folder` for the records of the record provider (default: bowline/networks in the user's state folder)")
+	set.StringVar(&a.plane, "plane-id", "", "`id` that real networks carry (default: the uid of the server's namespace kube-system)")
+	if err := set.Parse(args); err != nil {
+		return a, err
+	}
+	if set.NArg() > 0 {
+		return a, fmt.Errorf("%q is no flag: this program takes flags only, see --help", set.Arg(0))
+	}
+	return a, nil
+}
+
+// config finds the server as kubectl does. Requests are not limited in rate: the work queue is what holds back.
+func (a arguments) config() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = a.kubeconfig
+	overrides := &clientcmd.ConfigOverrides{}
+	overrides.ClusterInfo.Server = a.master
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the server (give --kubeconfig or set KUBECONFIG): %w", err)
+	}
+	config.QPS, config.UserAgent = -1, "bowline-network"
+	return config, nil
+}
+
+// folder is where records go: the XDG state folder unless another is asked for.
+func (a arguments) folder() (string, error) {
+	if a.state != "" {
+		return filepath.Abs(a.state)
+	}
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("cannot tell where to keep records: give --state (%w)", err)
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "bowline", "networks"), nil
+}

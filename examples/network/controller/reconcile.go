@@ -1,0 +1,182 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/client"
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+// finalizer holds an object until its real network is gone.
+const finalizer = "bowline.dev/real-network"
+
+// Reasons of the events that a user reads under a Network, beside those of the Ready condition.
+const (
+	reasonCreated  = "Created"
+	reasonUpdated  = "Updated"
+	reasonRestored = "Restored" // somebody changed or removed the real network behind the controller's back
+	reasonDeleted  = "Deleted"
+)
+
+// reconciler makes the real networks of one group's objects match. Several goroutines may use it, though never two for
+// one object.
+type reconciler struct {
+	resource schema.GroupVersionResource
+	networks client.Resource[*v1.Network]
+	rest     rest.Interface
+	provider provider.Provider
+	events   recorder
+	log      *slog.Logger
+
+	// statusInMain is set while the kind is known to have no status subresource.
+	statusInMain atomic.Bool
+}
+
+// recorder writes an event about an object; it does not wait.
+type recorder func(n *v1.Network, eventType, reason, message string)
+
+// reconcile compares one object, which it does not change, with its real network, and makes that match. An error means
+// that it should be tried again.
+func (r *reconciler) reconcile(ctx context.Context, n *v1.Network) error {
+	if n.DeletionTimestamp != nil {
+		return r.release(ctx, n)
+	}
+	want, err := wanted(n)
+	if err != nil {
+		return r.report(ctx, n, verdict{reason: v1.ReasonInvalidSpec, message: err.Error(), id: n.Status.ID})
+	}
+	if err := r.hold(ctx, n); err != nil {
+		return err
+	}
+	switch err := r.provision(ctx, n, want); {
+	case errors.Is(err, errGone):
+		return nil // the cache will hear of it
+	case err != nil:
+		return errors.Join(err, r.report(ctx, n, failed(n, err)))
+	}
+	return r.report(ctx, n, provisioned(want, r.provider.ID(n.UID)))
+}
+
+// provision makes the real network what is wanted. It writes to the provider only when something differs.
+func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider.Network) error {
+	actual, err := r.provider.Get(ctx, n.UID)
+	missing := errors.Is(err, provider.ErrNotFound)
+	if err != nil && !missing {
+		return err
+	}
+	if !missing && actual.Matches(want) {
+		return nil
+	}
+	if missing {
+		if err := r.stillDeclared(ctx, n); err != nil {
+			return err
+		}
+	}
+	if err := r.provider.Apply(ctx, want); err != nil {
+		return err
+	}
+	r.tell(n, provisioned(want, r.provider.ID(n.UID)), missing, actual)
+	return nil
+}
+
+// errGone is that an object has been deleted, or is being deleted, although the cache does not know.
+var errGone = errors.New("the object is gone")
+
+// stillDeclared asks the server itself: a cache that is behind must not bring back the network of an object that is gone.
+func (r *reconciler) stillDeclared(ctx context.Context, n *v1.Network) error {
+	now, err := r.networks.Get(ctx, n.Namespace, n.Name)
+	if apierrors.IsNotFound(err) || err == nil && (now.UID != n.UID || now.DeletionTimestamp != nil) {
+		return errGone
+	}
+	return err
+}
+
+// failed is the verdict when the provider could not do its work.
+func failed(n *v1.Network, err error) verdict {
+	return verdict{reason: v1.ReasonProviderError, message: err.Error(), id: n.Status.ID}
+}
+
+// tell says what was done, and why.
+func (r *reconciler) tell(n *v1.Network, done verdict, missing bool, was provider.Actual) {
+	reason, message := reasonUpdated, done.message
+	switch {
+	case done.holds(n) && missing:
+		reason, message = reasonRestored, "it had been removed; "+message
+	case done.holds(n):
+		reason, message = reasonRestored, difference(was)+"; "+message
+	case missing:
+		reason = reasonCreated
+	}
+	r.log.Info("network "+reason, "network", n.Namespace+"/"+n.Name, "id", done.id, "message", message)
+	r.events(n, corev1.EventTypeNormal, reason, message)
+}
+
+// difference says what somebody had done to a network.
+func difference(was provider.Actual) string {
+	if was.Fault != "" {
+		return was.Fault
+	}
+	return fmt.Sprintf("it had been changed to %s with gateway %s", was.CIDR, was.Gateway)
+}
+
+// hold puts the finalizer on an object, before anything real is made for it.
+func (r *reconciler) hold(ctx context.Context, n *v1.Network) error {
+	if slices.Contains(n.Finalizers, finalizer) {
+		return nil
+	}
+	return r.setFinalizers(ctx, n, append(slices.Clone(n.Finalizers), finalizer))
+}
+
+// release removes the real network of an object that is being deleted, and then lets the object go.
+func (r *reconciler) release(ctx context.Context, n *v1.Network) error {
+	if !slices.Contains(n.Finalizers, finalizer) {
+		return nil
+	}
+	_, err := r.provider.Get(ctx, n.UID)
+	missing := errors.Is(err, provider.ErrNotFound)
+	if err := r.provider.Delete(ctx, n.UID); err != nil {
+		return errors.Join(err, r.report(ctx, n, failed(n, err)))
+	}
+	if !missing {
+		id := r.provider.ID(n.UID)
+		r.log.Info("network "+reasonDeleted, "network", n.Namespace+"/"+n.Name, "id", id)
+		r.events(n, corev1.EventTypeNormal, reasonDeleted, id+" is gone")
+	}
+	others := slices.DeleteFunc(slices.Clone(n.Finalizers), func(f string) bool { return f == finalizer })
+	return r.setFinalizers(ctx, n, others)
+}
+
+// setFinalizers replaces the whole list, and only while the object is the one that the list was read from: others may
+// have finalizers too.
+func (r *reconciler) setFinalizers(ctx context.Context, n *v1.Network, finalizers []string) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": n.UID, "resourceVersion": n.ResourceVersion, "finalizers": finalizers,
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = r.networks.Patch(ctx, n.Namespace, n.Name, "", types.MergePatchType, patch, metav1.PatchOptions{})
+	return ignoreGone(err)
+}
+
+// ignoreGone is for writes to an object that may be gone: nothing is left to write then.
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

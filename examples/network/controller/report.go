@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+)
+
+// report writes a verdict into the object's status if that says anything else, with a warning event for one that is new
+// and bad. Where the kind has no status subresource, which a server answers as if nothing were there, it writes to the
+// object itself.
+func (r *reconciler) report(ctx context.Context, n *v1.Network, v verdict) error {
+	if !v.ready && !v.holds(n) {
+		r.log.Warn("network "+v.reason, "network", n.Namespace+"/"+n.Name, "message", v.message)
+		r.events(n, corev1.EventTypeWarning, v.reason, v.message)
+	}
+	if !r.statusInMain.Load() {
+		err := r.writeStatus(ctx, n, v.status(n, r.provider.Name(), n.Generation), "status")
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		if has, err := r.hasStatus(ctx); has || err != nil {
+			return err // the object is what is gone
+		}
+		r.statusInMain.Store(true)
+	}
+	return ignoreGone(r.writeStatus(ctx, n, v.status(n, r.provider.Name(), 0), ""))
+}
+
+func (r *reconciler) writeStatus(ctx context.Context, n *v1.Network, s v1.NetworkStatus, subresource string) error {
+	patch, err := statusPatch(n, s)
+	if patch == nil || err != nil {
+		return err
+	}
+	_, err = r.networks.Patch(ctx, n.Namespace, n.Name, subresource, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// hasStatus asks the server whether the kind has a status subresource.
+func (r *reconciler) hasStatus(ctx context.Context) (bool, error) {
+	body, err := r.rest.Get().AbsPath("/apis", r.resource.Group, r.resource.Version).Do(ctx).Raw()
+	if err != nil {
+		return false, fmt.Errorf("read what the server serves of %s: %w", r.resource.GroupVersion(), err)
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return false, fmt.Errorf("read what the server serves of %s: %w", r.resource.GroupVersion(), err)
+	}
+	isStatus := func(a metav1.APIResource) bool { return a.Name == r.resource.Resource+"/status" }
+	return slices.ContainsFunc(list.APIResources, isStatus), nil
+}
+
+// forgetStatusInMain lets the next report find out anew whether the kind has a status subresource: its definition may
+// have been replaced.
+func (r *reconciler) forgetStatusInMain() { r.statusInMain.Store(false) }

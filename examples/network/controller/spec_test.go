@@ -1,0 +1,62 @@
+package controller
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+func network(cidr, gateway string) *v1.Network {
+	return &v1.Network{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "example", UID: "uid", Generation: 3},
+		Spec:       v1.NetworkSpec{CIDR: cidr, Gateway: gateway},
+	}
+}
+
+func TestWantedNetworkIsWhatTheSpecSays(t *testing.T) {
+	t.Parallel()
+	for _, spec := range []v1.NetworkSpec{
+		{CIDR: "192.168.0.0/16", Gateway: "192.168.0.1"},
+		{CIDR: "10.0.0.0/8", Gateway: "10.255.255.254"},
+		{CIDR: "10.0.0.0/31", Gateway: "10.0.0.0"},
+		{CIDR: "10.0.0.7/32", Gateway: "10.0.0.7"},
+		{CIDR: "fd00::/64", Gateway: "fd00::ffff:ffff:ffff:ffff"},
+	} {
+		got, err := wanted(network(spec.CIDR, spec.Gateway))
+		want := provider.Network{
+			UID: "uid", Owner: "default/example",
+			CIDR: netip.MustParsePrefix(spec.CIDR), Gateway: netip.MustParseAddr(spec.Gateway),
+		}
+		if err != nil || got != want {
+			t.Errorf("%+v: got %+v, %v", spec, got, err)
+		}
+	}
+}
+
+func TestInvalidSpecSaysWhatToChange(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ cidr, gateway, says string }{
+		{"", "10.0.0.1", "spec.cidr is missing"},
+		{"10.0.0.0", "10.0.0.1", `spec.cidr "10.0.0.0" is no address range`},
+		{"10.0.0.0/33", "10.0.0.1", "is no address range"},
+		{"::ffff:10.0.0.0/104", "10.0.0.1", "is no address range"},
+		{"10.0.0.5/8", "10.0.0.1", "write 10.0.0.0/8"},
+		{"10.0.0.0/8", "", "spec.gateway is missing: give an address within 10.0.0.0/8"},
+		{"10.0.0.0/8", "ten", `spec.gateway "ten" is no address`},
+		{"10.0.0.0/8", "fe80::1%eth0", "is no address"},
+		{"10.0.0.0/8", "11.0.0.1", "is not in spec.cidr 10.0.0.0/8"},
+		{"10.0.0.0/8", "fd00::1", "is not in spec.cidr"},
+		{"10.0.0.0/8", "10.0.0.0", "is the first or last address"},
+		{"10.0.0.0/8", "10.255.255.255", "is the first or last address"},
+		{"fd00::/64", "fd00::", "is the first or last address"},
+	} {
+		if got, err := wanted(network(c.cidr, c.gateway)); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("cidr %q, gateway %q: got %+v, %v; want an error that says %q", c.cidr, c.gateway, got, err, c.says)
+		}
+	}
+}
