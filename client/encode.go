@@ -41,6 +41,9 @@ func withKind(data []byte, kind schema.GroupVersionKind) []byte {
 	return append(head, data[1:]...)
 }
 
+// Decode reads an object from its JSON. The result belongs to the caller.
+func Decode[T Object](data []byte) (T, error) { return decode[T](data, schema.GroupVersionKind{}) }
+
 // decode reads an object, of that kind if it does not say which itself. The result belongs to the caller.
 func decode[T Object](data []byte, kind schema.GroupVersionKind) (T, error) {
 	obj, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)

@@ -141,7 +141,7 @@ func answered[T Object](ctx context.Context, q *rest.Request) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	return decode[T](body, schema.GroupVersionKind{})
+	return Decode[T](body)
 }
 
 // named refuses an empty name, which would make the path that of the whole collection.

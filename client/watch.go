@@ -24,7 +24,7 @@ func (s *Stream[T]) Next() (watch.EventType, T, error) {
 	if err != nil {
 		return "", *new(T), err
 	}
-	obj, err := decode[T](event.Object, schema.GroupVersionKind{})
+	obj, err := Decode[T](event.Object)
 	return watch.EventType(event.Type), obj, err
 }
 

@@ -168,7 +168,7 @@ type wireCodec struct {
 }
 
 func (c *wireCodec) Decode(_ object.Form, data []byte) (runtime.Object, error) {
-	return decode[*unstructured.Unstructured](data, schema.GroupVersionKind{})
+	return Decode[*unstructured.Unstructured](data)
 }
 
 // Encode is only possible in the version that the object was read in: converting is the server's work.

@@ -1,0 +1,40 @@
+package informer
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// converter makes T of what a source yields. It is for one goroutine.
+type converter[T client.Object] struct {
+	version schema.GroupVersion
+	// reads says that the source's objects are no T, so that their JSON must be read.
+	reads bool
+}
+
+// convert shares the object where it is a T already.
+func (c *converter[T]) convert(o *object.Object) (T, error) {
+	if !c.reads {
+		decoded, err := o.Decoded()
+		if err != nil {
+			return *new(T), err
+		}
+		if obj, ok := decoded.(T); ok {
+			return obj, nil
+		}
+		c.reads = true
+	}
+	encoding, err := o.Encoding(object.Form{APIVersion: c.version.String(), Format: object.JSON})
+	if err != nil {
+		return *new(T), err
+	}
+	obj, err := client.Decode[T](encoding.Bytes())
+	if err != nil {
+		return obj, fmt.Errorf("%s: %w", o.Key, err)
+	}
+	return obj, nil
+}

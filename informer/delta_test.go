@@ -1,0 +1,99 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// script runs operations on a FIFO, one a word, and returns what comes out, one line a key:
+//
+//	+a1 ~a2 -a3    a is added, updated, deleted, at a revision
+//	=a1,b2         a list of a and b; = alone is an empty one
+//	sync           a resync
+//	pop            everything is taken out
+func script(t *testing.T, operations string) []string {
+	t.Helper()
+	var out []string
+	cached := newIndexer[*corev1.ConfigMap](nil)
+	f := newDeltaFIFO(cached, func() { out = append(out, "listed") })
+	for _, word := range strings.Fields(operations) {
+		switch {
+		case word == "sync":
+			f.resync()
+		case word == "pop":
+			for len(f.order) > 0 {
+				f.pop(context.Background(), func(key Key, deltas []Delta[*corev1.ConfigMap]) {
+					out = append(out, describe(key, deltas))
+					if last := deltas[len(deltas)-1]; last.Type == Deleted {
+						cached.remove(key)
+					} else {
+						cached.put(key, last.Object)
+					}
+				})
+			}
+		case word[0] == '=':
+			var list []*corev1.ConfigMap
+			for _, item := range strings.Split(word[1:], ",") {
+				if item != "" {
+					list = append(list, configMap(item))
+				}
+			}
+			f.replace(list)
+		default:
+			types := map[byte]DeltaType{'+': Added, '~': Updated, '-': Deleted}
+			f.add(Delta[*corev1.ConfigMap]{Type: types[word[0]], Object: configMap(word[1:])})
+		}
+	}
+	return out
+}
+
+// configMap makes a config map of a letter and a revision.
+func configMap(s string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s[:1], ResourceVersion: s[1:]}}
+}
+
+func describe(key Key, deltas []Delta[*corev1.ConfigMap]) string {
+	line := key.Name
+	for _, d := range deltas {
+		line += fmt.Sprintf(" %s@%s", d.Type, d.Object.ResourceVersion)
+		if d.FinalStateUnknown {
+			line += "?"
+		}
+	}
+	return line
+}
+
+func TestDeltaFIFO(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, script string
+		want         []string
+	}{
+		{"keys keep the order in which they first came", "+b1 +a2 ~b3 pop", []string{"b Added@3", "a Added@2"}},
+		{"a burst is one delta with the newest state", "+a1 pop ~a2 ~a3 ~a4 pop", []string{"a Added@1", "a Updated@4"}},
+		{"a deletion is never left out", "+a1 -a2 +a3 ~a4 pop", []string{"a Added@1 Deleted@2 Added@4"}},
+		{"a doubled deletion is one", "+a1 pop -a2 -a2 pop", []string{"a Added@1", "a Deleted@2"}},
+		{"what comes late is dropped", "+a3 ~a2 pop ~a5 -a4 pop", []string{"a Added@3", "a Updated@5"}},
+		{"a late update does not bring a deleted object back", "+a1 pop -a3 ~a2 pop", []string{"a Added@1", "a Deleted@3"}},
+		{"the end of the first list is told once", "=a1,b2 ~a3 +c4 pop = pop", []string{
+			"a Updated@3", "b Replaced@2", "listed", "c Added@4", "a Deleted@3?", "b Deleted@2?", "c Deleted@4?"}},
+		{"an empty first list is a list", "= pop", []string{"listed"}},
+		{"a list deletes what it does not have", "=a1,b1 pop =b2 pop", []string{"a Replaced@1", "b Replaced@1", "listed", "b Replaced@2", "a Deleted@1?"}},
+		{"a list deletes what is still waiting", "+a1 =b2 pop", []string{"a Added@1 Deleted@1?", "b Replaced@2", "listed"}},
+		{"a list is right even at a lower revision", "+a9 pop ~a10 =a2 pop", []string{"a Added@9", "a Replaced@2", "listed"}},
+		{"a seen deletion is better than a concluded one", "=a1 pop = -a5 pop", []string{"a Replaced@1", "listed", "a Deleted@5"}},
+		{"resync puts in what is cached", "+b1 +a1 pop sync pop", []string{"b Added@1", "a Added@1", "a Sync@1", "b Sync@1"}},
+		{"resync leaves alone what comes anyway", "+a1 +b1 pop ~a2 sync pop", []string{"a Added@1", "b Added@1", "a Updated@2", "b Sync@1"}},
+		{"a sync that was overtaken by a change is the change", "+a1 pop sync ~a2 pop", []string{"a Added@1", "a Updated@2"}},
+	} {
+		if got := script(t, test.script); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %s\ngot  %q\nwant %q", test.name, test.script, got, test.want)
+		}
+	}
+}

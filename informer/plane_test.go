@@ -1,0 +1,296 @@
+package informer_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/object"
+)
+
+var configmaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// plane is the least that a client.Source can be: the config maps of a server, and what may go wrong with one.
+type plane struct {
+	codec codec
+
+	mu       sync.Mutex
+	changed  *sync.Cond
+	revision object.Revision
+	objects  map[informer.Key]*object.Object
+	history  []client.Event
+	oldest   object.Revision // what was changed at or before it is forgotten
+
+	missing bool // nothing serves the resource
+	down    bool // connections are refused
+	breaks  int  // counts the times that all watches were broken off
+	lists   int
+	watches int
+
+	faults *faults // of what watches yield; nil for none
+}
+
+func newPlane() *plane {
+	p := &plane{objects: map[informer.Key]*object.Object{}, revision: 1000, codec: codec{object.NewCache(1 << 20)}}
+	p.changed = sync.NewCond(&p.mu)
+	return p
+}
+
+// put creates or changes a config map.
+func (p *plane) put(name, value string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.revision++
+	key := informer.Key{Namespace: "ns", Name: name}
+	old, event := p.objects[key], watch.Modified
+	uid := types.UID("uid-" + p.revision.String())
+	if old == nil {
+		event = watch.Added
+	} else {
+		uid = old.UID
+	}
+	p.objects[key] = p.object(name, value, uid)
+	p.tell(client.Event{Type: event, Object: p.objects[key], Revision: p.revision})
+}
+
+// remove deletes a config map.
+func (p *plane) remove(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := informer.Key{Namespace: "ns", Name: name}
+	old := p.objects[key]
+	if old == nil {
+		return
+	}
+	p.revision++
+	delete(p.objects, key)
+	last, err := old.At(p.revision)
+	if err != nil {
+		panic(err)
+	}
+	p.tell(client.Event{Type: watch.Deleted, Object: last, Revision: p.revision})
+}
+
+func (p *plane) object(name, value string, uid types.UID) *object.Object {
+	encoded, err := p.codec.Encode(object.Form{APIVersion: "v1"}, &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: uid, ResourceVersion: p.revision.String()},
+		Data:       map[string]string{"value": value},
+	})
+	if err != nil {
+		panic(err)
+	}
+	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, encoded)
+	if err != nil {
+		panic(err)
+	}
+	o := object.New(object.Header{Key: object.KeyOf(configmaps.GroupResource(), "ns", name), UID: uid}, p.codec, encoding)
+	o.Revision = p.revision
+	return o
+}
+
+// spoil makes an object unreadable.
+func (p *plane) spoil(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.revision++
+	key := informer.Key{Namespace: "ns", Name: name}
+	data := []byte(`{"metadata":{"name":{},"resourceVersion":"` + p.revision.String() + `"}}`)
+	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
+	if err != nil {
+		panic(err)
+	}
+	o := object.New(p.objects[key].Header, p.codec, encoding)
+	o.Revision = p.revision
+	p.objects[key] = o
+	p.tell(client.Event{Type: watch.Modified, Object: o, Revision: p.revision})
+}
+
+func (p *plane) tell(event client.Event) {
+	p.history = append(p.history, event)
+	p.changed.Broadcast()
+}
+
+// compact forgets the history.
+func (p *plane) compact() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.oldest, p.history = p.revision, nil
+}
+
+// set changes what goes wrong, and breaks off every watch.
+func (p *plane) set(change func(*plane)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
+	p.breaks++
+	p.changed.Broadcast()
+}
+
+// values are the objects by name.
+func (p *plane) values() map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	values := map[string]string{}
+	for key, o := range p.objects {
+		obj, err := o.Decoded()
+		if err != nil {
+			panic(err)
+		}
+		values[key.Name] = obj.(*corev1.ConfigMap).Data["value"]
+	}
+	return values
+}
+
+func (p *plane) requests() (lists, watches int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lists, p.watches
+}
+
+var errRefused = errors.New("connection refused")
+
+// refusal is why a request cannot be answered now.
+func (p *plane) refusal(resource schema.GroupVersionResource) error {
+	switch {
+	case p.down:
+		return errRefused
+	case p.missing || resource != configmaps:
+		return apierrors.NewNotFound(resource.GroupResource(), "")
+	}
+	return nil
+}
+
+func (p *plane) List(_ context.Context, resource schema.GroupVersionResource, _ client.Options) (client.List, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lists++
+	if err := p.refusal(resource); err != nil {
+		return client.List{}, err
+	}
+	list := client.List{Revision: p.revision}
+	for _, o := range p.objects {
+		list.Items = append(list.Items, o)
+	}
+	return list, nil
+}
+
+func (p *plane) Watch(_ context.Context, resource schema.GroupVersionResource, options client.Options) (client.Watch, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watches++
+	if err := p.refusal(resource); err != nil {
+		return nil, err
+	}
+	if options.After < p.oldest {
+		return nil, apierrors.NewResourceExpired("too old resource version")
+	}
+	return &planeWatch{plane: p, after: options.After, breaks: p.breaks}, nil
+}
+
+// planeWatch is a watch on a plane.
+type planeWatch struct {
+	plane  *plane
+	after  object.Revision
+	breaks int
+	ended  bool
+}
+
+func (w *planeWatch) Next(ctx context.Context) ([]client.Event, error) {
+	p := w.plane
+	stop := context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changed.Broadcast()
+	})
+	defer stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		var news []client.Event
+		for _, event := range p.history {
+			if event.Revision > w.after {
+				news = append(news, event)
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case w.ended:
+			return nil, io.EOF
+		case w.breaks != p.breaks:
+			return nil, io.ErrUnexpectedEOF
+		case len(news) > 0:
+			w.after = p.revision
+			if p.faults != nil {
+				news = p.faults.apply(news)
+			}
+			if len(news) > 0 {
+				return news, nil
+			}
+		}
+		p.changed.Wait()
+	}
+}
+
+func (w *planeWatch) Stop() {
+	w.plane.mu.Lock()
+	defer w.plane.mu.Unlock()
+	w.ended = true
+	w.plane.changed.Broadcast()
+}
+
+// faults lose, double and delay events, as a seed has it.
+type faults struct {
+	random *rand.Rand
+	late   []client.Event
+}
+
+func (f *faults) apply(events []client.Event) []client.Event {
+	var out []client.Event
+	for _, event := range events {
+		switch f.random.IntN(5) {
+		case 0: // lost
+		case 1:
+			out = append(out, event, event)
+		case 2:
+			f.late = append(f.late, event)
+		default:
+			out = append(out, event)
+		}
+		if len(f.late) > 0 && f.random.IntN(3) == 0 {
+			out = append(out, f.late...)
+			f.late = nil
+		}
+	}
+	return out
+}
+
+// codec reads and writes config maps as JSON.
+type codec struct{ cache *object.Cache }
+
+func (codec) Decode(_ object.Form, data []byte) (runtime.Object, error) {
+	obj := &corev1.ConfigMap{}
+	return obj, json.Unmarshal(data, obj)
+}
+
+func (codec) Encode(_ object.Form, obj runtime.Object) ([]byte, error) { return json.Marshal(obj) }
+
+func (c codec) Cache() *object.Cache { return c.cache }
+
+// pause lets virtual time pass until all that is due has happened.
+func pause() { time.Sleep(time.Minute) }
