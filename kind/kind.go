@@ -85,6 +85,9 @@ type Info struct {
 	// Graceful says that a delete gives the object time to end (pods): the pipeline asks the kind's GracePeriod.
 	Graceful bool
 
+	// AnswersDeleted says that a delete answers with the object as it was; others answer with a Status.
+	AnswersDeleted bool
+
 	// CreateOnUpdate says that a PUT of an object that does not exist creates it.
 	CreateOnUpdate bool
 

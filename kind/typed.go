@@ -109,7 +109,7 @@ func (k *Typed[T, P]) Prototype(apiVersion string) runtime.Object {
 // Decode implements object.Codec.
 func (k *Typed[T, P]) Decode(form object.Form, data []byte) (runtime.Object, error) {
 	obj := k.Prototype(form.APIVersion)
-	if err := unmarshal(form.Format, data, obj); err != nil {
+	if err := Unmarshal(form.Format, data, obj); err != nil {
 		return nil, err
 	}
 	return k.toHub(form.APIVersion, obj)
@@ -127,7 +127,7 @@ func (k *Typed[T, P]) DecodeRequest(form object.Form, body []byte, lenient bool)
 		for _, e := range errs {
 			strict = append(strict, e.Error())
 		}
-	} else if err := unmarshal(form.Format, body, obj); err != nil {
+	} else if err := Unmarshal(form.Format, body, obj); err != nil {
 		return nil, nil, err
 	}
 	hub, err := k.toHub(form.APIVersion, obj)
@@ -314,8 +314,8 @@ func (k *Typed[T, P]) Row(obj Object, apiVersion string, now time.Time) ([]any, 
 	return []any{obj.GetName(), obj.GetCreationTimestamp().UTC().Format(time.RFC3339)}, nil
 }
 
-// unmarshal reads what an encoder or a client wrote. JSON is read case-sensitively; unknown fields are left out.
-func unmarshal(format object.Format, data []byte, into runtime.Object) error {
+// Unmarshal reads what Marshal wrote, or a client sent, into a Go struct. JSON is read case-sensitively; unknown fields are left out.
+func Unmarshal(format object.Format, data []byte, into runtime.Object) error {
 	if format == object.JSON {
 		return kjson.UnmarshalCaseSensitivePreserveInts(data, into)
 	}

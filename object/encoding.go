@@ -80,6 +80,24 @@ func (e *Encoding) AppendItem(dst []byte) []byte {
 	return append(dst, body...)
 }
 
+// EqualExceptRevision says whether two encodings of one form differ in nothing but the revision.
+func (e *Encoding) EqualExceptRevision(other *Encoding) bool {
+	a, b := e.revision+e.width, other.revision+other.width
+	return bytes.Equal(e.data[a:], other.data[b:]) && bytes.Equal(e.data[:e.revision], other.data[:other.revision])
+}
+
+// ItemSize is how many bytes AppendItem appends.
+func (e *Encoding) ItemSize() int {
+	body := int(e.itemEnd - e.item)
+	if e.Form.Format == Protobuf {
+		return protowire.SizeTag(2) + protowire.SizeBytes(body)
+	}
+	if e.item > 0 {
+		body++
+	}
+	return body
+}
+
 // stamp writes the revision. Only the writer of an object that nobody else sees yet may call it.
 func (e *Encoding) stamp(r Revision) error {
 	digits := strconv.AppendUint(make([]byte, 0, 20), uint64(r), 10)

@@ -100,9 +100,19 @@ func (e *Event) keptFrame(kind watch.EventType, form Form) []byte {
 	return nil
 }
 
+// DropFrames gives back the frames that were made, and lets none be kept from now on: few watchers read an old event
+// together. The store calls it.
+func (e *Event) DropFrames() { e.frames.Store(&dropped) }
+
+// dropped is in the place of the frames of an event that keeps none.
+var dropped []frame
+
 func (e *Event) keepFrame(f frame) {
 	for {
 		old := e.frames.Load()
+		if old == &dropped {
+			return
+		}
 		var next []frame
 		if old != nil {
 			next = append(next, *old...)

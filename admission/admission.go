@@ -1,0 +1,104 @@
+// Package admission is where a write may still be changed or refused after it was decoded and before it is stored: the
+// plugin interface, the chain that asks the plugins, and the plugins that every plane has (namespace lifecycle, default
+// tolerations, priority).
+//
+// The interface is public: whoever builds on the library compiles in plugins of their own. Plugins see the state of the
+// server through a Reader, which the server provides; they never reach its storage.
+package admission
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/kind"
+)
+
+// Operation is what a request does to an object.
+type Operation string
+
+// The operations that are admitted. Reads are not.
+const (
+	Create Operation = "CREATE"
+	Update Operation = "UPDATE"
+	Delete Operation = "DELETE"
+)
+
+// Attributes are a write on its way.
+type Attributes struct {
+	Operation   Operation
+	Resource    schema.GroupVersionResource
+	Kind        schema.GroupVersionKind
+	Subresource string
+	Namespace   string
+	// Name is empty for a create whose name is yet to be generated.
+	Name string
+	// Object is the new state, in the kind's hub version; nil for a delete. Admit may change it.
+	Object kind.Object
+	// Old is the state that is there; nil for a create. It must not be changed.
+	Old kind.Object
+	// User and Groups are who writes.
+	User   string
+	Groups []string
+	DryRun bool
+	// Warn adds a text to the Warning headers of the answer.
+	Warn func(text string)
+}
+
+// Plugin has a say in some writes. Its methods are called concurrently. An error refuses the write; one that is a
+// metav1 Status is answered as it is.
+type Plugin interface {
+	// Name of the plugin, for logs and errors.
+	Name() string
+	// Handles says whether the plugin wants to see a write of this sort at all.
+	Handles(op Operation, resource schema.GroupResource, subresource string) bool
+	// Admit may change a.Object. It is called before the object is validated.
+	Admit(ctx context.Context, a *Attributes, state Reader) error
+	// Validate sees the object as it would be stored, and must not change it.
+	Validate(ctx context.Context, a *Attributes, state Reader) error
+}
+
+// Reader is the state of the server as plugins see it: the latest, without conversion. What it returns is shared and
+// must not be changed.
+type Reader interface {
+	// Get is nil without an error when there is no such object.
+	Get(ctx context.Context, resource schema.GroupResource, namespace, name string) (kind.Object, error)
+	// List yields the objects of a resource, of one namespace or, when that is empty, of all, until yield returns false.
+	List(ctx context.Context, resource schema.GroupResource, namespace string, yield func(kind.Object) bool) error
+}
+
+// Chain asks plugins, in order.
+type Chain struct {
+	plugins []Plugin
+	state   Reader
+}
+
+// NewChain makes a chain of plugins that read state.
+func NewChain(state Reader, plugins ...Plugin) *Chain { return &Chain{plugins: plugins, state: state} }
+
+// Defaults are the plugins that every plane has.
+func Defaults() []Plugin {
+	return []Plugin{NamespaceLifecycle{}, DefaultTolerations{}, Priority{}}
+}
+
+// Admit lets each plugin change the object. The first error ends it.
+func (c *Chain) Admit(ctx context.Context, a *Attributes) error {
+	return c.each(a, func(p Plugin) error { return p.Admit(ctx, a, c.state) })
+}
+
+// Validate lets each plugin refuse the object as it would be stored. The first error ends it.
+func (c *Chain) Validate(ctx context.Context, a *Attributes) error {
+	return c.each(a, func(p Plugin) error { return p.Validate(ctx, a, c.state) })
+}
+
+func (c *Chain) each(a *Attributes, ask func(Plugin) error) error {
+	for _, p := range c.plugins {
+		if !p.Handles(a.Operation, a.Resource.GroupResource(), a.Subresource) {
+			continue
+		}
+		if err := ask(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
+)
+
+// mutate lets the plugins change what is written. old is nil for a create.
+func (s *Server) mutate(c *call, o writeOptions, obj, old kind.Object) error {
+	return s.admission.Admit(c.context(), c.attributes(o.dryRun, obj, old))
+}
+
+// validateAdmission lets the plugins refuse what would be stored.
+func (s *Server) validateAdmission(c *call, o writeOptions, obj, old kind.Object) error {
+	return s.admission.Validate(c.context(), c.attributes(o.dryRun, obj, old))
+}
+
+// admitDelete lets the plugins refuse a delete.
+func (s *Server) admitDelete(c *call, o *metav1.DeleteOptions, old kind.Object) error {
+	a := c.attributes(len(o.DryRun) > 0, nil, old)
+	a.Operation, a.Name, a.Subresource = admission.Delete, old.GetName(), ""
+	if err := s.admission.Admit(c.context(), a); err != nil {
+		return err
+	}
+	return s.admission.Validate(c.context(), a)
+}
+
+// attributes are the call as plugins see it.
+func (c *call) attributes(dryRun bool, obj, old kind.Object) *admission.Attributes {
+	a := &admission.Attributes{
+		Operation: admission.Update, Resource: c.gvr, Kind: c.gvk(), Subresource: c.subresource,
+		Namespace: c.namespaceOfObject(), Name: c.name, Object: obj, Old: old,
+		User: c.user.Name, Groups: c.user.Groups, DryRun: dryRun, Warn: c.warn,
+	}
+	if old == nil {
+		a.Operation, a.Name = admission.Create, obj.GetName()
+	}
+	return a
+}
+
+// reader is the store as plugins see it.
+type reader struct{ s *Server }
+
+var _ admission.Reader = reader{}
+
+// Get implements admission.Reader.
+func (r reader) Get(_ context.Context, resource schema.GroupResource, namespace, name string) (kind.Object, error) {
+	o := r.s.store.Get(object.KeyOf(resource, namespace, name))
+	if o == nil {
+		return nil, nil
+	}
+	return shared(o)
+}
+
+// List implements admission.Reader.
+func (r reader) List(ctx context.Context, resource schema.GroupResource, namespace string, yield func(kind.Object) bool) error {
+	if _, served := r.s.kinds.Stored(resource); !served {
+		return nil
+	}
+	snapshot, err := r.s.store.Snapshot(ctx, store.Latest())
+	if err != nil {
+		return err
+	}
+	snapshot.Scan(object.Prefix(resource, namespace), "", func(o *object.Object) bool {
+		var obj kind.Object
+		if obj, err = shared(o); err != nil {
+			return false
+		}
+		return yield(obj)
+	})
+	return err
+}
+
+func shared(o *object.Object) (kind.Object, error) {
+	obj, err := o.Decoded()
+	if err != nil {
+		return nil, err
+	}
+	return obj.(kind.Object), nil
+}

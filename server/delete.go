@@ -1,0 +1,319 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
+)
+
+// delete removes an object, or marks it deleted where something holds it.
+func (s *Server) delete(c *call) error {
+	if err := c.negotiate(asTable, asPartial); err != nil {
+		return err
+	}
+	options, err := c.deleteOptions()
+	if err != nil {
+		return err
+	}
+	removed, err := s.remove(c, c.key(), options)
+	if err != nil {
+		return err
+	}
+	switch {
+	case removed.kept != nil:
+		return s.answer(c, http.StatusOK, removed.kept)
+	case removed.state != nil:
+		return s.answerUncommitted(c, http.StatusOK, removed.state)
+	}
+	c.sendWarnings()
+	writeStatus(c.w, c.http, &metav1.Status{
+		Status: metav1.StatusSuccess,
+		Details: &metav1.StatusDetails{
+			Name: c.name, Group: c.gvr.Group, Kind: c.gvr.Resource, UID: removed.uid,
+		},
+	})
+	return nil
+}
+
+// deleteOptions reads the options of a delete: from the body where there is one, else from the query.
+func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
+	o := &metav1.DeleteOptions{}
+	if err := readOptions(c.http.URL.Query(), o, metav1.Convert_url_Values_To_v1_DeleteOptions); err != nil {
+		return nil, err
+	}
+	body, err := readBody(c.http, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > 0 {
+		if err := c.bodyOptions(body, o); err != nil {
+			return nil, err
+		}
+	}
+	return o, invalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(o))
+}
+
+func (c *call) bodyOptions(body []byte, o *metav1.DeleteOptions) error {
+	*o = metav1.DeleteOptions{}
+	data, format := body, object.JSON
+	switch bodyMedia(c.http) {
+	case mediaJSON:
+	case mediaYAML:
+		var err error
+		if data, _, err = jsonOfYAML(body); err != nil {
+			return apierrors.NewBadRequest(err.Error())
+		}
+	case mediaProtobuf:
+		format = object.Protobuf
+	default:
+		return unsupportedMedia(available(true))
+	}
+	if err := kind.Unmarshal(format, data, o); err != nil {
+		return apierrors.NewBadRequest("the options of the delete cannot be read: " + err.Error())
+	}
+	return nil
+}
+
+// removed is what became of a deleted object.
+type removed struct {
+	uid types.UID
+	// kept is the object as it stands, marked deleted, because something holds it.
+	kept *object.Object
+	// state is the object's last state, of a kind whose deletes answer with it.
+	state kind.Object
+}
+
+// remove deletes the object of a key; again, when another writer changed it in between.
+func (s *Server) remove(c *call, key object.Key, o *metav1.DeleteOptions) (*removed, error) {
+	for try := 0; ; try++ {
+		out, err := s.removeOnce(c, key, o)
+		var conflict *store.ConflictError
+		if !errors.As(err, &conflict) {
+			return out, err
+		}
+		if try >= writeTries {
+			return nil, changed(c.resource(), key.Name())
+		}
+	}
+}
+
+func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*removed, error) {
+	current := s.store.Get(key)
+	if current == nil {
+		return nil, notFound(c.resource(), key.Name())
+	}
+	if err := deletePreconditions(c, current, o.Preconditions); err != nil {
+		return nil, err
+	}
+	obj, err := decoded(current)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.admitDelete(c, o, obj); err != nil {
+		return nil, err
+	}
+	plan := planDelete(c.entry, obj, o)
+	if len(o.DryRun) > 0 {
+		return plan.dryRun(c.entry, current, obj), nil
+	}
+	switch {
+	case plan.unchanged:
+		return &removed{uid: current.UID, kept: current}, nil
+	case plan.keep:
+		return s.mark(c, current, obj)
+	}
+	return s.removeNow(c.context(), c.entry, current, obj, plan)
+}
+
+// deletePreconditions compares the uid and revision that a delete asks for with what is there.
+func deletePreconditions(c *call, current *object.Object, p *metav1.Preconditions) error {
+	if p == nil {
+		return nil
+	}
+	gr := c.resource()
+	gr.Resource = c.info().Kind
+	if p.UID != nil && *p.UID != current.UID {
+		return apierrors.NewConflict(gr, current.Key.Name(), fmt.Errorf("the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *p.UID, current.UID))
+	}
+	if v := p.ResourceVersion; v != nil && *v != current.Revision.String() {
+		return apierrors.NewConflict(gr, current.Key.Name(), fmt.Errorf("the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *v, current.Revision))
+	}
+	return nil
+}
+
+// deletePlan is what a delete does to an object.
+type deletePlan struct {
+	// unchanged: it is being deleted already, and nothing about that changes.
+	unchanged bool
+	// keep: something holds it, so it is marked and stays.
+	keep bool
+	// graceful: the kind gives its objects time to end, so the answer shows the object.
+	graceful bool
+}
+
+// planDelete decides, and writes into obj what marks it deleted.
+func planDelete(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions) deletePlan {
+	deleting := obj.GetDeletionTimestamp() != nil
+	finalizersChanged := setPolicyFinalizer(obj, o)
+	kept := keptByKind(k, obj)
+	grace, graceful := gracePeriod(k, obj, o)
+	if deleting && !finalizersChanged && !shortens(obj, grace, graceful) {
+		return deletePlan{unchanged: held(k, obj) || graceful && *obj.GetDeletionGracePeriodSeconds() > 0, graceful: graceful}
+	}
+	plan := deletePlan{graceful: graceful, keep: kept || len(obj.GetFinalizers()) > 0 || graceful && grace > 0}
+	if plan.keep || graceful {
+		markDeleted(obj, grace, kept)
+	}
+	return plan
+}
+
+// shortens says that a second delete leaves less time than the first did.
+func shortens(obj kind.Object, grace int64, graceful bool) bool {
+	was := obj.GetDeletionGracePeriodSeconds()
+	return graceful && was != nil && grace < *was
+}
+
+// gracePeriod is how long the object may take to end, in seconds.
+func gracePeriod(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions) (int64, bool) {
+	g, ok := k.(kind.GracePeriod)
+	if !ok || !k.Info().Graceful {
+		return 0, false
+	}
+	return max(g.GracePeriod(obj, o.GracePeriodSeconds), 0), true
+}
+
+// markDeleted writes when the object is to be gone. Kinds that keep their objects by a rule of their own
+// (namespaces) have no grace period.
+func markDeleted(obj kind.Object, grace int64, byKind bool) {
+	if obj.GetDeletionTimestamp() == nil && obj.GetGeneration() > 0 {
+		obj.SetGeneration(obj.GetGeneration() + 1)
+	}
+	at := metav1.NewTime(now().Add(time.Duration(grace) * time.Second))
+	obj.SetDeletionTimestamp(&at)
+	if !byKind {
+		obj.SetDeletionGracePeriodSeconds(&grace)
+	}
+}
+
+// setPolicyFinalizer writes the propagation policy into the finalizers: Foreground and Orphan hold the object until
+// the garbage collector has seen to its dependents.
+func setPolicyFinalizer(obj kind.Object, o *metav1.DeleteOptions) bool {
+	want := ""
+	switch {
+	case o.OrphanDependents != nil && *o.OrphanDependents:
+		want = metav1.FinalizerOrphanDependents
+	case o.PropagationPolicy == nil && o.OrphanDependents == nil:
+		return false
+	case o.PropagationPolicy != nil && *o.PropagationPolicy == metav1.DeletePropagationOrphan:
+		want = metav1.FinalizerOrphanDependents
+	case o.PropagationPolicy != nil && *o.PropagationPolicy == metav1.DeletePropagationForeground:
+		want = metav1.FinalizerDeleteDependents
+	}
+	was := obj.GetFinalizers()
+	next := slices.DeleteFunc(slices.Clone(was), func(f string) bool {
+		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+	})
+	if want != "" {
+		next = append(next, want)
+	}
+	if slices.Equal(was, next) {
+		return false
+	}
+	obj.SetFinalizers(next)
+	return true
+}
+
+// keptByKind asks a kind that holds its objects itself.
+func keptByKind(k kind.Kind, obj kind.Object) bool {
+	d, ok := k.(kind.DeletePreparer)
+	return ok && d.BeginDelete(obj)
+}
+
+// held says whether anything but time holds a deleted object.
+func held(k kind.Kind, obj kind.Object) bool {
+	if len(obj.GetFinalizers()) > 0 {
+		return true
+	}
+	d, ok := k.(kind.DeletePreparer)
+	return ok && !d.Finished(obj)
+}
+
+// released says that a new state of a deleted object is held by nothing any longer.
+func released(k kind.Kind, obj kind.Object) bool {
+	if obj.GetDeletionTimestamp() == nil || held(k, obj) {
+		return false
+	}
+	grace := obj.GetDeletionGracePeriodSeconds()
+	return grace == nil || *grace == 0
+}
+
+// mark commits an object that is marked deleted and stays.
+func (s *Server) mark(c *call, current *object.Object, obj kind.Object) (*removed, error) {
+	fresh, err := encode(c.entry, obj, c.accept.form(c.entry.Endpoint.GroupVersion()))
+	if err != nil {
+		return nil, err
+	}
+	change := store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}
+	if _, err := s.store.Commit(c.context(), change); err != nil {
+		return nil, err
+	}
+	return &removed{uid: current.UID, kept: fresh}, s.settle(c.context(), c.entry, current, fresh)
+}
+
+// removeNow takes the object out of the store.
+func (s *Server) removeNow(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object, plan deletePlan) (*removed, error) {
+	w, err := s.finish(ctx, k, current, obj)
+	if err != nil {
+		return nil, err
+	}
+	out := &removed{uid: current.UID}
+	if plan.graceful || k.Info().AnswersDeleted {
+		out.state = w.state
+	}
+	return out, nil
+}
+
+// dryRun is what the delete would have answered.
+func (p deletePlan) dryRun(k kind.Kind, current *object.Object, obj kind.Object) *removed {
+	out := &removed{uid: current.UID}
+	if p.keep || p.unchanged || p.graceful || k.Info().AnswersDeleted {
+		out.state = obj
+	}
+	return out
+}
+
+// deleteCollection deletes all selected objects, each as a delete of its own, and answers with what they were.
+func (s *Server) deleteCollection(c *call) error {
+	if err := c.negotiate(); err != nil {
+		return err
+	}
+	options, err := c.deleteOptions()
+	if err != nil {
+		return err
+	}
+	p, err := s.page(c)
+	if err != nil {
+		return err
+	}
+	for _, o := range p.items {
+		if err := c.context().Err(); err != nil {
+			return err
+		}
+		if _, err := s.remove(c, o.Key, options); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return c.answerList(p)
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/auth"
+	"github.com/bowline-dev/bowline/kind"
+)
+
+// serveResource finds the kind and the verb's function. A returned error was not answered yet.
+func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, target route, user *auth.User) error {
+	c := &call{http: r, w: w, route: target, user: user}
+	var ok bool
+	if c.entry, ok = s.kinds.Find(target.gvr); !ok {
+		return s.unknownResource(w, r, target)
+	}
+	if target.subresource != "" {
+		if c.sub = c.info().Subresource(target.subresource); c.sub == nil {
+			return c.noSubresource()
+		}
+	}
+	if warning := c.entry.Endpoint.Deprecated; warning != "" {
+		c.warn(warning)
+	}
+	if !c.served() {
+		return methodNotAllowed()
+	}
+	return s.verb(c)
+}
+
+// unknownResource answers for what nobody serves: in a group that is not there with the 404 of a path, as Kubernetes does.
+func (s *Server) unknownResource(w http.ResponseWriter, r *http.Request, target route) error {
+	for _, g := range s.kinds.Groups() {
+		if g.Name == target.gvr.Group {
+			return noResource()
+		}
+	}
+	pageNotFound(w)
+	return nil
+}
+
+// noSubresource is the 404 of a subresource that the kind does not have. Kubernetes looks for the object first when
+// the kind is a custom one, and says that the object is not there.
+func (c *call) noSubresource() error {
+	if !c.protobuf() {
+		return notFound(c.resource(), c.name)
+	}
+	return noResource()
+}
+
+// served says whether the resource, or the subresource, takes the verb, and whether the URL has the right scope for it.
+func (c *call) served() bool {
+	if c.sub != nil {
+		for _, v := range c.sub.Verbs {
+			if v == c.verb {
+				return true
+			}
+		}
+		return false
+	}
+	collection := c.verb == "list" || c.verb == "watch" || c.verb == "deletecollection" || c.verb == "create"
+	if c.info().Namespaced && c.namespace == "" && c.verb != "list" && c.verb != "watch" {
+		return false
+	}
+	if c.name == "" && !collection || c.name != "" && c.verb == "create" {
+		return false
+	}
+	return c.info().HasVerb(c.verb)
+}
+
+func (s *Server) verb(c *call) error {
+	switch c.verb {
+	case "get":
+		return s.get(c)
+	case "list":
+		return s.list(c)
+	case "watch":
+		return s.watch(c)
+	case "create":
+		if c.sub != nil {
+			return s.act(c)
+		}
+		return s.create(c)
+	case "update":
+		return s.update(c)
+	case "patch":
+		return s.patch(c)
+	case "delete":
+		return s.delete(c)
+	case "deletecollection":
+		return s.deleteCollection(c)
+	}
+	return methodNotAllowed()
+}
+
+// act serves the create of a subresource: the body is applied to the object, or evicts it.
+func (s *Server) act(c *call) error {
+	if err := c.negotiate(); err != nil {
+		return err
+	}
+	if c.sub.Evicts {
+		return s.evict(c)
+	}
+	o, err := createOptions(c.http)
+	if err != nil {
+		return err
+	}
+	body, err := c.decodeSubresource(o)
+	if err != nil {
+		return err
+	}
+	_, err = s.write(c, o, func(current kind.Object) (kind.Object, error) {
+		next := current.DeepCopyObject().(kind.Object)
+		return next, c.sub.Apply(next, body)
+	})
+	if err != nil {
+		return err
+	}
+	c.sendWarnings()
+	writeStatus(c.w, c.http, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	return nil
+}
+
+// pageNotFound is the 404 of a path that leads nowhere.
+func pageNotFound(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }

@@ -1,0 +1,117 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/auth"
+)
+
+// recovered answers a panic of a request with a 500: one request's fault is nobody else's.
+func (s *Server) recovered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			s.log.Error("a request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+			s.writeError(w, r, fmt.Errorf("this request panicked in the server: %v", p))
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// serve is the way of every request: who, may they, what, within which time.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	user, err := s.identify(r)
+	if err != nil {
+		s.writeError(w, r, err)
+		return
+	}
+	target := parseRoute(r)
+	if err := s.authorize(r.Context(), target, user); err != nil {
+		s.writeError(w, r, err)
+		return
+	}
+	r = r.WithContext(auth.WithUser(r.Context(), user))
+	if target.verb == "watch" {
+		s.dispatch(w, r, target, user)
+		return
+	}
+	ctx, cancel, err := s.bounded(r)
+	if err != nil {
+		s.writeError(w, r, err)
+		return
+	}
+	defer cancel()
+	s.dispatch(w, r.WithContext(ctx), target, user)
+}
+
+// dispatch tells API resources from everything else.
+func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, target route, user *auth.User) {
+	if !target.resource {
+		s.servePath(w, r)
+		return
+	}
+	if err := s.serveResource(w, r, target, user); err != nil {
+		s.writeError(w, r, err)
+	}
+}
+
+// identify finds out who sends a request. Nobody may act as somebody else yet, and a request that asks to is refused
+// rather than taken for its sender's own.
+func (s *Server) identify(r *http.Request) (*auth.User, error) {
+	user, ok, err := s.authenticator.Authenticate(r)
+	if err != nil {
+		s.log.Info("a request was not authenticated", "path", r.URL.Path, "error", err)
+	}
+	if err != nil || !ok {
+		return nil, apierrors.NewUnauthorized("Unauthorized")
+	}
+	for name := range r.Header {
+		if strings.HasPrefix(name, "Impersonate-") {
+			return nil, generic(http.StatusForbidden, metav1.StatusReasonForbidden,
+				"forbidden: User \""+user.Name+"\" asks to act as another user ("+name+"), which this server does not serve; send the request without Impersonate-* headers")
+		}
+	}
+	return user, nil
+}
+
+func (s *Server) authorize(ctx context.Context, target route, user *auth.User) error {
+	attributes := target.attributes(user)
+	decision, reason, err := s.authorizer.Authorize(ctx, attributes)
+	if err != nil {
+		return err
+	}
+	if decision != auth.Allow {
+		return auth.Forbidden(attributes, reason)
+	}
+	return nil
+}
+
+// bounded gives a request its deadline: the server's, or a shorter one that the client asks for with ?timeout=.
+func (s *Server) bounded(r *http.Request) (context.Context, context.CancelFunc, error) {
+	limit := s.timeout
+	if r.URL.RawQuery != "" && strings.Contains(r.URL.RawQuery, "timeout=") {
+		asked, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+		switch {
+		case err != nil:
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))
+		case asked > 0 && asked < limit:
+			limit = asked
+		}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), limit)
+	return ctx, cancel, nil
+}

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
+)
+
+// get answers with one object, from the latest state.
+func (s *Server) get(c *call) error {
+	if err := c.negotiate(asTable, asPartial); err != nil {
+		return err
+	}
+	if v := c.http.URL.Query().Get("resourceVersion"); c.http.URL.RawQuery != "" && v != "" && v != "0" {
+		if err := s.notOlder(v); err != nil {
+			return err
+		}
+	}
+	obj := s.store.Get(c.key())
+	if obj == nil {
+		return notFound(c.resource(), c.name)
+	}
+	if c.sub != nil && c.sub.View != nil {
+		return s.answerView(c, http.StatusOK, obj)
+	}
+	return s.answer(c, http.StatusOK, obj)
+}
+
+// notOlder says whether the latest state is at least as new as a revision.
+func (s *Server) notOlder(version string) error {
+	r, err := object.ParseRevision(version)
+	if err != nil {
+		return apierrors.NewBadRequest("invalid resource version: " + invalidRevision(version))
+	}
+	if now := s.store.Current(); r > now {
+		return tooLarge(&store.FutureError{Requested: r, Current: now})
+	}
+	return nil
+}
+
+// answer writes a committed object: its bytes as they are kept, or what the client wants instead.
+func (s *Server) answer(c *call, code int, obj *object.Object) error {
+	switch c.accept.as {
+	case asTable:
+		return s.answerTable(c, code, []*object.Object{obj}, listMeta{revision: obj.Revision})
+	case asPartial:
+		return s.answerPartial(c, code, obj)
+	}
+	e, err := obj.Encoding(c.accept.form(c.entry.Endpoint.GroupVersion()))
+	if err != nil {
+		return err
+	}
+	c.sendWarnings()
+	writeBody(c.w, code, c.accept.name, e.Bytes())
+	return nil
+}
+
+// answerUncommitted writes an object that was not stored: that of a dry run, or the last state of a deleted one.
+func (s *Server) answerUncommitted(c *call, code int, obj kind.Object) error {
+	if c.sub != nil && c.sub.View != nil {
+		view, err := c.sub.View(obj)
+		if err != nil {
+			return err
+		}
+		return c.answerTyped(code, view, c.sub.Kind)
+	}
+	data, err := c.entry.Encode(c.accept.form(c.entry.Endpoint.GroupVersion()), obj)
+	if err != nil {
+		return err
+	}
+	c.sendWarnings()
+	writeBody(c.w, code, c.accept.name, data)
+	return nil
+}
+
+// answerView writes what a subresource shows of an object.
+func (s *Server) answerView(c *call, code int, obj *object.Object) error {
+	hub, err := obj.Decode()
+	if err != nil {
+		return err
+	}
+	view, err := c.sub.View(hub.(kind.Object))
+	if err != nil {
+		return err
+	}
+	return c.answerTyped(code, view, c.sub.Kind)
+}
+
+// answerTyped writes a Go struct as a kind.
+func (c *call) answerTyped(code int, obj runtime.Object, gvk schema.GroupVersionKind) error {
+	obj.GetObjectKind().SetGroupVersionKind(gvk)
+	data, err := kind.Marshal(c.accept.format(), obj)
+	if err != nil {
+		return err
+	}
+	c.sendWarnings()
+	writeBody(c.w, code, c.accept.name, data)
+	return nil
+}

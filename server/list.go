@@ -1,0 +1,197 @@
+package server
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
+)
+
+// page is what a list answers with: the selected objects of one snapshot, or of a part of it.
+type page struct {
+	items []*object.Object
+	meta  listMeta
+}
+
+// listMeta is the metadata of a list.
+type listMeta struct {
+	revision  object.Revision
+	next      string // the continue token; empty on the last page
+	remaining *int64
+}
+
+// list answers with the objects of a resource.
+func (s *Server) list(c *call) error {
+	if err := c.negotiate(asTable, asPartialList); err != nil {
+		return err
+	}
+	p, err := s.page(c)
+	if err != nil {
+		return err
+	}
+	switch c.accept.as {
+	case asTable:
+		return s.answerTable(c, http.StatusOK, p.items, p.meta)
+	case asPartialList:
+		return s.answerPartialList(c, p)
+	}
+	return c.answerList(p)
+}
+
+// page reads the snapshot that the request asks for.
+func (s *Server) page(c *call) (*page, error) {
+	q := c.http.URL.Query()
+	o, err := listOptions(q, false)
+	if err != nil {
+		return nil, err
+	}
+	selected, err := c.selectionOf(q)
+	if err != nil {
+		return nil, err
+	}
+	at, from, err := position(o, selected)
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := s.store.Snapshot(c.context(), at)
+	if err != nil {
+		return nil, expiredPage(err, o, s.store.Current())
+	}
+	return collect(c, snapshot, selected, from, o.Limit)
+}
+
+// position is the snapshot and the key that a list begins at.
+func position(o *internalversion.ListOptions, selected *selection) (store.Which, object.Key, error) {
+	if o.Continue != "" {
+		if o.ResourceVersion != "" && o.ResourceVersion != "0" {
+			return store.Latest(), "", apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
+		token, err := parseContinue(o.Continue)
+		if err != nil {
+			return store.Latest(), "", apierrors.NewBadRequest("invalid continue token: " + err.Error())
+		}
+		from := object.Key(string(resourcePart(selected.prefix)) + strings.TrimPrefix(token.Start, "/"))
+		if token.Revision == 0 {
+			return store.Latest(), from, nil
+		}
+		return store.Exactly(token.Revision), from, nil
+	}
+	if o.ResourceVersion == "" || o.ResourceVersion == "0" {
+		return store.Latest(), "", nil
+	}
+	r, err := object.ParseRevision(o.ResourceVersion)
+	if err != nil {
+		return store.Latest(), "", apierrors.NewBadRequest("invalid resource version: " + invalidRevision(o.ResourceVersion))
+	}
+	if o.ResourceVersionMatch == metav1.ResourceVersionMatchExact || o.ResourceVersionMatch == "" && o.Limit > 0 {
+		return store.Exactly(r), "", nil
+	}
+	return store.AtLeast(r), "", nil
+}
+
+// resourcePart is the part of a prefix that names the resource; continue tokens hold the rest.
+func resourcePart(prefix object.Key) object.Key {
+	gr := prefix.GroupResource()
+	return object.Prefix(gr, "")
+}
+
+// invalidRevision is Kubernetes' text for a resourceVersion that is no number.
+func invalidRevision(v string) string {
+	_, err := strconv.ParseUint(v, 10, 64)
+	return fmt.Sprintf("resourceVersion: Invalid value: %q: %v", v, err)
+}
+
+// collect takes the selected objects from a snapshot, at most limit of them.
+func collect(c *call, snapshot *store.Snapshot, selected *selection, from object.Key, limit int64) (*page, error) {
+	p := &page{meta: listMeta{revision: snapshot.Revision()}}
+	if !strings.HasPrefix(string(from), string(selected.prefix)) {
+		from = ""
+	}
+	if limit <= 0 && selected.everything() && from == "" {
+		p.items = make([]*object.Object, 0, snapshot.Len(selected.prefix))
+	}
+	var next object.Key
+	err := c.context().Err()
+	snapshot.Scan(selected.prefix, from, func(o *object.Object) bool {
+		if !selected.matches(o) {
+			return true
+		}
+		if limit > 0 && int64(len(p.items)) == limit {
+			next = o.Key
+			return false
+		}
+		p.items = append(p.items, o)
+		return true
+	})
+	if next == "" || err != nil {
+		return p, err
+	}
+	last := p.items[len(p.items)-1].Key
+	p.meta.next = continueToken{Revision: snapshot.Revision(), Start: "/" + strings.TrimPrefix(string(last), string(resourcePart(selected.prefix))) + "\x00"}.String()
+	if selected.everything() {
+		left := int64(0)
+		snapshot.Scan(selected.prefix, next, func(*object.Object) bool { left++; return true })
+		p.meta.remaining = &left
+	}
+	return p, nil
+}
+
+// continueToken is where a page ended: what follows Start, in the snapshot of Revision. Its wire form is
+// Kubernetes' (continue tokens are opaque to clients, but tools decode them).
+type continueToken struct {
+	Version  string          `json:"v"`
+	Revision object.Revision `json:"rv"`
+	Start    string          `json:"start"`
+}
+
+func (t continueToken) String() string {
+	t.Version = "meta.k8s.io/v1"
+	data, _ := json.Marshal(t) // a struct of strings and a number always marshals
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// parseContinue reads a token. The error is Kubernetes' text.
+func parseContinue(text string) (continueToken, error) {
+	var t continueToken
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return t, fmt.Errorf("continue key is not valid: %v", err)
+	}
+	if err := json.Unmarshal(data, &t); err != nil {
+		return t, fmt.Errorf("continue key is not valid: %v", err)
+	}
+	switch {
+	case t.Version != "meta.k8s.io/v1":
+		return t, fmt.Errorf("continue key is not valid: server does not recognize this encoded version %s", t.Version)
+	case t.Start == "":
+		return t, fmt.Errorf("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
+	case strings.Contains(t.Start, "/../") || strings.HasPrefix(t.Start, "../"):
+		return t, fmt.Errorf("continue key is not valid: %s", t.Start)
+	}
+	return t, nil
+}
+
+// expiredPage is the answer to a list whose snapshot is gone: 410, with a token to go on at the latest state where
+// the client was paging.
+func expiredPage(err error, o *internalversion.ListOptions, now object.Revision) error {
+	if _, gone := err.(*store.CompactedError); !gone || o.Continue == "" {
+		return err
+	}
+	expired := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.")
+	token, parseErr := parseContinue(o.Continue)
+	if parseErr != nil {
+		return err
+	}
+	token.Revision = now
+	expired.ErrStatus.ListMeta.Continue = token.String()
+	return expired
+}

@@ -1,0 +1,135 @@
+package server
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// generatedLength is how many random characters follow metadata.generateName, and longestPrefix what is kept of it.
+const (
+	generatedLength = 5
+	longestPrefix   = 63 - generatedLength
+)
+
+var metadataPath = field.NewPath("metadata")
+
+// fillCreate sets what the server alone decides of a new object's metadata.
+func fillCreate(obj kind.Object) {
+	obj.SetUID(types.UID(uuid.NewString()))
+	obj.SetCreationTimestamp(now())
+	obj.SetDeletionTimestamp(nil)
+	obj.SetDeletionGracePeriodSeconds(nil)
+	obj.SetSelfLink("")
+	obj.SetResourceVersion("")
+	obj.SetManagedFields(nil)
+	generateName(obj)
+}
+
+// generateName makes a name from metadata.generateName, where there is no name.
+func generateName(obj kind.Object) {
+	if obj.GetName() != "" || obj.GetGenerateName() == "" {
+		return
+	}
+	prefix := obj.GetGenerateName()
+	if len(prefix) > longestPrefix {
+		prefix = prefix[:longestPrefix]
+	}
+	obj.SetName(prefix + rand.String(generatedLength))
+}
+
+// now is the time as metadata carries it: in whole seconds.
+func now() metav1.Time { return metav1.NewTime(time.Now().Truncate(time.Second)) }
+
+// fillUpdate puts back what an update may not change by leaving it out.
+func fillUpdate(obj, old kind.Object) {
+	if obj.GetUID() == "" {
+		obj.SetUID(old.GetUID())
+	}
+	obj.SetCreationTimestamp(old.GetCreationTimestamp())
+	obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	obj.SetSelfLink("")
+	obj.SetManagedFields(nil)
+	if obj.GetGenerateName() == "" {
+		obj.SetGenerateName(old.GetGenerateName())
+	}
+}
+
+// validateCreate says what is wrong with a new object, or nil.
+func validateCreate(k kind.Kind, obj kind.Object) error {
+	info := k.Info()
+	errs := validation.ValidateObjectMetaAccessor(obj, info.Namespaced, nameRule(info), metadataPath)
+	errs = append(errs, k.Validate(obj, nil, "")...)
+	return invalid(k, obj.GetName(), errs)
+}
+
+func nameRule(info *kind.Info) validation.ValidateNameFunc {
+	if info.ValidName != nil {
+		return validation.ValidateNameFunc(info.ValidName)
+	}
+	return validation.NameIsDNSSubdomain
+}
+
+// validateUpdate says what is wrong with an update, or nil. Kubernetes checks the metadata twice, for every kind and
+// again for each, and clients see both causes.
+func validateUpdate(k kind.Kind, obj, old kind.Object, sub string) error {
+	errs := validation.ValidateObjectMetaAccessorUpdate(obj, old, metadataPath)
+	for _, msg := range path.ValidatePathSegmentName(obj.GetName(), false) {
+		errs = append(errs, field.Invalid(metadataPath.Child("name"), obj.GetName(), msg))
+	}
+	errs = append(errs, errs...)
+	errs = append(errs, k.Validate(obj, old, sub)...)
+	return invalid(k, obj.GetName(), errs)
+}
+
+func invalid(k kind.Kind, name string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(qualified(k), name, errs)
+}
+
+// header is what the store keeps of an object beside its encodings.
+func header(k kind.Kind, obj kind.Object) object.Header {
+	h := object.Header{
+		Key:    object.KeyOf(k.Info().GroupResource(), obj.GetNamespace(), obj.GetName()),
+		UID:    obj.GetUID(),
+		Labels: obj.GetLabels(),
+		Fields: k.Fields(obj),
+	}
+	for _, o := range obj.GetOwnerReferences() {
+		h.Owners = append(h.Owners, o.UID)
+	}
+	return h
+}
+
+// encode makes the object that is to be committed, in the form that its writer's answer needs.
+func encode(k kind.Kind, obj kind.Object, form object.Form) (*object.Object, error) {
+	hub := k.Info().Endpoints[0].APIVersion()
+	if form.APIVersion != hub {
+		form = object.Form{APIVersion: hub, Format: form.Format}
+	}
+	version := obj.GetResourceVersion()
+	obj.SetResourceVersion(object.RevisionPlaceholder)
+	data, err := k.Encode(form, obj)
+	obj.SetResourceVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	e, err := object.NewEncoding(form, data)
+	if err != nil {
+		return nil, err
+	}
+	return object.New(header(k, obj), k, e), nil
+}

@@ -1,0 +1,93 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	listvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// writeOptions are the query parameters of a create, update or patch.
+type writeOptions struct {
+	dryRun  bool
+	manager string
+	// strict refuses unknown and duplicate fields; warn answers with a Warning for each. Both false: they are ignored.
+	strict, warn bool
+}
+
+func newWriteOptions(dryRun []string, manager, fieldValidation string) writeOptions {
+	return writeOptions{
+		dryRun:  len(dryRun) > 0,
+		manager: manager,
+		strict:  fieldValidation == metav1.FieldValidationStrict,
+		warn:    fieldValidation == "" || fieldValidation == metav1.FieldValidationWarn,
+	}
+}
+
+// readOptions decodes query parameters into an options struct by the conversions that the struct's package generated.
+func readOptions[T any](q url.Values, into *T, convert func(*url.Values, *T, conversion.Scope) error) error {
+	if err := convert(&q, into, nil); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
+}
+
+// invalidOptions is the 422 of options that are wrong, or nil.
+func invalidOptions(kind string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+}
+
+func createOptions(r *http.Request) (writeOptions, error) {
+	if r.URL.RawQuery == "" {
+		return newWriteOptions(nil, "", ""), nil
+	}
+	var o metav1.CreateOptions
+	if err := readOptions(r.URL.Query(), &o, metav1.Convert_url_Values_To_v1_CreateOptions); err != nil {
+		return writeOptions{}, err
+	}
+	return newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), invalidOptions("CreateOptions", metavalidation.ValidateCreateOptions(&o))
+}
+
+func updateOptions(r *http.Request) (writeOptions, error) {
+	if r.URL.RawQuery == "" {
+		return newWriteOptions(nil, "", ""), nil
+	}
+	var o metav1.UpdateOptions
+	if err := readOptions(r.URL.Query(), &o, metav1.Convert_url_Values_To_v1_UpdateOptions); err != nil {
+		return writeOptions{}, err
+	}
+	return newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), invalidOptions("UpdateOptions", metavalidation.ValidateUpdateOptions(&o))
+}
+
+func patchOptions(r *http.Request, t types.PatchType) (writeOptions, error) {
+	var o metav1.PatchOptions
+	if err := readOptions(r.URL.Query(), &o, metav1.Convert_url_Values_To_v1_PatchOptions); err != nil {
+		return writeOptions{}, err
+	}
+	return newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&o, t))
+}
+
+// listOptions reads the options of a list, watch or deletecollection.
+func listOptions(q url.Values, watching bool) (*internalversion.ListOptions, error) {
+	var v1 metav1.ListOptions
+	if err := readOptions(q, &v1, metav1.Convert_url_Values_To_v1_ListOptions); err != nil {
+		return nil, err
+	}
+	var o internalversion.ListOptions
+	if err := internalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&v1, &o, nil); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	o.Watch = watching
+	return &o, invalidOptions("ListOptions", listvalidation.ValidateListOptions(&o, true))
+}

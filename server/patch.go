@@ -1,0 +1,180 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjsonmeta "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/patch"
+)
+
+// patch changes an object by a description of the change. The patch acts on the version that the URL names; the
+// result goes the way of an update.
+func (s *Server) patch(c *call) error {
+	if err := c.negotiate(asTable, asPartial); err != nil {
+		return err
+	}
+	patchType, err := c.patchType()
+	if err != nil {
+		return err
+	}
+	o, err := patchOptions(c.http, patchType)
+	if err != nil {
+		return err
+	}
+	body, err := readBody(c.http, maxBody)
+	if err != nil {
+		return err
+	}
+	if c.sub != nil && c.sub.Apply != nil {
+		return s.patchSubresource(c, o, patchType, body)
+	}
+	w, err := s.write(c, o, func(current kind.Object) (kind.Object, error) {
+		return c.patched(o, patchType, current, body)
+	})
+	if err != nil {
+		return err
+	}
+	return s.answerWritten(c, w)
+}
+
+// patchType is the kind of patch that the body is, of those that the resource takes.
+func (c *call) patchType() (types.PatchType, error) {
+	t := types.PatchType(bodyMedia(c.http))
+	switch t {
+	case types.JSONPatchType, types.MergePatchType:
+		return t, nil
+	case types.StrategicMergePatchType:
+		if c.protobuf() {
+			return t, nil
+		}
+		return "", unsupportedMedia(strings.Join(acceptedPatches(false), ", "))
+	case types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
+		return "", unsupportedMedia(strings.Join(acceptedPatches(c.protobuf()), ", "))
+	}
+	return "", generic(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
+}
+
+func acceptedPatches(strategic bool) []string {
+	accepted := []string{string(types.JSONPatchType), string(types.MergePatchType)}
+	if strategic {
+		accepted = append(accepted, string(types.StrategicMergePatchType))
+	}
+	return append(accepted, string(types.ApplyYAMLPatchType))
+}
+
+// patched is the current object with the patch applied, read back like a request.
+func (c *call) patched(o writeOptions, t types.PatchType, current kind.Object, body []byte) (kind.Object, error) {
+	version := c.entry.Endpoint.APIVersion()
+	before, err := c.entry.Encode(object.Form{APIVersion: version}, current)
+	if err != nil {
+		return nil, err
+	}
+	after, strict, err := patch.Apply(t, before, body, c.entry.Prototype(version), !o.strict && !o.warn)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.patchedKind(t, after); err != nil {
+		return nil, err
+	}
+	obj, unknown, err := c.entry.DecodeRequest(object.Form{APIVersion: version}, after, !o.strict && !o.warn)
+	if err != nil {
+		return nil, patchInvalid(after, err)
+	}
+	if err := c.patchStrictness(o, after, append(strict, unknown...)); err != nil {
+		return nil, err
+	}
+	return obj, c.matchURL(obj)
+}
+
+// patchedKind refuses a patch that makes another kind of the object.
+func (c *call) patchedKind(t types.PatchType, after []byte) error {
+	gvk, err := kjsonmeta.DefaultMetaFactory.Interpret(after)
+	if err != nil {
+		return patchInvalid(after, err)
+	}
+	own := c.gvk()
+	switch {
+	case *gvk == own:
+		return nil
+	case gvk.Kind != own.Kind && c.protobuf():
+		return patchInvalid(after, fmt.Errorf("unable to decode \"patch\": converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version, gvk.Kind, own.Version, own.Kind))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", gvk.Kind, gvk.GroupVersion(), own.Kind))
+}
+
+// patchInvalid is the 422 of a patch whose result is no object of the kind; it shows the result.
+func patchInvalid(after []byte, err error) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+		field.Invalid(field.NewPath("patch"), string(after), err.Error()),
+	})
+}
+
+func (c *call) patchStrictness(o writeOptions, after []byte, found []string) error {
+	if len(found) > 0 && o.strict {
+		return patchInvalid(after, errors.New("strict decoding error: "+strings.Join(found, ", ")))
+	}
+	for _, f := range found {
+		if o.warn {
+			c.warn(f)
+		}
+	}
+	return nil
+}
+
+func invalidVersion(v string) field.ErrorList {
+	return field.ErrorList{field.Invalid(metadataPath.Child("resourceVersion"), v, "must be specified for an update, as the server gave it")}
+}
+
+// patchSubresource patches what a subresource shows, and applies the result to the object.
+func (s *Server) patchSubresource(c *call, o writeOptions, t types.PatchType, body []byte) error {
+	w, err := s.write(c, o, func(current kind.Object) (kind.Object, error) {
+		view, err := c.sub.View(current)
+		if err != nil {
+			return nil, err
+		}
+		view.GetObjectKind().SetGroupVersionKind(c.sub.Kind)
+		before, err := kind.Marshal(object.JSON, view)
+		if err != nil {
+			return nil, err
+		}
+		after, strict, err := patch.Apply(t, before, body, c.sub.New(), !o.strict && !o.warn)
+		if err != nil {
+			return nil, err
+		}
+		next, found, err := readTyped(after, c.sub.New, o)
+		if err != nil {
+			return nil, patchInvalid(after, err)
+		}
+		if err := c.patchStrictness(o, after, append(strict, found...)); err != nil {
+			return nil, err
+		}
+		return c.applied(current, next)
+	})
+	if err != nil {
+		return err
+	}
+	return s.answerWritten(c, w)
+}
+
+// applied writes a subresource's body into an object, with the revision that the body names.
+func (c *call) applied(current kind.Object, body runtime.Object) (kind.Object, error) {
+	if m, ok := body.(metav1.Object); ok {
+		if m.GetName() != "" && m.GetName() != c.name {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), c.name))
+		}
+		defer current.SetResourceVersion(m.GetResourceVersion())
+	}
+	return current, c.sub.Apply(current, body)
+}

@@ -1,0 +1,286 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjsonmeta "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bowline-dev/bowline/auth"
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// maxBody is the largest request body, in bytes: what kube-apiserver takes.
+const maxBody = 3 << 20
+
+// call is a request to an API resource on its way through the pipeline: the typed form of what came over HTTP.
+type call struct {
+	http *http.Request
+	w    http.ResponseWriter
+	route
+	entry  kind.Entry
+	sub    *kind.Subresource // nil for the object itself
+	user   *auth.User
+	accept media
+	// warnings are sent with the answer, in order.
+	warnings []string
+}
+
+func (c *call) context() context.Context { return c.http.Context() }
+
+// info is the data of the kind that the call is about.
+func (c *call) info() *kind.Info { return c.entry.Info() }
+
+// resource names the resource in errors: by the endpoint's group.
+func (c *call) resource() schema.GroupResource { return c.gvr.GroupResource() }
+
+// stored is where the objects are: by the hub's group.
+func (c *call) stored() schema.GroupResource { return c.info().GroupResource() }
+
+// key of the object that the call names.
+func (c *call) key() object.Key { return object.KeyOf(c.stored(), c.namespaceOfObject(), c.name) }
+
+// namespaceOfObject is empty for cluster-scoped kinds, whose objects stand in no namespace (a Namespace is named by the
+// namespace part of its URL, and is in none).
+func (c *call) namespaceOfObject() string {
+	if c.info().Namespaced {
+		return c.namespace
+	}
+	return ""
+}
+
+// gvk of the endpoint.
+func (c *call) gvk() schema.GroupVersionKind {
+	return c.entry.Endpoint.GroupVersion().WithKind(c.info().Kind)
+}
+
+// protobuf says whether the kind has a protobuf form.
+func (c *call) protobuf() bool { return c.entry.Prototype(c.entry.Endpoint.APIVersion()) != nil }
+
+// negotiate decides what the answer is written as. as are the transformations that this call can give.
+func (c *call) negotiate(as ...string) error {
+	chosen, ok, badAs := acceptable(c.http.Header.Get("Accept"), c.protobuf(), as...)
+	switch {
+	case !ok && badAs:
+		return notTransformable(c.protobuf())
+	case !ok:
+		return notAcceptable(c.protobuf())
+	}
+	c.accept = chosen
+	return nil
+}
+
+// warn adds a Warning to the answer.
+func (c *call) warn(text string) { c.warnings = append(c.warnings, text) }
+
+// sendWarnings writes the Warning headers (RFC 7234: code 299, no agent).
+func (c *call) sendWarnings() {
+	for _, text := range c.warnings {
+		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(text)
+		c.w.Header().Add("Warning", `299 - "`+quoted+`"`)
+	}
+	c.warnings = nil
+}
+
+// readBody reads a whole body, up to limit bytes.
+func readBody(r *http.Request, limit int64) ([]byte, error) {
+	if r.ContentLength > limit {
+		return nil, tooBig(limit)
+	}
+	var buf bytes.Buffer
+	if r.ContentLength > 0 {
+		buf.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	n, err := buf.ReadFrom(io.LimitReader(r.Body, limit+1))
+	if err != nil {
+		if ctxErr := r.Context().Err(); ctxErr != nil {
+			return nil, ctxErr
+		}
+		return nil, apierrors.NewBadRequest("the body of the request broke off: " + err.Error())
+	}
+	if n > limit {
+		return nil, tooBig(limit)
+	}
+	return buf.Bytes(), nil
+}
+
+func tooBig(limit int64) error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", limit))
+}
+
+// decode reads the object in the body of a create or update: of the call's kind and version, with its defaults.
+func (c *call) decode(o writeOptions) (kind.Object, error) {
+	body, err := readBody(c.http, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	form := object.Form{APIVersion: c.entry.Endpoint.APIVersion()}
+	header, data, strict, err := c.readHeader(body, &form)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.knownKind(header); err != nil {
+		return nil, err
+	}
+	obj, unknown, err := c.entry.DecodeRequest(form, data, !o.strict && !o.warn)
+	if err != nil {
+		return nil, c.unreadable(header, body, err)
+	}
+	if err := c.strictness(o, header, append(strict, unknown...)); err != nil {
+		return nil, err
+	}
+	if gv := header.GroupVersion(); header.Version != "" && gv != c.entry.Endpoint.GroupVersion() {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
+			gv, c.entry.Endpoint.GroupVersion()))
+	}
+	return obj, nil
+}
+
+// readHeader finds the kind and version in a body, and makes JSON of YAML. strict are findings of the YAML reader.
+func (c *call) readHeader(body []byte, form *object.Form) (header schema.GroupVersionKind, data []byte, strict []string, err error) {
+	switch bodyMedia(c.http) {
+	case mediaJSON:
+		data = body
+	case mediaYAML:
+		if data, strict, err = jsonOfYAML(body); err != nil {
+			return header, nil, nil, c.unreadable(header, body, err)
+		}
+	case mediaProtobuf:
+		if !c.protobuf() {
+			return header, nil, nil, unsupportedMedia(available(false))
+		}
+		form.Format = object.Protobuf
+		meta, err := kind.ProtobufHeader(body)
+		if err != nil {
+			return header, nil, nil, c.unreadable(header, body, err)
+		}
+		return schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind), body, nil, nil
+	default:
+		return header, nil, nil, unsupportedMedia(available(c.protobuf()))
+	}
+	meta, err := kjsonmeta.DefaultMetaFactory.Interpret(data)
+	if err != nil {
+		return header, nil, nil, c.unreadable(header, body, err)
+	}
+	return *meta, data, strict, nil
+}
+
+// jsonOfYAML makes JSON of a YAML document. Duplicate keys are no error here, but named.
+func jsonOfYAML(body []byte) (data []byte, strict []string, err error) {
+	if data, err = yaml.YAMLToJSON(body); err != nil {
+		return nil, nil, err
+	}
+	if _, dup := yaml.YAMLToJSONStrict(body); dup != nil {
+		strict = []string{dup.Error()}
+	}
+	return data, strict, nil
+}
+
+// knownKind refuses a body of another kind than the URL's.
+func (c *call) knownKind(header schema.GroupVersionKind) error {
+	if header.Kind == "" || header.Kind == c.info().Kind {
+		return nil
+	}
+	own := c.gvk()
+	if c.entry.Prototype(own.GroupVersion().String()) == nil { // custom resources are known by their kind alone
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: strict decoding error: kind %q is not %q", header.Kind, header.Version, own.Kind, header.Kind, own.Kind))
+	}
+	if header.Version == "" {
+		header.Version = own.Version
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s.%s): unknown conversion",
+		header.Kind, header.Version, own.Kind, header.Version, header.Kind, internalGroup(own.Group), own.Kind))
+}
+
+// internalGroup is what Kubernetes calls a group in errors about its own types.
+func internalGroup(group string) string {
+	if group == "" {
+		return "core"
+	}
+	name, _, _ := strings.Cut(group, ".")
+	return name
+}
+
+// unreadable is the 400 of a body that cannot be read: it names the kind where it could be found, else it shows how
+// the body begins.
+func (c *call) unreadable(header schema.GroupVersionKind, body []byte, err error) error {
+	own := c.info().Kind
+	if header.Kind != "" {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", header.Kind, header.Version, own, err))
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", own, err, beginning(body)))
+}
+
+// beginning is the start of a body for an error message: JSON as it is, anything else in hexadecimal.
+func beginning(body []byte) string {
+	const most = 30
+	tail := ""
+	if len(body) == 0 {
+		return "<empty>"
+	}
+	object := body[0] == '{'
+	if len(body) > most {
+		body, tail = body[:most], " ..."
+	}
+	if object {
+		return string(body) + tail
+	}
+	return hex.EncodeToString(body) + tail
+}
+
+// strictness acts on fields that the schema does not know or that stand twice: refuses, warns or is silent.
+func (c *call) strictness(o writeOptions, header schema.GroupVersionKind, found []string) error {
+	switch {
+	case len(found) == 0:
+	case o.strict:
+		return c.unreadable(withDefault(header, c.gvk()), nil, errors.New("strict decoding error: "+strings.Join(found, ", ")))
+	case o.warn:
+		for _, f := range found {
+			c.warn(f)
+		}
+	}
+	return nil
+}
+
+func withDefault(gvk, fallback schema.GroupVersionKind) schema.GroupVersionKind {
+	if gvk.Kind == "" {
+		return fallback
+	}
+	return gvk
+}
+
+// matchURL checks that the object is the one that the URL names. A create needs no name.
+func (c *call) matchURL(obj metav1.Object) error {
+	if c.info().Namespaced {
+		switch obj.GetNamespace() {
+		case c.namespace:
+		case "":
+			obj.SetNamespace(c.namespace)
+		default:
+			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		}
+	} else if obj.GetNamespace() != "" {
+		return apierrors.NewBadRequest("namespace may not be set on a cluster-scoped object")
+	}
+	if c.verb == "create" {
+		return nil
+	}
+	if obj.GetName() == "" {
+		obj.SetName(c.name)
+	}
+	if obj.GetName() != c.name {
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), c.name))
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// selection is which objects of a resource a list, a watch or a deletecollection is about.
+type selection struct {
+	prefix object.Key
+	labels labels.Selector // nil for all
+	fields fields.Selector // nil for all
+	// renamed are the names under which objects have the values of selectable fields, where they differ.
+	renamed map[string]string
+}
+
+// everything says that nothing is selected by labels or fields.
+func (s *selection) everything() bool { return s.labels == nil && s.fields == nil }
+
+// matches says whether an object is selected.
+func (s *selection) matches(o *object.Object) bool {
+	if s.labels != nil && !s.labels.Matches(labels.Set(o.Labels)) {
+		return false
+	}
+	return s.fields == nil || s.fields.Matches(objectFields{o, s.renamed})
+}
+
+// objectFields are the selectable fields of an object.
+type objectFields struct {
+	*object.Object
+	renamed map[string]string
+}
+
+// Has implements fields.Fields.
+func (f objectFields) Has(name string) bool {
+	_, own := f.Fields[name]
+	return own || name == "metadata.name" || name == "metadata.namespace"
+}
+
+// Get implements fields.Fields.
+func (f objectFields) Get(name string) string {
+	switch name {
+	case "metadata.name":
+		return f.Key.Name()
+	case "metadata.namespace":
+		return f.Key.Namespace()
+	}
+	if other := f.renamed[name]; other != "" {
+		name = other
+	}
+	return f.Fields[name]
+}
+
+// selectionOf reads namespace, name and selectors of a call.
+func (c *call) selectionOf(q url.Values) (*selection, error) {
+	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.entry.Endpoint.Selectable}
+	if c.name != "" {
+		s.prefix = c.key()
+	}
+	if text := q.Get("labelSelector"); text != "" {
+		selector, err := labels.Parse(text)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		s.labels = selector
+	}
+	if text := q.Get("fieldSelector"); text != "" {
+		selector, err := fields.ParseSelector(text)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		if err := c.selectable(selector); err != nil {
+			return nil, err
+		}
+		s.narrow(c, selector)
+	}
+	return s, nil
+}
+
+// selectable refuses a selector on a field that the endpoint does not select by.
+func (c *call) selectable(selector fields.Selector) error {
+	for _, r := range selector.Requirements() {
+		if _, own := c.entry.Endpoint.Selectable[r.Field]; own || r.Field == "metadata.name" || r.Field == "metadata.namespace" {
+			continue
+		}
+		if !c.protobuf() || len(c.entry.Endpoint.Selectable) > 0 {
+			return apierrors.NewBadRequest("field label not supported: " + r.Field)
+		}
+		known := []string{`"metadata.name"`, `"metadata.namespace"`}
+		return apierrors.NewBadRequest(fmt.Sprintf("%q is not a known field selector: only %s", r.Field, strings.Join(known, ", ")))
+	}
+	return nil
+}
+
+// narrow keeps a field selector, or the one key that it leaves.
+func (s *selection) narrow(c *call, selector fields.Selector) {
+	name, exact := selector.RequiresExactMatch("metadata.name")
+	if exact && c.name == "" && (!c.info().Namespaced || c.namespace != "") && !strings.ContainsRune(name, '/') {
+		s.prefix = object.KeyOf(c.stored(), c.namespaceOfObject(), name)
+		if len(selector.Requirements()) == 1 {
+			return
+		}
+	}
+	if !selector.Empty() {
+		s.fields = selector
+	}
+}
+
+// fieldNames are the fields that an endpoint selects by, sorted, for documents.
+func fieldNames(selectable map[string]string) []string {
+	names := []string{"metadata.name", "metadata.namespace"}
+	for n := range selectable {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}

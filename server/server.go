@@ -1,0 +1,96 @@
+// Package server turns HTTP into typed requests and answers them from the store: the filter chain, the pipeline (one
+// short function per verb), discovery, OpenAPI, tables and watch streaming. It knows no kind by name; what a kind needs
+// comes through kind.Kind. Package bowline starts it; controllers never reach it but through the API.
+//
+// The stages of a request, in order: recover, identify, authenticate, authorize, route, then by verb decode > default >
+// admit (mutate) > prepare > validate > admit (validate) > encode > commit > answer.
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/auth"
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/server/discovery"
+	"github.com/bowline-dev/bowline/server/openapi"
+	"github.com/bowline-dev/bowline/store"
+)
+
+// Options are what a server is made of. All but Log and RequestTimeout are required.
+type Options struct {
+	Store         *store.Store
+	Kinds         *kind.Registry
+	Authenticator auth.Authenticator
+	Authorizer    auth.Authorizer
+	// Plugins are asked about each write, in order.
+	Plugins []admission.Plugin
+	Log     *slog.Logger
+	// RequestTimeout bounds every request but watches; 0 means a minute.
+	RequestTimeout time.Duration
+}
+
+// Server answers the Kubernetes API. Make it with New, serve its Handler, Close it.
+type Server struct {
+	store         *store.Store
+	kinds         *kind.Registry
+	authenticator auth.Authenticator
+	authorizer    auth.Authorizer
+	admission     *admission.Chain
+	discovery     *discovery.Handler
+	openapi       *openapi.Handler
+	crds          *definitions
+	metrics       *metrics
+	log           *slog.Logger
+	timeout       time.Duration
+
+	// ctx ends when the server closes: watches end with it.
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+}
+
+// New makes a server over a loaded store, and the namespaces that every cluster starts with.
+func New(ctx context.Context, o Options) (*Server, error) {
+	s := &Server{
+		store: o.Store, kinds: o.Kinds, authenticator: o.Authenticator, authorizer: o.Authorizer,
+		discovery: discovery.New(o.Kinds), openapi: openapi.New(o.Kinds),
+		metrics: newMetrics(), log: o.Log, timeout: o.RequestTimeout,
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.timeout == 0 {
+		s.timeout = time.Minute
+	}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.admission = admission.NewChain(reader{s}, o.Plugins...)
+	s.crds = newDefinitions(s)
+	if err := s.crds.load(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	if err := s.bootstrap(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends all watches and waits for the server's own goroutines. Requests in flight are the caller's to drain.
+func (s *Server) Close() {
+	s.cancel()
+	s.work.Wait()
+}
+
+// Closing is closed when Close begins, to end what listens for as long as the server lives.
+func (s *Server) Closing() <-chan struct{} { return s.ctx.Done() }
+
+// Handler is the server as an http.Handler.
+func (s *Server) Handler() http.Handler {
+	return s.recovered(s.measured(http.HandlerFunc(s.serve)))
+}

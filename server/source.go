@@ -1,0 +1,170 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/url"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline/auth"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
+)
+
+// Source is the server as the informers of its own process read it: the same authorization, the store's own objects,
+// no bytes.
+func (s *Server) Source(user *auth.User) client.Source { return source{s, user} }
+
+type source struct {
+	s    *Server
+	user *auth.User
+}
+
+var _ client.Source = source{}
+
+// call is the typed request that a list or watch over HTTP would have become.
+func (src source) call(ctx context.Context, verb string, gvr schema.GroupVersionResource, o client.Options) (*selection, error) {
+	c := &call{route: route{resource: true, verb: verb, gvr: gvr, namespace: o.Namespace, path: "in process"}, user: src.user}
+	if err := src.s.authorize(ctx, c.route, src.user); err != nil {
+		return nil, err
+	}
+	var ok bool
+	if c.entry, ok = src.s.kinds.Find(gvr); !ok {
+		return nil, apierrors.NewNotFound(gvr.GroupResource(), "")
+	}
+	selected, err := c.selectionOf(url.Values{})
+	if err != nil {
+		return nil, err
+	}
+	selected.labels = o.Labels
+	if o.Fields != nil {
+		if err := c.selectable(o.Fields); err != nil {
+			return nil, err
+		}
+		selected.narrow(c, o.Fields)
+	}
+	return selected, nil
+}
+
+// List implements client.Source.
+func (src source) List(ctx context.Context, gvr schema.GroupVersionResource, o client.Options) (client.List, error) {
+	selected, err := src.call(ctx, "list", gvr, o)
+	if err != nil {
+		return client.List{}, err
+	}
+	snapshot, err := src.s.store.Snapshot(ctx, store.Latest())
+	if err != nil {
+		return client.List{}, wireError(err)
+	}
+	out := client.List{Revision: snapshot.Revision()}
+	snapshot.Scan(selected.prefix, "", func(obj *object.Object) bool {
+		if selected.matches(obj) {
+			out.Items = append(out.Items, obj)
+		}
+		return true
+	})
+	return out, nil
+}
+
+// Watch implements client.Source.
+func (src source) Watch(ctx context.Context, gvr schema.GroupVersionResource, o client.Options) (client.Watch, error) {
+	selected, err := src.call(ctx, "watch", gvr, o)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := src.s.store.Watch(selected.prefix, o.After)
+	if err != nil {
+		return nil, wireError(err)
+	}
+	src.s.metrics.watchers.Inc()
+	return &sourceWatch{s: src.s, selected: selected, changes: changes, stopped: make(chan struct{})}, nil
+}
+
+// wireError is an error of the store as a client of the API sees it.
+func wireError(err error) error {
+	status := statusOf(err)
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// sourceWatch is a watch in process.
+type sourceWatch struct {
+	s        *Server
+	selected *selection
+	changes  *store.Watch
+	stopped  chan struct{}
+	once     sync.Once
+}
+
+// Next implements client.Watch.
+func (w *sourceWatch) Next(ctx context.Context) ([]client.Event, error) {
+	for {
+		changed := w.changes.Changed()
+		events, err := w.changes.Take(batch)
+		if err != nil {
+			return nil, sourceEnd(err)
+		}
+		if out := w.seen(events); len(out) > 0 {
+			return out, nil
+		}
+		if len(events) > 0 {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-w.stopped:
+			return nil, io.EOF
+		case <-w.s.ctx.Done():
+			return nil, io.EOF
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// seen are the events that the watch selects.
+func (w *sourceWatch) seen(events []*object.Event) []client.Event {
+	var out []client.Event
+	for _, e := range events {
+		kind, ok := e.Type(), true
+		if !w.selected.everything() {
+			kind, ok = e.TypeFor(w.selected.matches)
+		}
+		if !ok {
+			continue
+		}
+		shown := e.Object
+		if kind == watch.Deleted {
+			var err error
+			if shown, err = e.Shown(kind); err != nil {
+				continue
+			}
+		}
+		out = append(out, client.Event{Type: kind, Object: shown, Revision: e.Revision()})
+	}
+	return out
+}
+
+// sourceEnd is the end of a watch: orderly, or with what makes the reader list again.
+func sourceEnd(err error) error {
+	if err == store.ErrClosed {
+		return io.EOF
+	}
+	if err == store.ErrSlow {
+		return apierrors.NewResourceExpired("this watch fell behind the history of changes that the server keeps; list again")
+	}
+	return wireError(err)
+}
+
+// Stop implements client.Watch.
+func (w *sourceWatch) Stop() {
+	w.once.Do(func() {
+		close(w.stopped)
+		w.changes.Stop()
+		w.s.metrics.watchers.Dec()
+	})
+}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"net/http"
+	"time"
+)
+
+// stream is the body of a watch: frames are gathered and written together, and a client that stops reading is cut off.
+type stream struct {
+	w      http.ResponseWriter
+	rc     *http.ResponseController
+	buf    []byte
+	events int
+	// dirty says that something was written and not flushed.
+	dirty bool
+	// stall closes the connection of a client that does not take a write in time.
+	stall  *time.Timer
+	broken bool
+}
+
+// newStream sends the head of the answer.
+func newStream(c *call) *stream {
+	c.w.Header().Set("Cache-Control", "no-cache, private")
+	c.w.Header().Set("Content-Type", c.accept.streamType())
+	c.sendWarnings()
+	c.w.WriteHeader(http.StatusOK)
+	s := &stream{w: c.w, rc: http.NewResponseController(c.w), dirty: true}
+	s.stall = time.AfterFunc(time.Hour, func() { s.rc.SetWriteDeadline(time.Now()) })
+	s.stall.Stop()
+	return s
+}
+
+// write adds a frame, and writes what was gathered once it is enough. The stream keeps no part of the frame.
+func (s *stream) write(frame []byte) error {
+	s.events++
+	if len(s.buf) == 0 && len(frame) >= batchBytes {
+		return s.put(frame)
+	}
+	s.buf = append(s.buf, frame...)
+	if len(s.buf) < batchBytes {
+		return nil
+	}
+	return s.spill()
+}
+
+func (s *stream) spill() error {
+	err := s.put(s.buf)
+	s.buf = s.buf[:0]
+	if cap(s.buf) > 2*batchBytes {
+		s.buf = nil
+	}
+	return err
+}
+
+func (s *stream) put(data []byte) error {
+	s.dirty = true
+	s.stall.Reset(stalled)
+	_, err := s.w.Write(data)
+	s.stall.Stop()
+	s.broken = s.broken || err != nil
+	return err
+}
+
+// flush sends what was gathered to the client.
+func (s *stream) flush() error {
+	if len(s.buf) > 0 {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	if !s.dirty {
+		return nil
+	}
+	s.dirty = false
+	s.stall.Reset(stalled)
+	err := s.rc.Flush()
+	s.stall.Stop()
+	s.broken = s.broken || err != nil
+	return err
+}
+
+func (s *stream) close() { s.stall.Stop() }

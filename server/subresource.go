@@ -1,0 +1,87 @@
+package server
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// decodeSubresource reads the body of a request to a subresource that has a kind of its own.
+func (c *call) decodeSubresource(o writeOptions) (runtime.Object, error) {
+	body, err := readBody(c.http, maxBody)
+	if err != nil {
+		return nil, err
+	}
+	form := object.Form{}
+	header, data, strict, err := c.readHeader(body, &form)
+	if err != nil {
+		return nil, err
+	}
+	if form.Format == object.Protobuf {
+		obj := c.sub.New()
+		if err := kind.Unmarshal(object.Protobuf, data, obj); err != nil {
+			return nil, c.unreadable(header, body, err)
+		}
+		return obj, nil
+	}
+	obj, found, err := readTyped(data, c.sub.New, o)
+	if err != nil {
+		return nil, c.unreadable(header, body, err)
+	}
+	return obj, c.strictness(o, header, append(strict, found...))
+}
+
+// readTyped reads JSON into a new Go struct; found are unknown and duplicate fields, where somebody wants to know.
+func readTyped(data []byte, make func() runtime.Object, o writeOptions) (obj runtime.Object, found []string, err error) {
+	obj = make()
+	if !o.strict && !o.warn {
+		return obj, nil, kjson.UnmarshalCaseSensitivePreserveInts(data, obj)
+	}
+	errs, err := kjson.UnmarshalStrict(data, obj)
+	for _, e := range errs {
+		found = append(found, e.Error())
+	}
+	return obj, found, err
+}
+
+// updateSubresource serves a PUT to a subresource that has a kind of its own (scale).
+func (s *Server) updateSubresource(c *call, o writeOptions) error {
+	body, err := c.decodeSubresource(o)
+	if err != nil {
+		return err
+	}
+	w, err := s.write(c, o, func(current kind.Object) (kind.Object, error) { return c.applied(current, body) })
+	if err != nil {
+		return err
+	}
+	return s.answerWritten(c, w)
+}
+
+// evict serves the create of an eviction: a delete with the options that the body carries.
+func (s *Server) evict(c *call) error {
+	o, err := createOptions(c.http)
+	if err != nil {
+		return err
+	}
+	body, err := c.decodeSubresource(o)
+	if err != nil {
+		return err
+	}
+	options := c.sub.Options(body)
+	if options == nil {
+		options = &metav1.DeleteOptions{}
+	}
+	if o.dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	if _, err := s.remove(c, c.key(), options); err != nil {
+		return err
+	}
+	c.sendWarnings()
+	writeStatus(c.w, c.http, &metav1.Status{Status: metav1.StatusSuccess, Code: 201})
+	return nil
+}

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// What a client may ask for instead of objects.
+const (
+	asTable       = "Table"
+	asPartial     = "PartialObjectMetadata"
+	asPartialList = "PartialObjectMetadataList"
+)
+
+// metaVersion is the apiVersion of Table and PartialObjectMetadata that was asked for.
+func (c *call) metaVersion() string { return "meta.k8s.io/" + c.accept.version }
+
+// answerTable writes objects as the rows of a table.
+func (s *Server) answerTable(c *call, code int, items []*object.Object, m listMeta) error {
+	include, err := c.includeObject()
+	if err != nil {
+		return err
+	}
+	table, err := c.table(items, include, true)
+	if err != nil {
+		return err
+	}
+	table.ListMeta = metav1.ListMeta{ResourceVersion: m.revision.String(), Continue: m.next, RemainingItemCount: m.remaining}
+	data, err := json.Marshal(table)
+	if err != nil {
+		return err
+	}
+	c.sendWarnings()
+	writeBody(c.w, code, c.accept.name, data)
+	return nil
+}
+
+// includeObject reads how much of each object goes with its row.
+func (c *call) includeObject() (metav1.IncludeObjectPolicy, error) {
+	include := metav1.IncludeObjectPolicy(c.http.URL.Query().Get("includeObject"))
+	if include == "" {
+		include = metav1.IncludeMetadata
+	}
+	if errs := metavalidation.ValidateTableOptions(&metav1.TableOptions{IncludeObject: include}); len(errs) > 0 {
+		return "", apierrors.NewBadRequest("Unable to convert to Table as requested: " + field.ErrorList(errs).ToAggregate().Error())
+	}
+	return include, nil
+}
+
+// table makes the rows. Only the first table of a watch has columns.
+func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy, columns bool) (*metav1.Table, error) {
+	apiVersion := c.entry.Endpoint.APIVersion()
+	t := &metav1.Table{
+		TypeMeta:          metav1.TypeMeta{Kind: "Table", APIVersion: c.metaVersion()},
+		ColumnDefinitions: []metav1.TableColumnDefinition{},
+		Rows:              make([]metav1.TableRow, 0, len(items)),
+	}
+	if columns {
+		t.ColumnDefinitions = c.entry.Columns(apiVersion)
+	}
+	counted := time.Now()
+	for _, o := range items {
+		hub, err := o.Decode()
+		if err != nil {
+			return nil, err
+		}
+		cells, err := c.entry.Row(hub.(kind.Object), apiVersion, counted)
+		if err != nil {
+			return nil, err
+		}
+		row := metav1.TableRow{Cells: cells}
+		if row.Object, err = c.rowObject(o, hub.(kind.Object), include); err != nil {
+			return nil, err
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t, nil
+}
+
+func (c *call) rowObject(o *object.Object, hub kind.Object, include metav1.IncludeObjectPolicy) (runtime.RawExtension, error) {
+	switch include {
+	case metav1.IncludeObject:
+		e, err := o.Encoding(object.Form{APIVersion: c.entry.Endpoint.APIVersion()})
+		if err != nil {
+			return runtime.RawExtension{}, err
+		}
+		return runtime.RawExtension{Raw: e.Bytes()}, nil
+	case metav1.IncludeMetadata:
+		data, err := json.Marshal(partial(hub, c.metaVersion()))
+		return runtime.RawExtension{Raw: data}, err
+	}
+	return runtime.RawExtension{}, nil
+}
+
+// partial is an object's metadata alone.
+func partial(obj kind.Object, apiVersion string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{Kind: asPartial, APIVersion: apiVersion},
+		ObjectMeta: objectMeta(obj),
+	}
+}
+
+// objectMeta copies the metadata of any object into the struct of the typed ones.
+func objectMeta(obj kind.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: obj.GetName(), GenerateName: obj.GetGenerateName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
+		ResourceVersion: obj.GetResourceVersion(), Generation: obj.GetGeneration(), CreationTimestamp: obj.GetCreationTimestamp(),
+		DeletionTimestamp: obj.GetDeletionTimestamp(), DeletionGracePeriodSeconds: obj.GetDeletionGracePeriodSeconds(),
+		Labels: obj.GetLabels(), Annotations: obj.GetAnnotations(), OwnerReferences: obj.GetOwnerReferences(),
+		Finalizers: obj.GetFinalizers(), ManagedFields: obj.GetManagedFields(),
+	}
+}
+
+// answerPartial writes the metadata of one object.
+func (s *Server) answerPartial(c *call, code int, o *object.Object) error {
+	data, err := c.partialBody(o)
+	if err != nil {
+		return err
+	}
+	c.sendWarnings()
+	writeBody(c.w, code, c.accept.name, data)
+	return nil
+}
+
+func (c *call) partialBody(o *object.Object) ([]byte, error) {
+	hub, err := o.Decode()
+	if err != nil {
+		return nil, err
+	}
+	return kind.Marshal(c.accept.format(), partial(hub.(kind.Object), c.metaVersion()))
+}
+
+// answerPartialList writes the metadata of many.
+func (s *Server) answerPartialList(c *call, p *page) error {
+	list := &metav1.PartialObjectMetadataList{
+		TypeMeta: metav1.TypeMeta{Kind: asPartialList, APIVersion: c.metaVersion()},
+		ListMeta: metav1.ListMeta{ResourceVersion: p.meta.revision.String(), Continue: p.meta.next, RemainingItemCount: p.meta.remaining},
+		Items:    make([]metav1.PartialObjectMetadata, 0, len(p.items)),
+	}
+	for _, o := range p.items {
+		hub, err := o.Decode()
+		if err != nil {
+			return err
+		}
+		list.Items = append(list.Items, *partial(hub.(kind.Object), c.metaVersion()))
+	}
+	data, err := kind.Marshal(c.accept.format(), list)
+	if err != nil {
+		return err
+	}
+	c.sendWarnings()
+	writeBody(c.w, http.StatusOK, c.accept.name, data)
+	return nil
+}
+
+// transformed is an object of a watch as the client wants it; first says that it is the stream's first.
+func (c *call) transformed(o *object.Object, first bool) ([]byte, error) {
+	if c.accept.as == asPartial {
+		return c.partialBody(o)
+	}
+	include, err := c.includeObject()
+	if err != nil {
+		return nil, err
+	}
+	t, err := c.table([]*object.Object{o}, include, first)
+	if err != nil {
+		return nil, err
+	}
+	t.ResourceVersion = o.Revision.String()
+	return json.Marshal(t)
+}
+
+// transformedBookmark is the object of a bookmark as the client wants it.
+func (c *call) transformedBookmark(obj kind.Object) ([]byte, error) {
+	if c.accept.as == asPartial {
+		return kind.Marshal(c.accept.format(), partial(obj, c.metaVersion()))
+	}
+	data, err := json.Marshal(partial(obj, c.metaVersion()))
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(&metav1.Table{
+		TypeMeta:          metav1.TypeMeta{Kind: asTable, APIVersion: c.metaVersion()},
+		ListMeta:          metav1.ListMeta{ResourceVersion: obj.GetResourceVersion()},
+		ColumnDefinitions: []metav1.TableColumnDefinition{},
+		Rows:              []metav1.TableRow{{Cells: []any{}, Object: runtime.RawExtension{Raw: data}}},
+	})
+}

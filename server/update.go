@@ -1,0 +1,237 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
+)
+
+// writeTries is how often a write that names no resourceVersion is made again on top of another writer's.
+const writeTries = 100
+
+// update replaces an object, or a part of it that a subresource is.
+func (s *Server) update(c *call) error {
+	if err := c.negotiate(asTable, asPartial); err != nil {
+		return err
+	}
+	o, err := updateOptions(c.http)
+	if err != nil {
+		return err
+	}
+	if c.sub != nil && c.sub.Apply != nil {
+		return s.updateSubresource(c, o)
+	}
+	obj, err := c.decode(o)
+	if err != nil {
+		return err
+	}
+	if err := c.matchURL(obj); err != nil {
+		return err
+	}
+	if c.info().CreateOnUpdate && c.sub == nil && s.store.Get(c.key()) == nil {
+		return s.createByUpdate(c, o, obj)
+	}
+	written, err := s.write(c, o, func(kind.Object) (kind.Object, error) { return obj.DeepCopyObject().(kind.Object), nil })
+	if err != nil {
+		return err
+	}
+	return s.answerWritten(c, written)
+}
+
+// createByUpdate serves a PUT of an object that does not exist, for kinds that allow it.
+func (s *Server) createByUpdate(c *call, o writeOptions, obj kind.Object) error {
+	if r, err := revisionOf(obj); err != nil || r != 0 {
+		return notFound(c.resource(), c.name)
+	}
+	if obj.GetUID() != "" {
+		return apierrors.NewConflict(c.resource(), c.name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: ", obj.GetUID()))
+	}
+	return s.createObject(c, o, obj)
+}
+
+// written is what a write made: the committed object, or, of a dry run or of an object that the write deleted, its
+// last state.
+type written struct {
+	committed *object.Object
+	state     kind.Object
+}
+
+func (s *Server) answerWritten(c *call, w *written) error {
+	switch {
+	case w.committed == nil:
+		return s.answerUncommitted(c, http.StatusOK, w.state)
+	case c.sub != nil && c.sub.View != nil:
+		return s.answerView(c, http.StatusOK, w.committed)
+	}
+	return s.answer(c, http.StatusOK, w.committed)
+}
+
+// write is the way of every change of an existing object: next makes the new state of the current one, and is called
+// again when another writer came in between and the new state names no revision. next gets an object that is its own.
+func (s *Server) write(c *call, o writeOptions, next func(current kind.Object) (kind.Object, error)) (*written, error) {
+	for try := 0; ; try++ {
+		warnings := len(c.warnings)
+		w, again, err := s.writeOnce(c, o, next)
+		if !again || try >= writeTries {
+			return w, err
+		}
+		c.warnings = c.warnings[:warnings]
+	}
+}
+
+// writeOnce tries once. again says that the error is a conflict that a new try may resolve.
+func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind.Object, error)) (w *written, again bool, err error) {
+	current := s.store.Get(c.key())
+	if current == nil {
+		return nil, false, notFound(c.resource(), c.name)
+	}
+	old, err := decoded(current)
+	if err != nil {
+		return nil, false, err
+	}
+	own, err := decoded(current)
+	if err != nil {
+		return nil, false, err
+	}
+	obj, err := next(own)
+	if err != nil {
+		return nil, false, err
+	}
+	named, err := preconditions(c, obj, current)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := s.admitUpdate(c, o, obj, old); err != nil {
+		return nil, false, err
+	}
+	w, err = s.replace(c, o, current, obj, old)
+	var conflict *store.ConflictError
+	if errors.As(err, &conflict) {
+		return nil, !named, changed(c.resource(), c.name)
+	}
+	return w, false, err
+}
+
+// decoded makes an object that the caller may change.
+func decoded(o *object.Object) (kind.Object, error) {
+	obj, err := o.Decode()
+	if err != nil {
+		return nil, err
+	}
+	return obj.(kind.Object), nil
+}
+
+// preconditions checks the uid and the revision that a new state names. named says that it names a revision.
+func preconditions(c *call, obj kind.Object, current *object.Object) (named bool, err error) {
+	if uid := obj.GetUID(); uid != "" && uid != current.UID && c.verb == "update" {
+		return false, apierrors.NewConflict(c.resource(), c.name, fmt.Errorf(
+			"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
+			registryPath(c), uid, current.UID))
+	}
+	r, err := revisionOf(obj)
+	if err != nil {
+		return false, apierrors.NewInvalid(qualified(c.entry), c.name, invalidVersion(obj.GetResourceVersion()))
+	}
+	if r != 0 && r != current.Revision {
+		return true, changed(c.resource(), c.name)
+	}
+	return r != 0, nil
+}
+
+// registryPath is how Kubernetes names an object's place in its storage, in errors.
+func registryPath(c *call) string {
+	path := "/registry/"
+	if c.gvr.Group != "" && !c.protobuf() {
+		path += c.gvr.Group + "/"
+	}
+	path += c.gvr.Resource + "/"
+	if c.info().Namespaced {
+		path += c.namespace + "/"
+	}
+	return path + c.name
+}
+
+// admitUpdate takes a new state through admission and the kind's rules.
+func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) error {
+	fillUpdate(obj, old)
+	if err := s.mutate(c, o, obj, old); err != nil {
+		return err
+	}
+	sub := c.subresource
+	c.entry.Prepare(obj, old, sub)
+	if c.sub == nil || c.sub.Apply != nil {
+		if err := s.assign(c.entry, obj, old); err != nil {
+			return err
+		}
+	}
+	if err := validateUpdate(c.entry, obj, old, sub); err != nil {
+		return err
+	}
+	if err := s.validateAdmission(c, o, obj, old); err != nil {
+		return err
+	}
+	for _, w := range c.entry.Warnings(obj, old) {
+		c.warn(w)
+	}
+	return nil
+}
+
+// replace commits a valid new state. One that changes nothing is not written, so that its revision stays; one that
+// takes the last finalizer from a deleted object removes it.
+func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, old kind.Object) (*written, error) {
+	gone := released(c.entry, obj)
+	if o.dryRun {
+		obj.SetResourceVersion(current.Revision.String())
+		return &written{state: obj}, nil
+	}
+	if gone {
+		return s.finish(c.context(), c.entry, current, obj)
+	}
+	fresh, err := encode(c.entry, obj, c.accept.form(c.entry.Endpoint.GroupVersion()))
+	if err != nil {
+		return nil, err
+	}
+	if same, err := unchanged(fresh, current); err != nil || same {
+		return &written{committed: current}, err
+	}
+	change := store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}
+	if err := s.commit(c.context(), c.entry, change, obj, old); err != nil {
+		return nil, err
+	}
+	return &written{committed: fresh}, s.settle(c.context(), c.entry, current, fresh)
+}
+
+// unchanged says whether a new state is the current one but for its revision.
+func unchanged(fresh, current *object.Object) (bool, error) {
+	form := fresh.Form()
+	was, err := current.Encoding(form)
+	if err != nil {
+		return false, err
+	}
+	now, err := fresh.Encoding(form)
+	if err != nil {
+		return false, err
+	}
+	return was.EqualExceptRevision(now), nil
+}
+
+// finish removes an object that nothing holds any longer; obj is its last state.
+func (s *Server) finish(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object) (*written, error) {
+	change := store.Change{Key: current.Key, Expect: store.At(current.Revision)}
+	old, err := decoded(current)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.commit(ctx, k, change, nil, old); err != nil {
+		return nil, err
+	}
+	obj.SetResourceVersion(current.Revision.String())
+	return &written{state: obj}, s.settle(ctx, k, current, nil)
+}

@@ -1,0 +1,283 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
+)
+
+const (
+	// shortestWatch is how long a watch lasts whose client sets no timeout, at least; at most twice as long, so that
+	// clients which began together do not come back together.
+	shortestWatch = 30 * time.Minute
+	// bookmarkEvery is how often a watch that asked for bookmarks hears how far it is.
+	bookmarkEvery = time.Minute
+	// stalled is how long a client may leave a write waiting before its watch is closed.
+	stalled = 30 * time.Second
+	// batch is how many events are taken, and how many bytes gathered, before a write.
+	batch      = 256
+	batchBytes = 64 << 10
+)
+
+// watching is one watch stream.
+type watching struct {
+	c         *call
+	s         *Server
+	selected  *selection
+	stream    *stream
+	bookmarks bool
+	sent      object.Revision // everything up to here was sent, or told by a bookmark
+}
+
+// watch streams the changes of a resource.
+func (s *Server) watch(c *call) error {
+	if err := c.negotiate(asTable, asPartial); err != nil {
+		return err
+	}
+	q := c.http.URL.Query()
+	o, err := listOptions(q, true)
+	if err != nil {
+		return err
+	}
+	selected, err := c.selectionOf(q)
+	if err != nil {
+		return err
+	}
+	w := &watching{c: c, s: s, selected: selected, bookmarks: o.AllowWatchBookmarks}
+	after, initial, err := w.begin(o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := w.lifetime(o)
+	defer cancel()
+	w.stream = newStream(c)
+	defer w.stream.close()
+	if err := w.initial(initial, o); err != nil {
+		return nil // the client is gone: there is nobody to tell
+	}
+	w.follow(ctx, after)
+	return nil
+}
+
+// begin finds the revision that the watch starts after, and the snapshot that it sends first, if any.
+func (w *watching) begin(o *internalversion.ListOptions) (object.Revision, *store.Snapshot, error) {
+	fresh := o.ResourceVersion == "" || o.ResourceVersion == "0"
+	wantsState := o.SendInitialEvents != nil && *o.SendInitialEvents
+	after, err := object.Revision(0), error(nil)
+	if !fresh {
+		if after, err = object.ParseRevision(o.ResourceVersion); err != nil {
+			return 0, nil, internalText(invalidRevision(o.ResourceVersion))
+		}
+	}
+	if !wantsState && (!fresh || o.SendInitialEvents != nil) {
+		if fresh {
+			after = w.s.store.Current()
+		}
+		return after, nil, nil
+	}
+	at := store.Latest()
+	if after > 0 {
+		at = store.AtLeast(after)
+	}
+	snapshot, err := w.s.store.Snapshot(w.c.context(), at)
+	if err != nil {
+		return 0, nil, err
+	}
+	return snapshot.Revision(), snapshot, nil
+}
+
+// internalText is a 500 with only a text, as Kubernetes answers a watch whose resourceVersion is no number.
+func internalText(text string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: text}}
+}
+
+// lifetime ends the watch at its timeout, when the client goes and when the server closes.
+func (w *watching) lifetime(o *internalversion.ListOptions) (context.Context, context.CancelFunc) {
+	lasts := shortestWatch + rand.N(shortestWatch)
+	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
+		lasts = time.Duration(*o.TimeoutSeconds) * time.Second
+	}
+	ctx, cancel := context.WithTimeout(w.c.context(), lasts)
+	stop := context.AfterFunc(w.s.ctx, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// initial sends the objects of a snapshot as added, and, when the client asked for the state, a bookmark that ends it.
+func (w *watching) initial(snapshot *store.Snapshot, o *internalversion.ListOptions) error {
+	if snapshot == nil {
+		return w.stream.flush()
+	}
+	var err error
+	snapshot.Scan(w.selected.prefix, "", func(obj *object.Object) bool {
+		if w.selected.matches(obj) {
+			err = w.send(&object.Event{Object: obj}, watch.Added)
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	w.sent = snapshot.Revision()
+	if o.SendInitialEvents != nil {
+		if err := w.bookmark(true); err != nil {
+			return err
+		}
+	}
+	return w.stream.flush()
+}
+
+// follow sends changes until the watch ends.
+func (w *watching) follow(ctx context.Context, after object.Revision) {
+	changes, err := w.s.store.Watch(w.selected.prefix, after)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	defer changes.Stop()
+	w.s.metrics.watchers.Inc()
+	defer w.s.metrics.watchers.Dec()
+	tick, stop := w.ticker()
+	defer stop()
+	for {
+		changed := changes.Changed()
+		more, err := w.drain(changes)
+		if err != nil {
+			w.fail(err)
+			return
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-tick:
+			if w.progress(changes.Revision()) != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ticker paces bookmarks, for a watch that wants them.
+func (w *watching) ticker() (<-chan time.Time, func()) {
+	if !w.bookmarks {
+		return nil, func() {}
+	}
+	t := time.NewTicker(bookmarkEvery)
+	return t.C, t.Stop
+}
+
+// drain sends what there is, in one write where it fits. more says that there may be more at once.
+func (w *watching) drain(changes *store.Watch) (more bool, err error) {
+	events, err := changes.Take(batch)
+	if err != nil || len(events) == 0 {
+		return false, err
+	}
+	for _, e := range events {
+		kind, seen := e.Type(), true
+		if !w.selected.everything() {
+			kind, seen = e.TypeFor(w.selected.matches)
+		}
+		if !seen {
+			continue
+		}
+		if err := w.send(e, kind); err != nil {
+			return false, err
+		}
+		w.sent = e.Revision()
+	}
+	return len(events) == batch, w.stream.flush()
+}
+
+// send writes one event in what the client wants to see.
+func (w *watching) send(e *object.Event, kind watch.EventType) error {
+	if w.c.accept.as != "" {
+		return w.sendTransformed(e, kind)
+	}
+	frame, err := e.Frame(kind, w.c.accept.form(w.c.entry.Endpoint.GroupVersion()))
+	if err != nil {
+		return err
+	}
+	return w.stream.write(frame)
+}
+
+// sendTransformed writes an event whose object is shown as a Table or by its metadata alone.
+func (w *watching) sendTransformed(e *object.Event, kind watch.EventType) error {
+	shown, err := e.Shown(kind)
+	if err != nil {
+		return err
+	}
+	data, err := w.c.transformed(shown, w.stream.events == 0)
+	if err != nil {
+		return err
+	}
+	return w.stream.write(object.AppendFrame(nil, kind, w.c.accept.format(), data))
+}
+
+// progress sends a bookmark when the watch got further since the last thing that it sent.
+func (w *watching) progress(reached object.Revision) error {
+	if reached <= w.sent {
+		return nil
+	}
+	w.sent = reached
+	if err := w.bookmark(false); err != nil {
+		return err
+	}
+	return w.stream.flush()
+}
+
+// bookmark writes a bookmark: an empty object that carries a revision.
+func (w *watching) bookmark(endOfInitial bool) error {
+	obj := w.c.entry.New()
+	obj.SetResourceVersion(w.sent.String())
+	if endOfInitial {
+		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	}
+	data, err := w.c.bookmarkBody(obj)
+	if err != nil {
+		return err
+	}
+	return w.stream.write(object.AppendFrame(nil, watch.Bookmark, w.c.accept.format(), data))
+}
+
+func (c *call) bookmarkBody(obj kind.Object) ([]byte, error) {
+	if c.accept.as != "" {
+		return c.transformedBookmark(obj)
+	}
+	return c.entry.Encode(c.accept.form(c.entry.Endpoint.GroupVersion()), obj)
+}
+
+// fail tells the client why its watch ends, where there is something to tell: a revision that is compacted.
+func (w *watching) fail(err error) {
+	var compacted *store.CompactedError
+	var status metav1.Status
+	switch {
+	case errors.As(err, &compacted):
+		status = apierrors.NewResourceExpired("too old resource version: " + compacted.Requested.String() + " (" + compacted.Oldest.String() + ")").Status()
+	case errors.Is(err, store.ErrSlow), errors.Is(err, store.ErrClosed), w.stream.broken:
+		return
+	default:
+		w.s.log.Error("a watch failed", "path", w.c.path, "error", err)
+		status = internalError(err)
+	}
+	status.Kind, status.APIVersion = "Status", "v1"
+	data, err := kind.Marshal(w.c.accept.format(), &status)
+	if err != nil {
+		return
+	}
+	w.stream.write(object.AppendFrame(nil, watch.Error, w.c.accept.format(), data))
+	w.stream.flush()
+}

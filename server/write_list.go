@@ -1,0 +1,150 @@
+package server
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// listBuffer is how much of a list is gathered before it is written: a write per item would halve the speed.
+const listBuffer = 64 << 10
+
+// answerList writes the encodings of the items one after the other: nothing is decoded.
+func (c *call) answerList(p *page) error {
+	form := c.accept.form(c.entry.Endpoint.GroupVersion())
+	encodings, err := encodings(p.items, form)
+	if err != nil {
+		return err
+	}
+	c.sendWarnings()
+	if c.accept.name == mediaProtobuf {
+		return c.writeProtobufList(p, encodings)
+	}
+	head := c.listHead(p.meta)
+	if c.accept.name == mediaYAML {
+		return c.writeYAMLList(head, encodings)
+	}
+	c.w.Header().Set("Cache-Control", "no-cache, private")
+	c.w.Header().Set("Content-Type", mediaJSON)
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(head)+itemsLength(encodings)+len(listTail)))
+	return bufferedList(c.w, head, encodings)
+}
+
+// encodings are the items in a form.
+func encodings(items []*object.Object, form object.Form) ([]*object.Encoding, error) {
+	out := make([]*object.Encoding, len(items))
+	for i, o := range items {
+		e, err := o.Encoding(form)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = e
+	}
+	return out, nil
+}
+
+const listTail = "]}\n"
+
+// listHead is a JSON list up to its items.
+func (c *call) listHead(m listMeta) []byte {
+	meta := metav1.ListMeta{ResourceVersion: m.revision.String(), Continue: m.next, RemainingItemCount: m.remaining}
+	data, _ := json.Marshal(meta) // a struct of strings and numbers always marshals
+	head := append([]byte(`{"kind":"`), c.info().ListKind()...)
+	head = append(head, `","apiVersion":"`...)
+	head = append(head, c.entry.Endpoint.APIVersion()...)
+	head = append(head, `","metadata":`...)
+	head = append(head, data...)
+	return append(head, `,"items":[`...)
+}
+
+// itemsLength is how long the JSON items and the commas between them are.
+func itemsLength(items []*object.Encoding) int {
+	n := max(len(items)-1, 0)
+	for _, e := range items {
+		n += e.ItemSize()
+	}
+	return n
+}
+
+func bufferedList(w http.ResponseWriter, head []byte, items []*object.Encoding) error {
+	buf := bufio.NewWriterSize(w, listBuffer)
+	buf.Write(head)
+	for i, e := range items {
+		if i > 0 {
+			buf.WriteByte(',')
+		}
+		if _, err := buf.Write(e.AppendItem(buf.AvailableBuffer())); err != nil {
+			return nil // the client is gone, and hears nothing more
+		}
+	}
+	buf.WriteString(listTail)
+	buf.Flush()
+	return nil
+}
+
+func (c *call) writeYAMLList(head []byte, items []*object.Encoding) error {
+	data := head
+	for i, e := range items {
+		if i > 0 {
+			data = append(data, ',')
+		}
+		data = e.AppendItem(data)
+	}
+	data = append(data, listTail...)
+	writeBody(c.w, http.StatusOK, mediaYAML, data)
+	return nil
+}
+
+// writeProtobufList writes the envelope, the list's metadata (field 1) and the items (field 2).
+func (c *call) writeProtobufList(p *page, items []*object.Encoding) error {
+	meta := metav1.ListMeta{ResourceVersion: p.meta.revision.String(), Continue: p.meta.next, RemainingItemCount: p.meta.remaining}
+	metaBytes, err := meta.Marshal()
+	if err != nil {
+		return err
+	}
+	list := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), metaBytes)
+	size := len(list)
+	for _, e := range items {
+		size += e.ItemSize()
+	}
+	head, tail, err := c.envelope(size)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Cache-Control", "no-cache, private")
+	c.w.Header().Set("Content-Type", mediaProtobuf)
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(head)+size+len(tail)))
+	buf := bufio.NewWriterSize(c.w, listBuffer)
+	buf.Write(head)
+	buf.Write(list)
+	for _, e := range items {
+		if _, err := buf.Write(e.AppendItem(buf.AvailableBuffer())); err != nil {
+			return nil // the client is gone
+		}
+	}
+	buf.Write(tail)
+	buf.Flush()
+	return nil
+}
+
+// envelope is what stands before and after a protobuf list of size bytes.
+func (c *call) envelope(size int) (head, tail []byte, err error) {
+	meta := runtime.TypeMeta{APIVersion: c.entry.Endpoint.APIVersion(), Kind: c.info().ListKind()}
+	typeMeta, err := meta.Marshal()
+	if err != nil {
+		return nil, nil, err
+	}
+	head = append(head, "k8s\x00"...)
+	head = protowire.AppendBytes(protowire.AppendTag(head, 1, protowire.BytesType), typeMeta)
+	head = protowire.AppendVarint(protowire.AppendTag(head, 2, protowire.BytesType), uint64(size))
+	tail = protowire.AppendString(protowire.AppendTag(nil, 3, protowire.BytesType), "")
+	tail = protowire.AppendString(protowire.AppendTag(tail, 4, protowire.BytesType), "")
+	return head, tail, nil
+}
