@@ -1,0 +1,209 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/workqueue"
+)
+
+// hand is a source that a test adds requests to by hand.
+type hand struct {
+	add    func(Request)
+	synced chan struct{}
+}
+
+func newHand() *hand { return &hand{synced: make(chan struct{})} }
+
+func (h *hand) feed(add func(Request)) <-chan struct{} {
+	h.add = add
+	return h.synced
+}
+
+var a, b = Request{Namespace: "ns", Name: "a"}, Request{Namespace: "ns", Name: "b"}
+
+// running runs a controller of f in a bubble, with a second's backoff that doubles, until test returns.
+func running(t *testing.T, workers int, f Func, test func(c *Controller, h *hand)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHand()
+		c := New(Options{
+			Name:       "test",
+			Reconciler: f,
+			Sources:    []Source{h},
+			Workers:    workers,
+			Limiter:    workqueue.NewExponential[Request](time.Second, time.Hour),
+			Log:        slog.New(slog.DiscardHandler),
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		done.Go(func() { c.Run(ctx) })
+		test(c, h)
+		cancel()
+		done.Wait()
+	})
+}
+
+// times are when something happened, since the beginning.
+type times struct {
+	start time.Time
+	at    []time.Duration
+}
+
+func (w *times) mark() {
+	if w.start.IsZero() {
+		w.start = time.Now()
+	}
+	w.at = append(w.at, time.Since(w.start))
+}
+
+func TestWorkersBeginWhenTheSourcesHaveToldWhatThereIs(t *testing.T) {
+	t.Parallel()
+	count := 0
+	running(t, 1, func(context.Context, Request) (Result, error) {
+		count++
+		return Result{}, nil
+	}, func(c *Controller, h *hand) {
+		h.add(a)
+		time.Sleep(time.Hour)
+		if count != 0 {
+			t.Error("reconciled before the cache was filled")
+		}
+		close(h.synced)
+		<-c.Ready()
+		synctest.Wait()
+		if count != 1 {
+			t.Errorf("reconciled %d times", count)
+		}
+	})
+}
+
+func TestErrorIsTriedAgainLaterEachTime(t *testing.T) {
+	t.Parallel()
+	var tries times
+	running(t, 1, func(context.Context, Request) (Result, error) {
+		tries.mark()
+		switch len(tries.at) {
+		case 1:
+			return Result{}, errors.New("no")
+		case 2:
+			return Result{}, apierrors.NewConflict(schema.GroupResource{Resource: "tests"}, "a", errors.New("changed"))
+		case 3: // what comes with an error does not count
+			return Result{RequeueAfter: time.Hour}, errors.New("no")
+		}
+		return Result{}, nil
+	}, func(c *Controller, h *hand) {
+		close(h.synced)
+		h.add(a)
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		if want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}; !slices.Equal(tries.at, want) {
+			t.Errorf("tried at %v, want %v", tries.at, want)
+		}
+		if n := c.queue.NumRequeues(a); n != 0 {
+			t.Errorf("%d failures are remembered after a success", n)
+		}
+	})
+}
+
+func TestPanicIsAFailureOfOneRequest(t *testing.T) {
+	t.Parallel()
+	var tries times
+	reconciled := 0
+	running(t, 1, func(_ context.Context, request Request) (Result, error) {
+		if request == b {
+			reconciled++
+			return Result{}, nil
+		}
+		tries.mark()
+		if len(tries.at) < 3 {
+			panic("boom")
+		}
+		return Result{}, nil
+	}, func(c *Controller, h *hand) {
+		close(h.synced)
+		h.add(a)
+		h.add(b)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(tries.at, want) || reconciled != 1 {
+			t.Errorf("the one that panics was tried at %v, want %v; the other %d times", tries.at, want, reconciled)
+		}
+	})
+}
+
+func TestRequeueAfterComesAgainInTimeAndIsNoFailure(t *testing.T) {
+	t.Parallel()
+	var tries times
+	running(t, 1, func(context.Context, Request) (Result, error) {
+		tries.mark()
+		return Result{RequeueAfter: 10 * time.Minute}, nil
+	}, func(c *Controller, h *hand) {
+		close(h.synced)
+		h.add(a)
+		time.Sleep(48*time.Hour + time.Minute)
+		synctest.Wait()
+		if n := len(tries.at); n != 289 || tries.at[288] != 48*time.Hour {
+			t.Errorf("reconciled %d times, the last time after %v", n, tries.at[n-1])
+		}
+	})
+}
+
+func TestWorkersWorkAtTheSameTimeButNeverOnOneObject(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	busy, most := map[Request]bool{}, 0
+	running(t, 4, func(_ context.Context, request Request) (Result, error) {
+		mu.Lock()
+		if busy[request] {
+			t.Errorf("%s is reconciled twice at a time", request)
+		}
+		busy[request] = true
+		most = max(most, len(busy))
+		mu.Unlock()
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		delete(busy, request)
+		return Result{}, nil
+	}, func(c *Controller, h *hand) {
+		close(h.synced)
+		for range 10 {
+			h.add(a)
+			h.add(b)
+			time.Sleep(30 * time.Second)
+		}
+		time.Sleep(time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
+		if most != 2 {
+			t.Errorf("%d objects were reconciled at a time, want 2", most)
+		}
+	})
+}
+
+func TestStoppingEndsTheContextOfReconciliations(t *testing.T) {
+	t.Parallel()
+	ended := false
+	running(t, 1, func(ctx context.Context, _ Request) (Result, error) {
+		<-ctx.Done()
+		ended = true
+		return Result{}, ctx.Err()
+	}, func(c *Controller, h *hand) {
+		close(h.synced)
+		h.add(a)
+		synctest.Wait()
+	})
+	if !ended {
+		t.Error("Run returned before the worker")
+	}
+}

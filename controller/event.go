@@ -1,0 +1,250 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// Recorder writes Events: what a controller did about an object, for people to read. It is best effort: recording never
+// waits or fails, one goroutine writes, an event that repeats is one object with a count, and when more different events
+// wait than it keeps, the newest are dropped.
+type Recorder struct {
+	events    client.Resource[*corev1.Event]
+	component string
+	log       *slog.Logger
+
+	mu      sync.Mutex
+	ready   sync.Cond
+	order   []happening
+	waiting map[happening]*occurrences
+	dropped int
+
+	written map[happening]record // only for Run
+}
+
+// happening is what makes two events the same.
+type happening struct {
+	object                corev1.ObjectReference
+	kind, reason, message string
+}
+
+// occurrences are how often something happened since it was last written.
+type occurrences struct {
+	count       int32
+	first, last metav1.Time
+}
+
+// record is where something was written before.
+type record struct {
+	namespace, name string
+	count           int32
+}
+
+// Bounds of a recorder's memory, and of its patience with a server that does not answer.
+const (
+	keptHappenings = 1024
+	keptRecords    = 4096
+	writeAttempts  = 3
+	writeTimeout   = 10 * time.Second
+	lastWrites     = 2 * time.Second
+)
+
+var eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+
+// NewRecorder makes a recorder, which writes while it is Run.
+func NewRecorder(c *client.Client, component string, log *slog.Logger) *Recorder {
+	r := &Recorder{
+		events:    client.Of[*corev1.Event](c, eventsResource),
+		component: component,
+		log:       log.With("component", component),
+		waiting:   map[happening]*occurrences{},
+		written:   map[happening]record{},
+	}
+	r.ready.L = &r.mu
+	return r
+}
+
+// Normal records something that is as it should be. The reason is one word in CamelCase.
+func (r *Recorder) Normal(obj client.Object, reason, message string, arguments ...any) {
+	r.record(corev1.EventTypeNormal, obj, reason, fmt.Sprintf(message, arguments...))
+}
+
+// Warning records something that somebody should look at.
+func (r *Recorder) Warning(obj client.Object, reason, message string, arguments ...any) {
+	r.record(corev1.EventTypeWarning, obj, reason, fmt.Sprintf(message, arguments...))
+}
+
+func (r *Recorder) record(kind string, obj client.Object, reason, message string) {
+	h := happening{reference(obj), kind, reason, message}
+	now := metav1.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if o, again := r.waiting[h]; again {
+		o.count++
+		o.last = now
+		return
+	}
+	if len(r.waiting) >= keptHappenings {
+		r.dropped++
+		return
+	}
+	r.waiting[h] = &occurrences{count: 1, first: now, last: now}
+	r.order = append(r.order, h)
+	r.ready.Signal()
+}
+
+// reference names an object in an event. It leaves the revision out: events about all states of an object are the same.
+func reference(obj client.Object) corev1.ObjectReference {
+	kind := obj.GetObjectKind().GroupVersionKind()
+	if kind.Kind == "" {
+		kind.Kind = reflect.TypeOf(obj).Elem().Name()
+	}
+	apiVersion, _ := kind.ToAPIVersionAndKind()
+	return corev1.ObjectReference{
+		APIVersion: apiVersion,
+		Kind:       kind.Kind,
+		Namespace:  obj.GetNamespace(),
+		Name:       obj.GetName(),
+		UID:        obj.GetUID(),
+	}
+}
+
+// Run writes until ctx ends, and then for a moment what still waits.
+func (r *Recorder) Run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.ready.Broadcast()
+	})
+	defer stop()
+	for {
+		h, o, ok := r.take(ctx, true)
+		if !ok {
+			break
+		}
+		r.write(ctx, h, o)
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrites)
+	defer cancel()
+	for last.Err() == nil {
+		h, o, ok := r.take(last, false)
+		if !ok {
+			return
+		}
+		r.write(last, h, o)
+	}
+}
+
+// take is what happened first of what is not written yet.
+func (r *Recorder) take(ctx context.Context, wait bool) (h happening, o occurrences, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for wait && len(r.order) == 0 && ctx.Err() == nil {
+		r.ready.Wait()
+	}
+	if len(r.order) == 0 || ctx.Err() != nil {
+		return h, o, false
+	}
+	h, r.order = r.order[0], r.order[1:]
+	o = *r.waiting[h]
+	delete(r.waiting, h)
+	if r.dropped > 0 {
+		r.log.Warn("events were dropped: more happened than could be written", "count", r.dropped)
+		r.dropped = 0
+	}
+	return h, o, true
+}
+
+// write puts one event on the server, with some patience. It gives up at once when the server refuses it.
+func (r *Recorder) write(ctx context.Context, h happening, o occurrences) {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	var err error
+	for attempt := range writeAttempts {
+		if err = r.put(ctx, h, o); !isPassing(err) {
+			break
+		}
+		pause(ctx, time.Second<<attempt)
+	}
+	if err != nil {
+		r.log.Debug("an event could not be written", "reason", h.reason, "object", h.object.Name, "error", err)
+	}
+}
+
+// isPassing says whether a write failed for want of an answer, rather than because of one.
+func isPassing(err error) bool {
+	return err != nil && apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && !errors.Is(err, client.ErrClosed)
+}
+
+// put counts up the event that was written before, or creates one.
+func (r *Recorder) put(ctx context.Context, h happening, o occurrences) error {
+	if before, again := r.written[h]; again {
+		before.count += o.count
+		patch := fmt.Appendf(nil, `{"count":%d,"lastTimestamp":%q}`, before.count, o.last.UTC().Format(time.RFC3339))
+		_, err := r.events.Patch(ctx, before.namespace, before.name, "", types.MergePatchType, patch, metav1.PatchOptions{})
+		if !apierrors.IsNotFound(err) {
+			if err == nil {
+				r.written[h] = before
+			}
+			return err
+		}
+	}
+	created, err := r.events.Create(ctx, r.event(h, o), metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	if len(r.written) >= keptRecords {
+		clear(r.written) // counts begin anew: cheaper than remembering who is oldest
+	}
+	r.written[h] = record{created.Namespace, created.Name, o.count}
+	return nil
+}
+
+// longestName is how much of an object's name stands in that of its event.
+const longestName = 253 - len(".0123456789abcdef")
+
+// event is the object to create.
+func (r *Recorder) event(h happening, o occurrences) *corev1.Event {
+	namespace := h.object.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	name := strings.TrimRight(h.object.Name[:min(len(h.object.Name), longestName)], "-.")
+	return &corev1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s.%016x", name, rand.Uint64())},
+		InvolvedObject:      h.object,
+		Type:                h.kind,
+		Reason:              h.reason,
+		Message:             h.message,
+		Source:              corev1.EventSource{Component: r.component},
+		ReportingController: r.component,
+		Count:               o.count,
+		FirstTimestamp:      o.first,
+		LastTimestamp:       o.last,
+	}
+}
+
+// pause waits for a time or for the end of ctx.
+func pause(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,190 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// eventServer keeps events, as far as a recorder needs it.
+type eventServer struct {
+	mu     sync.Mutex
+	events map[string]*corev1.Event
+	down   bool
+	writes int
+}
+
+func (s *eventServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down {
+		return nil, fmt.Errorf("connection refused")
+	}
+	s.writes++
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	event, status := &corev1.Event{}, http.StatusCreated
+	if r.Method == http.MethodPatch {
+		status = http.StatusOK
+		event = s.events[r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]]
+	}
+	if event == nil {
+		return respond(http.StatusNotFound, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)), nil
+	}
+	if err := json.Unmarshal(body, event); err != nil {
+		return nil, err
+	}
+	s.events[event.Name] = event
+	body, err = json.Marshal(event)
+	return respond(status, body), err
+}
+
+func respond(status int, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: status,
+		Header:     http.Header{"Content-Type": {"application/json"}},
+		Body:       io.NopCloser(strings.NewReader(string(body))),
+	}
+}
+
+// recording runs a recorder on a server in a bubble.
+func recording(t *testing.T, test func(r *Recorder, s *eventServer)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &eventServer{events: map[string]*corev1.Event{}}
+		c, err := client.New(&rest.Config{Host: "http://test", Transport: s, QPS: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := NewRecorder(c, "tester", slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { r.Run(ctx) })
+		test(r, s)
+		cancel()
+		running.Wait()
+	})
+}
+
+// only is the one event that there is.
+func (s *eventServer) only(t *testing.T) *corev1.Event {
+	t.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.events) != 1 {
+		t.Fatalf("%d events, want 1", len(s.events))
+	}
+	for _, event := range s.events {
+		return event
+	}
+	return nil
+}
+
+var pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u1"}}
+
+func TestEventSaysWhatHappenedToWhat(t *testing.T) {
+	t.Parallel()
+	recording(t, func(r *Recorder, s *eventServer) {
+		r.Warning(pod, "Broken", "it broke %d times", 3)
+		e := s.only(t)
+		if e.Namespace != "ns" || !strings.HasPrefix(e.Name, "p.") || e.Type != "Warning" || e.Reason != "Broken" || e.Message != "it broke 3 times" || e.Count != 1 || e.Source.Component != "tester" {
+			t.Errorf("got %+v", e)
+		}
+		if o := e.InvolvedObject; o.Kind != "Pod" || o.Name != "p" || o.Namespace != "ns" || o.UID != "u1" {
+			t.Errorf("about %+v", o)
+		}
+	})
+}
+
+func TestEventAboutAClusterScopedObjectIsInDefault(t *testing.T) {
+	t.Parallel()
+	recording(t, func(r *Recorder, s *eventServer) {
+		r.Normal(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, "Seen", "here")
+		if e := s.only(t); e.Namespace != "default" || e.InvolvedObject.Namespace != "" {
+			t.Errorf("got %+v", e)
+		}
+	})
+}
+
+func TestRepeatedEventIsCounted(t *testing.T) {
+	t.Parallel()
+	recording(t, func(r *Recorder, s *eventServer) {
+		r.Normal(pod, "Synced", "done")
+		first := s.only(t).FirstTimestamp
+		for range 9 {
+			time.Sleep(time.Minute)
+			r.Normal(pod, "Synced", "done")
+		}
+		e := s.only(t)
+		if e.Count != 10 || e.LastTimestamp.Sub(first.Time) != 9*time.Minute || !e.FirstTimestamp.Equal(&first) {
+			t.Errorf("count %d from %v to %v", e.Count, e.FirstTimestamp, e.LastTimestamp)
+		}
+	})
+}
+
+func TestEventThatWasDeletedIsWrittenAnew(t *testing.T) {
+	t.Parallel()
+	recording(t, func(r *Recorder, s *eventServer) {
+		r.Normal(pod, "Synced", "done")
+		s.only(t)
+		s.mu.Lock()
+		clear(s.events)
+		s.mu.Unlock()
+		r.Normal(pod, "Synced", "done")
+		if e := s.only(t); e.Count != 1 {
+			t.Errorf("count %d", e.Count)
+		}
+	})
+}
+
+func TestRecordingNeverWaitsAndKeepsOnlySoMuch(t *testing.T) {
+	t.Parallel()
+	recording(t, func(r *Recorder, s *eventServer) {
+		s.mu.Lock()
+		s.down = true
+		s.mu.Unlock()
+		for n := range 5000 {
+			r.Normal(pod, "Different", "number %d", n)
+			r.Normal(pod, "Different", "number 0")
+		}
+		r.mu.Lock()
+		waiting := len(r.waiting)
+		r.mu.Unlock()
+		if waiting != keptHappenings {
+			t.Errorf("%d wait, want %d", waiting, keptHappenings)
+		}
+	})
+}
+
+func TestEventWaitsForAServerThatIsAwayForAMoment(t *testing.T) {
+	t.Parallel()
+	recording(t, func(r *Recorder, s *eventServer) {
+		s.mu.Lock()
+		s.down = true
+		s.mu.Unlock()
+		r.Normal(pod, "Synced", "done")
+		synctest.Wait()
+		s.mu.Lock()
+		s.down = false
+		s.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		s.only(t)
+	})
+}

@@ -1,0 +1,113 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// Manager runs controllers that share a client, informers and an event recorder. Add everything, then Run it once.
+type Manager struct {
+	client      *client.Client
+	informers   *informer.Factory
+	log         *slog.Logger
+	controllers []*Controller
+	recorders   []*Recorder
+	ready       chan struct{}
+}
+
+// ManagerOptions of a manager. The zero value works: over the wire, without resync.
+type ManagerOptions struct {
+	// Source is where informers list and watch; nil means over config's connection. In the server's own process it is
+	// the server's, and objects are shared with it.
+	Source client.Source
+	// Resync is how often every object is reconciled although nothing is known to have changed; 0 for never.
+	Resync time.Duration
+	// Mutations detects changes of cached objects in tests; see informer.DetectMutations.
+	Mutations *informer.Mutations
+	// Log is nil for slog.Default.
+	Log *slog.Logger
+}
+
+// NewManager makes a manager of controllers that talk to the server of config.
+func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
+	c, err := client.New(config)
+	if err != nil {
+		return nil, err
+	}
+	if options.Source == nil {
+		options.Source = client.NewSource(c)
+	}
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	return &Manager{
+		client: c,
+		informers: informer.NewFactory(options.Source, informer.FactoryOptions{
+			Resync:    options.Resync,
+			Mutations: options.Mutations,
+			Log:       options.Log,
+		}),
+		log:   options.Log,
+		ready: make(chan struct{}),
+	}, nil
+}
+
+// Client writes, and reads what no cache holds.
+func (m *Manager) Client() *client.Client { return m.client }
+
+// Informers are shared by all controllers: informer.For(m.Informers(), resource) finds one.
+func (m *Manager) Informers() *informer.Factory { return m.informers }
+
+// Recorder makes a recorder of events in the name of a component, which works while the manager runs.
+func (m *Manager) Recorder(component string) *Recorder {
+	r := NewRecorder(m.client, component, m.log)
+	m.recorders = append(m.recorders, r)
+	return r
+}
+
+// Add makes a controller that the manager runs. Its Log defaults to the manager's.
+func (m *Manager) Add(options Options) *Controller {
+	if options.Log == nil {
+		options.Log = m.log
+	}
+	c := New(options)
+	m.controllers = append(m.controllers, c)
+	return c
+}
+
+// Ready is closed when all controllers are ready. It is not while one waits for a resource that is not served yet; the
+// others work meanwhile.
+func (m *Manager) Ready() <-chan struct{} { return m.ready }
+
+// Run runs the informers and the controllers until ctx ends, and returns when all that it started has ended. The
+// recorders write what they still hold before, for a moment at the longest.
+func (m *Manager) Run(ctx context.Context) {
+	var parts sync.WaitGroup
+	parts.Go(func() { m.informers.Run(ctx) })
+	for _, r := range m.recorders {
+		parts.Go(func() { r.Run(ctx) })
+	}
+	for _, c := range m.controllers {
+		parts.Go(func() { c.Run(ctx) })
+	}
+	parts.Go(func() { m.awaitReady(ctx) })
+	parts.Wait()
+}
+
+func (m *Manager) awaitReady(ctx context.Context) {
+	for _, c := range m.controllers {
+		select {
+		case <-c.Ready():
+		case <-ctx.Done():
+			return
+		}
+	}
+	close(m.ready)
+}

@@ -1,0 +1,57 @@
+package controller
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// Source is where the requests of a controller come from. For, Owns and Watches make them.
+type Source interface {
+	// feed has add called for every request; the channel is closed when it was for all that there is.
+	feed(add func(Request)) (synced <-chan struct{})
+}
+
+// For reconciles the objects of an informer.
+func For[T client.Object](i *informer.Informer[T]) Source {
+	return Watches(i, func(obj T) []Request { return []Request{informer.KeyOf(obj)} })
+}
+
+// Owns reconciles the owners of an informer's objects: those that an object's controller reference names, of this group
+// and kind, in any version.
+func Owns[T client.Object](i *informer.Informer[T], owner schema.GroupKind) Source {
+	return Watches(i, func(obj T) []Request {
+		ref := metav1.GetControllerOf(obj)
+		if ref == nil || schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() != owner {
+			return nil
+		}
+		return []Request{{Namespace: obj.GetNamespace(), Name: ref.Name}}
+	})
+}
+
+// Watches reconciles whatever requests says of an informer's objects. It is asked about both states of one that
+// changes.
+func Watches[T client.Object](i *informer.Informer[T], requests func(obj T) []Request) Source {
+	return watched[T]{i, requests}
+}
+
+// watched feeds from an informer: it is a handler that asks whom an object concerns.
+type watched[T client.Object] struct {
+	informer *informer.Informer[T]
+	requests func(T) []Request
+}
+
+func (w watched[T]) feed(add func(Request)) <-chan struct{} {
+	each := func(obj T) {
+		for _, request := range w.requests(obj) {
+			add(request)
+		}
+	}
+	return w.informer.AddHandler(informer.HandlerFuncs[T]{
+		Add:    func(obj T, _ bool) { each(obj) },
+		Update: func(old, new T) { each(old); each(new) },
+		Delete: func(obj T, _ bool) { each(obj) },
+	})
+}

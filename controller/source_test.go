@@ -1,0 +1,127 @@
+package controller
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/object"
+)
+
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// feeder is a client.Source that yields one list and then the events that a test sends.
+type feeder struct {
+	list   []*object.Object
+	events chan client.Event
+}
+
+func (f *feeder) List(context.Context, schema.GroupVersionResource, client.Options) (client.List, error) {
+	return client.List{Items: f.list, Revision: 1}, nil
+}
+
+func (f *feeder) Watch(context.Context, schema.GroupVersionResource, client.Options) (client.Watch, error) {
+	return f, nil
+}
+
+func (f *feeder) Next(ctx context.Context) ([]client.Event, error) {
+	select {
+	case event := <-f.events:
+		return []client.Event{event}, nil
+	case <-ctx.Done():
+		return nil, io.EOF
+	}
+}
+
+func (f *feeder) Stop() {}
+
+// fixed is a codec of one object.
+type fixed struct{ pod *corev1.Pod }
+
+func (c fixed) Decode(object.Form, []byte) (runtime.Object, error) { return c.pod, nil }
+func (c fixed) Encode(object.Form, runtime.Object) ([]byte, error) { return nil, io.EOF }
+func (c fixed) Cache() *object.Cache                               { return nil }
+func (c fixed) at(revision object.Revision) (o *object.Object) {
+	c.pod.ResourceVersion = revision.String()
+	key := object.KeyOf(pods.GroupResource(), c.pod.Namespace, c.pod.Name)
+	o = object.New(object.Header{Key: key}, c, object.Encoding{})
+	o.Revision = revision
+	return o
+}
+
+func owned(name, kind, owner string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "apps/v1", Kind: kind, Name: owner, Controller: new(true)},
+	}}}
+}
+
+func TestSourcesMapObjectsToRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &feeder{
+			list:   []*object.Object{fixed{owned("p1", "ReplicaSet", "rs1")}.at(1), fixed{owned("p2", "Job", "j")}.at(1)},
+			events: make(chan client.Event),
+		}
+		m, err := NewManager(&rest.Config{Host: "http://unused"}, ManagerOptions{Source: f, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := informer.For[*corev1.Pod](m.Informers(), pods)
+		var mu sync.Mutex
+		seen := map[string][]string{}
+		for name, source := range map[string]Source{
+			"for":  For(i),
+			"owns": Owns(i, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}),
+			"watches": Watches(i, func(pod *corev1.Pod) []Request {
+				return []Request{{Name: "all"}}
+			}),
+		} {
+			m.Add(Options{Name: name, Sources: []Source{source}, Reconciler: Func(func(_ context.Context, r Request) (Result, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				seen[name] = append(seen[name], r.Name)
+				return Result{}, nil
+			})})
+		}
+		expect := func(controller string, want ...string) {
+			t.Helper()
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			slices.Sort(seen[controller])
+			if !slices.Equal(seen[controller], want) {
+				t.Errorf("%s reconciled %q, want %q", controller, seen[controller], want)
+			}
+			delete(seen, controller)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { m.Run(ctx) })
+		<-m.Ready()
+		expect("for", "p1", "p2")
+		expect("owns", "rs1")
+		expect("watches", "all")
+		// A pod that changes hands concerns both owners.
+		f.events <- client.Event{Type: watch.Modified, Object: fixed{owned("p1", "ReplicaSet", "rs2")}.at(2), Revision: 2}
+		expect("for", "p1")
+		expect("owns", "rs1", "rs2")
+		f.events <- client.Event{Type: watch.Deleted, Object: fixed{owned("p1", "ReplicaSet", "rs2")}.at(3), Revision: 3}
+		expect("for", "p1")
+		expect("owns", "rs2")
+		cancel()
+		running.Wait()
+	})
+}
