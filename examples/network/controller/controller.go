@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
+	loop "github.com/bowline-dev/bowline/controller"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/examples/network/provider"
 	"github.com/bowline-dev/bowline/workqueue"
@@ -41,6 +42,7 @@ type Controller struct {
 	provider provider.Provider
 	resync   time.Duration
 	log      *slog.Logger
+	events   *loop.Recorder
 	groups   []*group
 	sweeper  *sweeper
 	sweeps   *workqueue.Queue[struct{}]
@@ -61,11 +63,12 @@ func New(o Options) *Controller {
 		provider: o.Provider,
 		resync:   o.Resync,
 		log:      o.Log,
+		events:   loop.NewRecorder(o.Client, "network-controller", o.Log),
 		sweeper:  &sweeper{provider: o.Provider, log: o.Log},
 		sweeps:   workqueue.New[struct{}](nil),
 	}
 	for _, gv := range v1.GroupVersions() {
-		g := newGroup(o, gv.WithResource(v1.Resource), c.sweepSoon)
+		g := newGroup(o, gv.WithResource(v1.Resource), c.events, c.sweepSoon)
 		c.groups = append(c.groups, g)
 		c.sweeper.groups = append(c.sweeper.groups, g.list)
 	}
@@ -79,6 +82,7 @@ func (c *Controller) Run(ctx context.Context) {
 	for _, g := range c.groups {
 		parts.Go(func() { g.run(ctx) })
 	}
+	parts.Go(func() { c.events.Run(ctx) })
 	parts.Go(func() { c.watch(ctx) })
 	parts.Go(func() { c.sweepRegularly(ctx) })
 	parts.Wait()

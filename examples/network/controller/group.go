@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
+	loop "github.com/bowline-dev/bowline/controller"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/workqueue"
@@ -27,9 +28,9 @@ type group struct {
 }
 
 // newGroup makes the loop for a resource. vanished is called when an object has gone.
-func newGroup(o Options, resource schema.GroupVersionResource, vanished func()) *group {
+func newGroup(o Options, resource schema.GroupVersionResource, events *loop.Recorder, vanished func()) *group {
 	g := &group{
-		reconciler: newReconciler(o, resource),
+		reconciler: newReconciler(o, resource, events),
 		queue:      workqueue.New[informer.Key](nil),
 		log:        o.Log.With("group", resource.Group),
 		informer: informer.New(o.Source, resource, informer.Options[*v1.Network]{
@@ -47,8 +48,9 @@ func newGroup(o Options, resource schema.GroupVersionResource, vanished func()) 
 	return g
 }
 
-func newReconciler(o Options, resource schema.GroupVersionResource) *reconciler {
+func newReconciler(o Options, resource schema.GroupVersionResource, events *loop.Recorder) *reconciler {
 	return &reconciler{
+		events:   events,
 		resource: resource,
 		networks: client.Of[*v1.Network](o.Client, resource),
 		rest:     o.Client.REST(),

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
+	loop "github.com/bowline-dev/bowline/controller"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
@@ -39,15 +39,12 @@ type reconciler struct {
 	networks client.Resource[*v1.Network]
 	rest     rest.Interface
 	provider provider.Provider
-	events   recorder
+	events   *loop.Recorder
 	log      *slog.Logger
 
 	// statusInMain is set while the kind is known to have no status subresource.
 	statusInMain atomic.Bool
 }
-
-// recorder writes an event about an object; it does not wait.
-type recorder func(n *v1.Network, eventType, reason, message string)
 
 // reconcile compares one object, which it does not change, with its real network, and makes that match. An error means
 // that it should be tried again.
@@ -122,7 +119,14 @@ func (r *reconciler) tell(n *v1.Network, done verdict, missing bool, was provide
 		reason = reasonCreated
 	}
 	r.log.Info("network "+reason, "network", n.Namespace+"/"+n.Name, "id", done.id, "message", message)
-	r.events(n, corev1.EventTypeNormal, reason, message)
+	r.events.Normal(r.subject(n), reason, "%s", message)
+}
+
+// subject is what an event is about. Objects of a list do not say of what kind they are.
+func (r *reconciler) subject(n *v1.Network) *v1.Network {
+	about := &v1.Network{ObjectMeta: n.ObjectMeta}
+	about.SetGroupVersionKind(r.resource.GroupVersion().WithKind(v1.Kind))
+	return about
 }
 
 // difference says what somebody had done to a network.
@@ -154,7 +158,7 @@ func (r *reconciler) release(ctx context.Context, n *v1.Network) error {
 	if !missing {
 		id := r.provider.ID(n.UID)
 		r.log.Info("network "+reasonDeleted, "network", n.Namespace+"/"+n.Name, "id", id)
-		r.events(n, corev1.EventTypeNormal, reasonDeleted, id+" is gone")
+		r.events.Normal(r.subject(n), reasonDeleted, "%s is gone", id)
 	}
 	others := slices.DeleteFunc(slices.Clone(n.Finalizers), func(f string) bool { return f == finalizer })
 	return r.setFinalizers(ctx, n, others)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -20,7 +19,7 @@ import (
 func (r *reconciler) report(ctx context.Context, n *v1.Network, v verdict) error {
 	if !v.ready && !v.holds(n) {
 		r.log.Warn("network "+v.reason, "network", n.Namespace+"/"+n.Name, "message", v.message)
-		r.events(n, corev1.EventTypeWarning, v.reason, v.message)
+		r.events.Warning(r.subject(n), v.reason, "%s", v.message)
 	}
 	if !r.statusInMain.Load() {
 		err := r.writeStatus(ctx, n, v.status(n, r.provider.Name(), n.Generation), "status")

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const kubeconfig = `
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {token: secret}}]
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: x
+`
+
+func TestServerIsFoundInTheKubeconfigUnlessMasterNamesAnother(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, []byte(kubeconfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"https://127.0.0.1:1": {"--kubeconfig", file},
+		"https://127.0.0.1:2": {"--kubeconfig", file, "--master", "https://127.0.0.1:2"},
+	} {
+		a, err := parse(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := a.config()
+		if err != nil || config.Host != want || config.BearerToken != "secret" || config.QPS != -1 {
+			t.Errorf("%q: %+v, %v", args, config, err)
+		}
+	}
+}
+
+func TestErrorsSayWhatToGive(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "none")
+	if err := run([]string{"--kubeconfig", missing}); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
+		t.Errorf("a kubeconfig that is not there: %v", err)
+	}
+	if err := run([]string{"up"}); err == nil || !strings.Contains(err.Error(), `"up" is no flag`) {
+		t.Errorf("an argument that is no flag: %v", err)
+	}
+}
+
+func TestRecordsGoToTheStateFolder(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", "/x")
+	if got, err := (arguments{}).folder(); err != nil || got != "/x/bowline/networks" {
+		t.Errorf("by default they go to %s, %v", got, err)
+	}
+	if got, err := (arguments{state: "/y"}).folder(); err != nil || got != "/y" {
+		t.Errorf("asked for /y they go to %s, %v", got, err)
+	}
+}
