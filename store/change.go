@@ -1,0 +1,87 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// Change is what a commit does to one key, and what it expects to find there.
+type Change struct {
+	Key object.Key
+	// Object is the new state; nil deletes. The store owns it from a successful commit on, and stamps it; after a commit
+	// that failed it may be committed again.
+	Object *object.Object
+	Expect Expect
+}
+
+// Expect is what a change expects of the state before it. The zero value is Anything.
+type Expect struct {
+	kind     expectation
+	revision object.Revision
+}
+
+type expectation uint8
+
+const (
+	anything expectation = iota
+	absent
+	atRevision
+)
+
+// Anything always holds. A delete that expects it changes nothing where nothing is.
+func Anything() Expect { return Expect{} }
+
+// Absent holds when the key has no object.
+func Absent() Expect { return Expect{kind: absent} }
+
+// At holds when the key's object is the one that was committed at a revision.
+func At(revision object.Revision) Expect { return Expect{kind: atRevision, revision: revision} }
+
+func (e Expect) String() string {
+	switch e.kind {
+	case absent:
+		return "it to be absent"
+	case atRevision:
+		return fmt.Sprintf("it at revision %d", e.revision)
+	}
+	return "anything"
+}
+
+// holds says whether actual, nil for absent, is what is expected.
+func (e Expect) holds(actual *object.Object) bool {
+	switch e.kind {
+	case absent:
+		return actual == nil
+	case atRevision:
+		return actual != nil && actual.Revision == e.revision
+	}
+	return true
+}
+
+// validate finds what no state could make right.
+func validate(changes []Change) error {
+	seen := make(map[object.Key]struct{}, len(changes))
+	for _, c := range changes {
+		if c.Key == "" {
+			return errors.New("commit: a change has no key")
+		}
+		if len(changes) > 1 {
+			if _, twice := seen[c.Key]; twice {
+				return fmt.Errorf("commit: %s is changed twice", c.Key)
+			}
+			seen[c.Key] = struct{}{}
+		}
+		if c.Object == nil {
+			continue
+		}
+		if c.Object.Key != c.Key {
+			return fmt.Errorf("commit: the object at %s has the key %s", c.Key, c.Object.Key)
+		}
+		if c.Object.Revision != 0 {
+			return fmt.Errorf("commit: the object at %s was committed before, at revision %d", c.Key, c.Object.Revision)
+		}
+	}
+	return nil
+}

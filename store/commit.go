@@ -1,0 +1,200 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store/log"
+)
+
+// proposal is a commit on its way: judged and stamped, but not durable.
+type proposal struct {
+	commit log.Commit
+	events []*object.Event
+	// settled is closed when the outcome is known; err is it.
+	settled chan struct{}
+	err     error
+}
+
+// staged is what a proposal makes of a key; a nil object deletes.
+type staged struct {
+	object   *object.Object
+	proposal *proposal
+}
+
+// Commit makes changes, all or none, and returns the revision that they have in common, once they are durable and every
+// reader sees them. Each key may be named once. *ConflictError says that a key is not as its change expects. Where
+// nothing changes, since all that was asked is to delete what is absent, there is no commit, and the revision is the
+// current one.
+//
+// When ctx ends before the outcome is known the changes may or may not come to be, as the error says, and their objects
+// stay the store's.
+func (s *Store) Commit(ctx context.Context, changes ...Change) (object.Revision, error) {
+	if err := validate(changes); err != nil {
+		return 0, err
+	}
+	fresh := object.Revision(0)
+	for {
+		revision, err := s.try(ctx, changes, &fresh)
+		if !errors.Is(err, errAgain) {
+			return revision, err
+		}
+	}
+}
+
+// try judges changes against the newest state and sees them through. errAgain when that state was not to be, or was not
+// new enough: fresh is the revision that it must have, 0 until that matters.
+func (s *Store) try(ctx context.Context, changes []Change, fresh *object.Revision) (object.Revision, error) {
+	s.mu.Lock()
+	if err := s.closed; err != nil {
+		s.mu.Unlock()
+		return 0, err
+	}
+	p, undecided, err := s.judge(changes)
+	switch {
+	case undecided != nil:
+		s.mu.Unlock()
+		return 0, again(undecided.wait(ctx))
+	case p == nil:
+		judged := s.state.current // which nobody changes while mu is held
+		s.mu.Unlock()
+		return s.unchanged(ctx, judged, err, fresh)
+	case s.instant:
+		waiting, err := s.finish(ctx, p)
+		s.mu.Unlock()
+		wake(waiting)
+		return p.outcome(err)
+	}
+	s.enqueue(p)
+	s.mu.Unlock()
+	if err := p.wait(ctx); err != nil {
+		return 0, fmt.Errorf("commit: its outcome is unknown: %w", err)
+	}
+	return p.outcome(p.err)
+}
+
+// outcome is what Commit returns of a proposal.
+func (p *proposal) outcome(err error) (object.Revision, error) {
+	if err != nil {
+		return 0, err
+	}
+	return p.commit.Revision, nil
+}
+
+// unchanged is the outcome of changes that made no commit when they were judged at a published revision: an error, or
+// nothing to do. On a shared log that holds only if the judgement had seen what others committed before the call.
+func (s *Store) unchanged(ctx context.Context, judged object.Revision, err error, fresh *object.Revision) (object.Revision, error) {
+	if *fresh == 0 {
+		current, unknown := s.log.Current(ctx)
+		if unknown != nil {
+			return 0, fmt.Errorf("commit: %w", unknown)
+		}
+		*fresh = current
+	}
+	switch {
+	case judged < *fresh:
+		return 0, again(s.state.await(ctx, *fresh))
+	case err != nil:
+		return 0, err
+	}
+	return judged, nil
+}
+
+// again is errAgain, unless waiting was cut short.
+func again(err error) error {
+	if err != nil {
+		return fmt.Errorf("commit: waiting for another one: %w", err)
+	}
+	return errAgain
+}
+
+// wait waits for the outcome.
+func (p *proposal) wait(ctx context.Context) error {
+	select {
+	case <-p.settled:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// judge makes a proposal of changes, nil when there is nothing to do or an expectation fails. Where that rests on
+// another proposal, even for a key whose expectation holds, nothing can be said until that one is decided, and it is
+// returned: an answer must not show what is not durable. mu is held.
+func (s *Store) judge(changes []Change) (p, undecided *proposal, err error) {
+	events := make([]*object.Event, 0, len(changes))
+	for _, c := range changes {
+		before, by := s.before(c.Key)
+		if by != nil {
+			undecided = by
+		}
+		if !c.Expect.holds(before) {
+			return nil, undecided, &ConflictError{Key: c.Key, Actual: before, expected: c.Expect}
+		}
+		if c.Object != nil || before != nil {
+			events = append(events, &object.Event{Object: c.Object, Previous: before, Deleted: c.Object == nil})
+		}
+	}
+	if len(events) == 0 {
+		return nil, undecided, nil
+	}
+	p, err = propose(s.tip+1, events)
+	return p, nil, err
+}
+
+// before is the newest state of a key, nil for absent, and the proposal that made it, nil when it is durable. mu is held,
+// so that nobody publishes.
+func (s *Store) before(key object.Key) (*object.Object, *proposal) {
+	if staged, ok := s.staged[key]; ok {
+		return staged.object, staged.proposal
+	}
+	return s.state.objects.get(key), nil
+}
+
+// propose stamps the objects of events. Of a deletion it makes the object: the last state, at the new revision.
+func propose(revision object.Revision, events []*object.Event) (*proposal, error) {
+	p := &proposal{events: events, commit: log.Commit{Revision: revision, Changes: make([]log.Change, len(events))}}
+	for i, e := range events {
+		var err error
+		if e.Deleted {
+			e.Object, err = e.Previous.At(revision)
+			p.commit.Changes[i] = log.Change{Key: e.Previous.Key}
+		} else {
+			err = e.Object.Stamp(revision)
+			p.commit.Changes[i] = log.Change{Key: e.Object.Key, Object: e.Object}
+		}
+		if err != nil {
+			p.withdraw()
+			return nil, fmt.Errorf("commit: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// withdraw gives the objects back to their writer, uncommitted.
+func (p *proposal) withdraw() {
+	for _, e := range p.events {
+		if !e.Deleted {
+			e.Object.Revision = 0
+		}
+	}
+}
+
+// finish sees a proposal through on an instant log, and returns whom to wake. mu is held.
+func (s *Store) finish(ctx context.Context, p *proposal) ([]chan struct{}, error) {
+	if err := s.log.Append(ctx, []log.Commit{p.commit}); err != nil {
+		p.withdraw()
+		return nil, fmt.Errorf("commit: %w", err)
+	}
+	s.tip = p.commit.Revision
+	return s.publish(p.events), nil
+}
+
+// publish makes durable events visible, and returns whom to wake. mu is held.
+func (s *Store) publish(events []*object.Event) []chan struct{} {
+	waiting, oldest := s.state.publish(events)
+	s.log.Compact(oldest)
+	return waiting
+}

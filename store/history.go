@@ -1,0 +1,167 @@
+package store
+
+import (
+	"sort"
+	"time"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// history is the changes since some revision, as far back as its bounds of age and bytes allow: what a watcher resumes
+// from, and what brings an older state back. The state's lock guards it.
+type history struct {
+	age    time.Duration
+	budget int
+
+	// records are the changes of all resources; feeds are the same events by resource, as watchers read them. Both are by
+	// number, and topics are who watches, by prefix.
+	records queue[record]
+	feeds   map[object.Key]*feed
+	topics  map[object.Key]*topic
+	// bytes is what the history alone keeps alive.
+	bytes int
+	// oldest is the revision before the first record: the first that can be asked for.
+	oldest object.Revision
+
+	// The records from number warm on keep the frames that watches made of them; warmBytes is their size.
+	warm      uint64
+	warmBytes int
+}
+
+// record is an event and when it was made, in nanoseconds since the store's start.
+type record struct {
+	event *object.Event
+	at    time.Duration
+}
+
+// feed is the events of one resource.
+type feed = queue[*object.Event]
+
+const (
+	// recordBytes is an event with its places in the history.
+	recordBytes = 80
+	// frameBudget bounds the frames of events, by the bytes of the objects that they show. Watchers that keep up read an
+	// event together and share its frames; one that resumes further back makes its own.
+	frameBudget = 8 << 20
+)
+
+// add appends an event, and adds to waiting who is to be woken.
+func (h *history) add(e *object.Event, now time.Duration, waiting []chan struct{}) []chan struct{} {
+	h.records.push(record{e, now})
+	h.bytes += held(e)
+	h.warmBytes += e.Object.Size()
+	prefixes := levels(e.Key())
+	f := h.feed(prefixes[0])
+	f.push(e)
+	if len(h.topics) == 0 {
+		return waiting
+	}
+	for _, prefix := range prefixes {
+		if t := h.topics[prefix]; t != nil {
+			t.end = f.end()
+			waiting = t.wake.take(waiting)
+		}
+	}
+	return waiting
+}
+
+// feed is the feed of a resource's prefix, made when it is first needed.
+func (h *history) feed(resource object.Key) *feed {
+	f := h.feeds[resource]
+	if f == nil {
+		f = new(feed)
+		h.feeds[resource] = f
+	}
+	return f
+}
+
+// held is what an event alone keeps alive: the state that it replaced, and of a deletion the last state twice, since it
+// is shown at a revision of its own.
+func held(e *object.Event) int {
+	bytes := recordBytes
+	if e.Previous != nil {
+		bytes += e.Previous.Size()
+	}
+	if e.Deleted {
+		bytes += e.Object.Size()
+	}
+	return bytes
+}
+
+// trim drops what is out of bounds, by whole commits. A commit that is over the budget alone stays until the next.
+func (h *history) trim(now time.Duration) {
+	for h.records.len() > 0 {
+		first := h.records.at(h.records.first)
+		tooOld := now-first.at > h.age
+		tooMuch := h.bytes > h.budget && first.event.Revision() != h.records.at(h.records.end()-1).event.Revision()
+		if !tooOld && !tooMuch {
+			break
+		}
+		h.drop(first.event.Revision())
+	}
+	h.cool()
+}
+
+// drop drops the records of the first commit.
+func (h *history) drop(commit object.Revision) {
+	for h.records.len() > 0 && h.records.at(h.records.first).event.Revision() == commit {
+		if h.warm == h.records.first {
+			h.coolOne()
+		}
+		h.forget(h.records.pop().event)
+	}
+	h.oldest = commit
+}
+
+// forget takes a dropped event out of its feed, and lets the topics that it concerns know.
+func (h *history) forget(e *object.Event) {
+	h.bytes -= held(e)
+	prefixes := levels(e.Key())
+	f := h.feeds[prefixes[0]]
+	f.pop()
+	if len(h.topics) == 0 {
+		return
+	}
+	for _, prefix := range prefixes {
+		if t := h.topics[prefix]; t != nil {
+			t.dropped = f.first
+		}
+	}
+}
+
+// cool drops the frames of old events until the budget holds.
+func (h *history) cool() {
+	for h.warmBytes > frameBudget && h.warm < h.records.end() {
+		h.coolOne()
+	}
+}
+
+func (h *history) coolOne() {
+	e := h.records.at(h.warm).event
+	e.DropFrames()
+	h.warmBytes -= e.Object.Size()
+	h.warm++
+}
+
+// between is the events after one revision up to another, in order.
+func (h *history) between(after, upTo object.Revision) []*object.Event {
+	i := h.records.first + uint64(sort.Search(h.records.len(), func(i int) bool {
+		return h.records.at(h.records.first+uint64(i)).event.Revision() > after
+	}))
+	var events []*object.Event
+	for ; i < h.records.end(); i++ {
+		e := h.records.at(i).event
+		if e.Revision() > upTo {
+			break
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// place is the number of the first event of a feed after a revision.
+func place(f *feed, after object.Revision) uint64 {
+	return f.first + uint64(sort.Search(f.len(), func(i int) bool {
+		return (*f.at(f.first + uint64(i))).Revision() > after
+	}))
+}

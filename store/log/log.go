@@ -1,0 +1,70 @@
+// Package log is what a store needs from below: a log decides how commits become durable and who else makes them. The
+// store alone calls it; it orders commits, checks what they expect and gives them their revisions.
+//
+// A log keeps what it must to give every live object back when it is opened again. It knows objects by their key,
+// their revision and the bytes of the form that they were committed in; what turns those back into objects is a
+// Decoder, which its maker is given.
+package log
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// Change is what a commit does to one key.
+type Change struct {
+	Key object.Key
+	// Object is the new state, stamped with the commit's revision; nil deletes.
+	Object *object.Object
+}
+
+// Commit is a set of changes that become durable together or not at all.
+type Commit struct {
+	Revision object.Revision
+	Changes  []Change
+}
+
+// Decoder makes a committed object again from what a log keeps of it. The object owns the data.
+type Decoder func(key object.Key, revision object.Revision, form object.Form, data []byte) (*object.Object, error)
+
+// Log makes commits durable. Its methods are safe for concurrent use, but only one Append is under way at a time.
+type Log interface {
+	// Load yields every live object, in any order but best in that of their keys, and returns the revision that they
+	// stand at. It is called once, before everything else.
+	Load(ctx context.Context, yield func(*object.Object) error) (object.Revision, error)
+
+	// Instant says that Append never waits, so that the store may call it with its lock held.
+	Instant() bool
+
+	// Append makes commits durable, in order and all together where the medium can: writers that came at the same time
+	// share one call. Their revisions follow each other and begin one above the log's current one; the commits belong to
+	// the caller. An error means that none of them is durable nor ever will be: a log that cannot know refuses everything
+	// from then on. *BehindError when another writer was first.
+	Append(ctx context.Context, commits []Commit) error
+
+	// Follow hands on the commits after a revision that others than this log's user make, in order, until ctx ends. It
+	// returns nil at once when there are no others, and when ctx ended; any other error ends the store.
+	Follow(ctx context.Context, after object.Revision, take func(Commit) error) error
+
+	// Current is the revision of the last durable commit, whoever made it: what a latest read must have seen.
+	Current(ctx context.Context) (object.Revision, error)
+
+	// Compact says that the store no longer answers for revisions before this one. It is called often and must not wait;
+	// a log acts on it when that is worth its while.
+	Compact(before object.Revision)
+
+	// Close releases what the log holds. No call is under way, and none follows.
+	Close() error
+}
+
+// BehindError is returned by Append when others have appended first. The store takes in their commits up to Current,
+// then judges its own again.
+type BehindError struct {
+	Current object.Revision
+}
+
+func (e *BehindError) Error() string {
+	return fmt.Sprintf("another writer has committed up to revision %d", e.Current)
+}

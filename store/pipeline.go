@@ -1,0 +1,179 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store/log"
+)
+
+// enqueue stages a proposal, for others to build on, and hands it to the log in its turn. mu is held.
+func (s *Store) enqueue(p *proposal) {
+	p.settled = make(chan struct{})
+	s.tip = p.commit.Revision
+	s.proposals = append(s.proposals, p)
+	for _, e := range p.events {
+		next := staged{proposal: p}
+		if !e.Deleted {
+			next.object = e.Object
+		}
+		s.staged[e.Key()] = next
+	}
+	if !s.draining {
+		s.draining = true
+		s.work.Go(s.drain)
+	}
+}
+
+// drain hands proposals to the log until there are none: all that came while the log was busy at once.
+func (s *Store) drain() {
+	for {
+		batch := s.batch()
+		if batch == nil {
+			return
+		}
+		commits := make([]log.Commit, len(batch))
+		for i, p := range batch {
+			commits[i] = p.commit
+		}
+		err := s.log.Append(s.ctx, commits)
+		var behind *log.BehindError
+		if errors.As(err, &behind) {
+			err = s.catchUp(behind.Current)
+		}
+		if err != nil && s.ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", ErrClosed, err)
+		}
+		s.settle(batch, err)
+	}
+}
+
+// batch takes the proposals that wait.
+func (s *Store) batch() []*proposal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	batch := s.proposals
+	s.proposals = nil
+	s.draining = batch != nil
+	return batch
+}
+
+// catchUp waits for what others have committed, on which the proposals are then judged again.
+func (s *Store) catchUp(revision object.Revision) error {
+	if err := s.state.await(s.ctx, revision); err != nil {
+		return err
+	}
+	return errAgain
+}
+
+// settle decides the proposals of a batch, and tells their writers.
+func (s *Store) settle(batch []*proposal, err error) {
+	s.mu.Lock()
+	var waiting []chan struct{}
+	if err == nil {
+		waiting = s.accept(batch)
+	} else {
+		batch = s.reject(batch, err)
+	}
+	s.mu.Unlock()
+	for _, p := range batch {
+		close(p.settled)
+	}
+	wake(waiting)
+}
+
+// accept publishes a batch that is durable. mu is held.
+func (s *Store) accept(batch []*proposal) []chan struct{} {
+	events := batch[0].events
+	for _, p := range batch[1:] {
+		events = append(events, p.events...)
+	}
+	for _, p := range batch {
+		for _, e := range p.events {
+			if s.staged[e.Key()].proposal == p {
+				delete(s.staged, e.Key())
+			}
+		}
+	}
+	return s.publish(events)
+}
+
+// reject takes back everything that is staged: the batch, which failed, and the proposals that were made since, whose
+// revisions follow the failed ones and whose judgement may rest on them. Those are judged again. It returns them all. mu
+// is held.
+func (s *Store) reject(batch []*proposal, err error) []*proposal {
+	for _, p := range batch {
+		p.err = fmt.Errorf("commit: %w", err)
+	}
+	for _, p := range s.proposals {
+		p.err = errAgain
+	}
+	batch = append(batch, s.proposals...)
+	for _, p := range batch {
+		p.withdraw()
+	}
+	s.proposals = nil
+	clear(s.staged)
+	s.tip = s.Current()
+	return batch
+}
+
+// follow publishes what others commit to the log, for as long as the store lives.
+func (s *Store) follow() {
+	err := s.log.Follow(s.ctx, s.Current(), s.adopt)
+	if err == nil || s.ctx.Err() != nil {
+		return
+	}
+	err = fmt.Errorf("%w: its log failed: %w", ErrClosed, err)
+	s.mu.Lock()
+	s.closed = err
+	s.mu.Unlock()
+	s.state.close(err)
+}
+
+// adopt publishes a commit that another writer made. The store's own ones before it are published first; those that it
+// has proposed since will be refused by the log, and judged again.
+func (s *Store) adopt(c log.Commit) error {
+	if err := s.state.await(s.ctx, c.Revision-1); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	if current := s.Current(); current != c.Revision-1 {
+		s.mu.Unlock()
+		return fmt.Errorf("commit %d of another writer does not follow %d", c.Revision, current)
+	}
+	events, err := s.adopted(c)
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	if len(s.staged) == 0 {
+		s.tip = c.Revision
+	}
+	waiting := s.publish(events)
+	s.mu.Unlock()
+	wake(waiting)
+	return nil
+}
+
+// adopted makes the events of a commit that another writer made. mu is held.
+func (s *Store) adopted(c log.Commit) ([]*object.Event, error) {
+	events := make([]*object.Event, 0, len(c.Changes))
+	for _, change := range c.Changes {
+		e := &object.Event{Object: change.Object, Previous: s.state.objects.get(change.Key), Deleted: change.Object == nil}
+		switch {
+		case e.Deleted && e.Previous == nil:
+			return nil, fmt.Errorf("commit %d of another writer deletes %s, which is absent", c.Revision, change.Key)
+		case e.Deleted:
+			var err error
+			if e.Object, err = e.Previous.At(c.Revision); err != nil {
+				return nil, err
+			}
+		case e.Object.Revision != c.Revision:
+			return nil, fmt.Errorf("commit %d of another writer holds %s of revision %d", c.Revision, change.Key, e.Object.Revision)
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}

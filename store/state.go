@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"sort"
+	"sync/atomic"
+	"time"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// state is what readers see: the durable objects, and how they came to be. Only publish changes it.
+type state struct {
+	lock    sharedLock
+	start   time.Time
+	objects *tree
+	current object.Revision
+	history history
+	// closed is why nothing more can be asked for; nil while the store lives.
+	closed error
+
+	// latest is the snapshot of current, nil until somebody asks: a commit without readers copies nothing.
+	latest atomic.Pointer[Snapshot]
+	// roots are snapshots that were given out, oldest first. An older state is undone from the nearest one after it.
+	roots []*Snapshot
+
+	progress signal
+	// ready is a closed channel, for those who need not wait.
+	ready chan struct{}
+}
+
+const (
+	// rootSpacing is how many commits lie between two kept roots: undoing as many takes less than a millisecond.
+	rootSpacing = 256
+	// maxRoots bounds what kept roots hold: each has the nodes that changed since.
+	maxRoots = 32
+)
+
+func newState(options Options) *state {
+	s := &state{
+		start:   time.Now(),
+		objects: newTree(),
+		history: history{
+			age: options.HistoryAge, budget: options.HistoryBytes,
+			feeds: map[object.Key]*feed{}, topics: map[object.Key]*topic{},
+		},
+		ready: make(chan struct{}),
+	}
+	close(s.ready)
+	return s
+}
+
+// publish makes the events of commits visible, all at once, and returns whom to wake and the oldest revision that can
+// be asked for from now on. The events are in order.
+func (s *state) publish(events []*object.Event) (waiting []chan struct{}, oldest object.Revision) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	now := time.Since(s.start)
+	s.latest.Store(nil)
+	for _, e := range events {
+		waiting = s.apply(e, now, waiting)
+	}
+	s.trim(now)
+	return s.progress.take(waiting), s.history.oldest
+}
+
+// apply makes one event visible. The lock is held.
+func (s *state) apply(e *object.Event, now time.Duration, waiting []chan struct{}) []chan struct{} {
+	if e.Deleted {
+		s.objects.delete(e.Key())
+	} else {
+		s.objects.set(e.Object)
+	}
+	s.current = e.Revision()
+	return s.history.add(e, now, waiting)
+}
+
+// trim keeps the history and the roots within their bounds. The lock is held.
+func (s *state) trim(now time.Duration) {
+	s.history.trim(now)
+	gone := 0
+	for gone < len(s.roots) && s.roots[gone].revision < s.history.oldest {
+		gone++
+	}
+	s.dropRoots(gone)
+}
+
+func (s *state) dropRoots(n int) {
+	if n > 0 {
+		s.roots = append([]*Snapshot(nil), s.roots[n:]...)
+	}
+}
+
+// snapshot is the current state. The lock is held.
+func (s *state) snapshot() *Snapshot {
+	if latest := s.latest.Load(); latest != nil {
+		return latest
+	}
+	latest := &Snapshot{revision: s.current, objects: s.objects.copy()}
+	s.latest.Store(latest)
+	if n := len(s.roots); n == 0 || latest.revision >= s.roots[n-1].revision+rootSpacing {
+		s.keep(latest)
+	}
+	return latest
+}
+
+// keep remembers a root in its place. The lock is held.
+func (s *state) keep(root *Snapshot) {
+	i := s.rootAfter(root.revision)
+	s.roots = append(s.roots[:i:i], append([]*Snapshot{root}, s.roots[i:]...)...)
+	s.dropRoots(len(s.roots) - maxRoots)
+}
+
+// rootAfter is the index of the first kept root at or after a revision. The lock is held.
+func (s *state) rootAfter(revision object.Revision) int {
+	return sort.Search(len(s.roots), func(i int) bool { return s.roots[i].revision >= revision })
+}
+
+// rewind begins the state at an older revision: a copy of the nearest root at or after it, and the events that make the
+// difference. The lock is held.
+func (s *state) rewind(revision object.Revision) (*tree, []*object.Event) {
+	var base *Snapshot
+	if i := s.rootAfter(revision); i < len(s.roots) {
+		base = s.roots[i]
+	} else {
+		base = s.snapshot()
+	}
+	return base.objects.copy(), s.history.between(revision, base.revision)
+}
+
+// await waits until a revision is published.
+func (s *state) await(ctx context.Context, revision object.Revision) error {
+	for {
+		next, err := s.next(revision)
+		if next == nil || err != nil {
+			return err
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// next is nil when a revision is published, else the channel that the next commit closes.
+func (s *state) next(revision object.Revision) (<-chan struct{}, error) {
+	defer s.lock.read().RUnlock()
+	if s.closed != nil || s.current >= revision {
+		return nil, s.closed
+	}
+	return s.progress.wait(), nil
+}
+
+// close lets nothing more be asked for, and wakes everybody who waits. The first cause stays.
+func (s *state) close(cause error) {
+	s.lock.Lock()
+	if s.closed == nil {
+		s.closed = cause
+	}
+	s.latest.Store(nil)
+	waiting := s.progress.take(nil)
+	for _, t := range s.history.topics {
+		waiting = t.wake.take(waiting)
+	}
+	s.lock.Unlock()
+	wake(waiting)
+}

@@ -1,0 +1,185 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store/log"
+)
+
+// Journal is a medium for logs: it keeps commits as bytes in memory, so that what a store gave to it can be read by
+// another after it, or beside it.
+type Journal struct {
+	mu      sync.Mutex
+	base    object.Revision
+	commits []entry
+	// changed is closed by the next append.
+	changed chan struct{}
+	writers int
+}
+
+// entry is a commit as bytes, and the log that made it.
+type entry struct {
+	writer int
+	data   []byte
+}
+
+// record is what the bytes say. A change without data deletes.
+type record struct {
+	Revision object.Revision
+	Changes  []recordedChange
+}
+
+type recordedChange struct {
+	Key  object.Key
+	Form object.Form
+	Data []byte
+}
+
+// NewJournal makes an empty one, whose revisions begin with an arbitrary number.
+func NewJournal() *Journal {
+	return &Journal{base: 1_234_567_890_000_000, changed: make(chan struct{})}
+}
+
+// Open makes a log on the journal. All that are open share it.
+func (j *Journal) Open() log.Log {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writers++
+	return &journalLog{journal: j, writer: j.writers}
+}
+
+// current is the revision of the last commit. The lock is held.
+func (j *Journal) current() object.Revision { return j.base + object.Revision(len(j.commits)) }
+
+// after is the commits after a revision, and what tells of the next one.
+func (j *Journal) after(revision object.Revision) ([]entry, <-chan struct{}) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.commits[revision-j.base:], j.changed
+}
+
+type journalLog struct {
+	journal *Journal
+	writer  int
+}
+
+func (l *journalLog) Load(_ context.Context, yield func(*object.Object) error) (object.Revision, error) {
+	entries, _ := l.journal.after(l.journal.base)
+	live := map[object.Key]*object.Object{}
+	for _, e := range entries {
+		c, err := e.commit()
+		if err != nil {
+			return 0, err
+		}
+		for _, change := range c.Changes {
+			live[change.Key] = change.Object
+		}
+	}
+	for _, o := range live {
+		if o == nil {
+			continue
+		}
+		if err := yield(o); err != nil {
+			return 0, err
+		}
+	}
+	return l.journal.base + object.Revision(len(entries)), nil
+}
+
+func (l *journalLog) Instant() bool { return false }
+
+func (l *journalLog) Append(_ context.Context, commits []log.Commit) error {
+	entries := make([]entry, len(commits))
+	for i, c := range commits {
+		data, err := encode(c)
+		if err != nil {
+			return err
+		}
+		entries[i] = entry{l.writer, data}
+	}
+	j := l.journal
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if commits[0].Revision <= j.current() {
+		return &log.BehindError{Current: j.current()}
+	}
+	for i, c := range commits {
+		if want := j.current() + 1 + object.Revision(i); c.Revision != want {
+			return fmt.Errorf("journal: commit %d in the place of %d", c.Revision, want)
+		}
+	}
+	j.commits = append(j.commits, entries...)
+	close(j.changed)
+	j.changed = make(chan struct{})
+	return nil
+}
+
+func (l *journalLog) Follow(ctx context.Context, after object.Revision, take func(log.Commit) error) error {
+	for {
+		entries, changed := l.journal.after(after)
+		for _, e := range entries {
+			after++
+			if e.writer == l.writer {
+				continue
+			}
+			c, err := e.commit()
+			if err == nil {
+				err = take(c)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (l *journalLog) Current(context.Context) (object.Revision, error) {
+	l.journal.mu.Lock()
+	defer l.journal.mu.Unlock()
+	return l.journal.current(), nil
+}
+
+func (l *journalLog) Compact(object.Revision) {}
+
+func (l *journalLog) Close() error { return nil }
+
+// encode writes all that is needed to make a commit's objects again.
+func encode(c log.Commit) ([]byte, error) {
+	r := record{Revision: c.Revision}
+	for _, change := range c.Changes {
+		recorded := recordedChange{Key: change.Key}
+		if o := change.Object; o != nil {
+			recorded.Form, recorded.Data = o.Form(), encoded(o)
+		}
+		r.Changes = append(r.Changes, recorded)
+	}
+	return json.Marshal(r)
+}
+
+func (e entry) commit() (log.Commit, error) {
+	var r record
+	if err := json.Unmarshal(e.data, &r); err != nil {
+		return log.Commit{}, err
+	}
+	c := log.Commit{Revision: r.Revision}
+	for _, recorded := range r.Changes {
+		change := log.Change{Key: recorded.Key}
+		if recorded.Data != nil {
+			var err error
+			if change.Object, err = Decode(recorded.Key, r.Revision, recorded.Form, recorded.Data); err != nil {
+				return log.Commit{}, err
+			}
+		}
+		c.Changes = append(c.Changes, change)
+	}
+	return c, nil
+}
