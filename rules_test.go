@@ -1,0 +1,150 @@
+package bowline_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/bowline-dev/bowline"
+
+// mayImport says, for each folder, which of the project's folders it may import beside itself and what lies below it.
+// Data flows one way: object < kind < patch < admission < server, object < store < server, auth < server,
+// object < client < informer < controller < controllers and examples, workqueue < controller, all < bowline < cmd.
+var mayImport = map[string][]string{
+	"object":      {},
+	"kind":        {"object"},
+	"patch":       {"object", "kind"},
+	"admission":   {"object", "kind", "patch"},
+	"store":       {"object"},
+	"auth":        {"object"},
+	"server":      {"object", "kind", "patch", "admission", "store", "auth", "client"},
+	"client":      {"object"},
+	"informer":    {"object", "client"},
+	"workqueue":   {},
+	"controller":  {"object", "client", "informer", "workqueue"},
+	"controllers": {"object", "client", "informer", "workqueue", "controller"},
+	"examples":    {"object", "client", "informer", "workqueue", "controller"},
+	".":           {"object", "kind", "patch", "admission", "store", "auth", "server", "client", "informer", "workqueue", "controller", "controllers"},
+	"cmd":         {"*"},
+	"golden":      {"*"},
+	"internal":    {},
+}
+
+// onlyThere are libraries that one folder alone may link.
+var onlyThere = map[string][]string{
+	"k8s.io/kubectl":         {"cmd"},
+	"k8s.io/cli-runtime":     {"cmd"},
+	"go.etcd.io/etcd":        {"store/log/etcd"},
+	"k8s.io/kubernetes":      {},
+	"github.com/spf13/cobra": {"cmd"},
+}
+
+func TestImportsFollowTheMap(t *testing.T) {
+	eachFile(t, func(path string, imports []string) {
+		folder, _, _ := strings.Cut(filepath.ToSlash(path), "/")
+		if !strings.Contains(path, "/") {
+			folder = "."
+		}
+		allowed, known := mayImport[folder]
+		if !known {
+			t.Errorf("%s: the folder %s is not on the map; add it to mayImport and to ARCHITECTURE.md", path, folder)
+			return
+		}
+		for _, name := range imports {
+			if ours, ok := strings.CutPrefix(name, module+"/"); ok {
+				first, _, _ := strings.Cut(ours, "/")
+				if first != folder && !slices.Contains(allowed, first) && !slices.Contains(allowed, "*") {
+					t.Errorf("%s imports %s, which lies above it", path, ours)
+				}
+			}
+		}
+	})
+}
+
+func TestHeavyLibrariesStayInTheirFolder(t *testing.T) {
+	eachFile(t, func(path string, imports []string) {
+		for _, name := range imports {
+			for library, folders := range onlyThere {
+				if name != library && !strings.HasPrefix(name, library+"/") {
+					continue
+				}
+				if !slices.ContainsFunc(folders, func(f string) bool { return strings.HasPrefix(path, f+"/") }) {
+					t.Errorf("%s imports %s, which only %v may", path, name, folders)
+				}
+			}
+		}
+	})
+}
+
+// TestEachPackageSaysWhatItIsFor finds packages with no package comment, or with more than one.
+func TestEachPackageSaysWhatItIsFor(t *testing.T) {
+	comments := map[string]int{}
+	walk(t, func(path string) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Doc != nil && !strings.Contains(f.Doc.Text(), "DO NOT EDIT") {
+			comments[filepath.Dir(path)]++
+		} else {
+			comments[filepath.Dir(path)] += 0
+		}
+	})
+	for folder, n := range comments {
+		if n != 1 {
+			t.Errorf("%s has %d package comments, and wants one", folder, n)
+		}
+	}
+}
+
+// eachFile calls f with each file that is no test and what it imports.
+func eachFile(t *testing.T, f func(path string, imports []string)) {
+	t.Helper()
+	walk(t, func(path string) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var imports []string
+		for _, spec := range file.Imports {
+			imports = append(imports, strings.Trim(spec.Path.Value, `"`))
+		}
+		f(path, imports)
+	})
+}
+
+// walk calls f with each Go file of the module.
+func walk(t *testing.T, f func(path string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != "." && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || otherModule(path)):
+			return filepath.SkipDir
+		case !d.IsDir() && strings.HasSuffix(path, ".go"):
+			f(path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func otherModule(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, "go.mod"))
+	return err == nil
+}
