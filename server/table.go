@@ -61,9 +61,8 @@ func (c *call) includeObject() (metav1.IncludeObjectPolicy, error) {
 func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy, columns bool) (*metav1.Table, error) {
 	apiVersion := c.entry.Endpoint.APIVersion()
 	t := &metav1.Table{
-		TypeMeta:          metav1.TypeMeta{Kind: "Table", APIVersion: c.metaVersion()},
-		ColumnDefinitions: []metav1.TableColumnDefinition{},
-		Rows:              make([]metav1.TableRow, 0, len(items)),
+		TypeMeta: metav1.TypeMeta{Kind: asTable, APIVersion: c.metaVersion()},
+		Rows:     make([]metav1.TableRow, 0, len(items)),
 	}
 	if columns {
 		t.ColumnDefinitions = c.entry.Columns(apiVersion)

@@ -54,7 +54,10 @@ const listTail = "]}\n"
 
 // listHead is a JSON list up to its items.
 func (c *call) listHead(m listMeta) []byte {
-	meta := metav1.ListMeta{ResourceVersion: m.revision.String(), Continue: m.next, RemainingItemCount: m.remaining}
+	var meta any = metav1.ListMeta{ResourceVersion: m.revision.String(), Continue: m.next, RemainingItemCount: m.remaining}
+	if !c.protobuf() {
+		meta = customListMeta{ResourceVersion: m.revision.String(), Continue: m.next, RemainingItemCount: m.remaining}
+	}
 	data, _ := json.Marshal(meta) // a struct of strings and numbers always marshals
 	head := append([]byte(`{"kind":"`), c.info().ListKind()...)
 	head = append(head, `","apiVersion":"`...)
@@ -62,6 +65,13 @@ func (c *call) listHead(m listMeta) []byte {
 	head = append(head, `","metadata":`...)
 	head = append(head, data...)
 	return append(head, `,"items":[`...)
+}
+
+// customListMeta is the metadata of a list of custom resources, in which Kubernetes always writes the continue token.
+type customListMeta struct {
+	Continue           string `json:"continue"`
+	RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
+	ResourceVersion    string `json:"resourceVersion"`
 }
 
 // itemsLength is how long the JSON items and the commas between them are.

@@ -1,0 +1,264 @@
+package bowline
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/auth"
+	"github.com/bowline-dev/bowline/auth/pki"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/kind/builtin"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/server"
+	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/store/log/memory"
+)
+
+// encodingBudget bounds what second encodings of objects (JSON beside protobuf) hold, in bytes.
+const encodingBudget = 64 << 20
+
+// drain is how long Close waits for requests in flight.
+const drain = 5 * time.Second
+
+// Options say how a plane starts. The zero value works: in memory, in process, no socket, all controllers.
+type Options struct {
+	// Listen is the address of a TLS socket, such as 127.0.0.1:6443; port 0 takes any free one. Empty opens none: then
+	// the plane is reached through RESTConfig, Source and Handler alone.
+	Listen string
+	// TLS is what the socket shows, and, in ClientCAs, whom it believes. Nil makes certificates in memory, which only
+	// Plane.TLSConfig knows. Without Listen it is not used.
+	TLS *tls.Config
+	// Controllers are which of Controllers() run: names, -names and *; nil is *, an empty slice is none.
+	Controllers []string
+	// Plugins are admission plugins beside those that every plane has; they are asked after those.
+	Plugins []admission.Plugin
+	// Log takes what the plane has to say; nil discards it.
+	Log *slog.Logger
+}
+
+// Plane is a running control plane: the API, its store and its controllers. Close it.
+type Plane struct {
+	store     *store.Store
+	server    *server.Server
+	handler   http.Handler
+	transport *client.Transport
+	log       *slog.Logger
+
+	listener net.Listener
+	http     *http.Server
+	keys     *pki.Keeper
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	close  func() error
+}
+
+// admin is who RESTConfig and Source act as.
+var admin = auth.NewUser(pki.AdminName, auth.AdminGroup)
+
+// Start starts a control plane. It is ready when Start returns: requests are answered, and controllers watch. ctx
+// bounds the start alone; the plane runs until Close.
+func Start(ctx context.Context, o Options) (*Plane, error) {
+	chosen, err := choose(o.Controllers)
+	if err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &Plane{log: o.Log}
+	p.close = sync.OnceValue(p.shutdown)
+	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := p.start(ctx, o, chosen); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("starting the control plane: %w", err)
+	}
+	return p, nil
+}
+
+func (p *Plane) start(ctx context.Context, o Options, controllers []controllerStart) error {
+	var err error
+	if p.store, err = store.New(ctx, memory.New(), store.Options{}); err != nil {
+		return err
+	}
+	authenticators := []auth.Authenticator{auth.InProcess()}
+	if o.Listen != "" {
+		roots, err := p.listen(ctx, o)
+		if err != nil {
+			return err
+		}
+		authenticators = append(authenticators, auth.ClientCertificates(roots))
+	}
+	p.server, err = server.New(ctx, server.Options{
+		Store:         p.store,
+		Kinds:         kind.NewRegistry(builtin.Kinds(object.NewCache(encodingBudget))...),
+		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
+		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths()),
+		Plugins:       append(admission.Defaults(), o.Plugins...),
+		Log:           o.Log,
+	})
+	if err != nil {
+		return err
+	}
+	p.handler = p.server.Handler()
+	p.transport = client.NewTransport(p.handler)
+	for _, start := range controllers {
+		if err := start(p); err != nil {
+			return err
+		}
+	}
+	if p.listener != nil {
+		p.serve(o.TLS)
+	}
+	return nil
+}
+
+// listen opens the socket, and returns whose client certificates are believed. It is served once all else is ready.
+func (p *Plane) listen(ctx context.Context, o Options) (*x509.CertPool, error) {
+	var config net.ListenConfig
+	var err error
+	if p.listener, err = config.Listen(ctx, "tcp", o.Listen); err != nil {
+		return nil, err
+	}
+	if o.TLS != nil {
+		if o.TLS.ClientCAs == nil {
+			return nil, errors.New("Options.TLS has no ClientCAs: nobody could authenticate")
+		}
+		return o.TLS.ClientCAs, nil
+	}
+	host, _, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return nil, err
+	}
+	if p.keys, err = pki.New(pki.Hosts(host)); err != nil {
+		return nil, err
+	}
+	return p.keys.Roots(), nil
+}
+
+// serve answers on the socket until Close.
+func (p *Plane) serve(config *tls.Config) {
+	if config == nil {
+		config = p.keys.ServerConfig()
+	}
+	config = config.Clone()
+	config.NextProtos = []string{"h2", "http/1.1"}
+	p.http = newHTTPServer(p.handler, p.log)
+	p.work.Go(func() {
+		if err := p.http.Serve(tls.NewListener(p.listener, config)); !errors.Is(err, http.ErrServerClosed) {
+			p.log.Error("the socket failed; nobody can connect any longer", "address", p.Addr(), "error", err)
+		}
+	})
+}
+
+// Addr is the host and port of the socket, or empty when there is none.
+func (p *Plane) Addr() string {
+	if p.listener == nil {
+		return ""
+	}
+	return p.listener.Addr().String()
+}
+
+// Handler is the API as an http.Handler. A request that is given to it directly carries its sender in its context, put
+// there by auth.WithUser; without one it is nobody's.
+func (p *Plane) Handler() http.Handler { return p.handler }
+
+// RESTConfig is for an unmodified client-go in this process: it acts as the administrator, over the in-process
+// transport, with no rate limit. It works until Close.
+func (p *Plane) RESTConfig() *rest.Config {
+	config := p.transport.As(asAdmin).RESTConfig()
+	config.QPS = -1
+	return config
+}
+
+func asAdmin(ctx context.Context) context.Context { return auth.WithUser(ctx, admin) }
+
+// TLSConfig is for an unmodified client-go over the plane's socket, as the administrator, with no rate limit. It is nil
+// unless the plane listens with certificates that it made itself.
+func (p *Plane) TLSConfig() (*rest.Config, error) {
+	if p.keys == nil {
+		return nil, errors.New("the plane has no certificates of its own: it has no socket, or was given Options.TLS")
+	}
+	return clientConfig(p.Addr(), p.keys.AuthorityPEM(), p.keys.Admin())
+}
+
+func clientConfig(addr string, authority []byte, pair *pki.Pair) (*rest.Config, error) {
+	key, err := pair.KeyPEM()
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host:            "https://" + addr,
+		TLSClientConfig: rest.TLSClientConfig{CAData: authority, CertData: pair.CertPEM(), KeyData: key},
+		QPS:             -1,
+	}, nil
+}
+
+// IssueClient makes a rest.Config, as TLSConfig does, for another user and their groups.
+func (p *Plane) IssueClient(name string, groups ...string) (*rest.Config, error) {
+	if p.keys == nil {
+		return nil, errors.New("the plane has no certificates of its own: it has no socket, or was given Options.TLS")
+	}
+	pair, err := p.keys.IssueClient(name, groups...)
+	if err != nil {
+		return nil, err
+	}
+	return clientConfig(p.Addr(), p.keys.AuthorityPEM(), pair)
+}
+
+// Source is where informers of this process list and watch, as the administrator: they share the server's objects.
+func (p *Plane) Source() client.Source { return p.server.Source(admin) }
+
+// Close stops the plane: new connections are refused, watches end, requests in flight are given some seconds, and
+// every goroutine that the plane started has ended when it returns. It may be called again.
+func (p *Plane) Close() error { return p.close() }
+
+func (p *Plane) shutdown() error {
+	p.cancel()
+	if p.server != nil {
+		p.server.Close()
+	}
+	var err error
+	switch {
+	case p.http != nil:
+		ctx, cancel := context.WithTimeout(context.Background(), drain)
+		defer cancel()
+		if err = p.http.Shutdown(ctx); err != nil {
+			err = errors.Join(err, p.http.Close())
+		}
+	case p.listener != nil:
+		err = p.listener.Close()
+	}
+	if p.transport != nil {
+		p.transport.Close()
+	}
+	p.work.Wait()
+	if p.store != nil {
+		err = errors.Join(err, p.store.Close())
+	}
+	return err
+}
+
+// Controllers are the names of the controllers that a plane has, sorted.
+func Controllers() []string {
+	names := make([]string, 0, len(controllers))
+	for name := range controllers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,37 @@
+package bowline
+
+import (
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// newHTTPServer is the HTTP/1.1 and HTTP/2 server of a socket. Watches are long, so only headers have a deadline of
+// their own here; the pipeline bounds the rest.
+func newHTTPServer(handler http.Handler, to *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       3 * time.Minute,
+		ErrorLog:          log.New(connectionErrors{to}, "", 0),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: 1000,
+			// A request body and many small answers share a connection: larger windows save round trips.
+			MaxReceiveBufferPerStream:     1 << 20,
+			MaxReceiveBufferPerConnection: 4 << 20,
+		},
+	}
+}
+
+// connectionErrors turns the lines of net/http into log records. Broken handshakes are somebody else's fault.
+type connectionErrors struct{ log *slog.Logger }
+
+var _ io.Writer = connectionErrors{}
+
+func (c connectionErrors) Write(line []byte) (int, error) {
+	c.log.Debug("a connection failed", "error", strings.TrimSpace(string(line)))
+	return len(line), nil
+}
