@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/cli"
+	"k8s.io/kubectl/pkg/cmd"
+	cmdutil "k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+)
+
+// kubeconfigVariable is where kubectl looks for its configuration first.
+const kubeconfigVariable = "KUBECONFIG"
+
+func kubectlCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "kubectl [command] [flags]",
+		Short: "Run kubectl, which is built in, against the running server",
+		Long: `Runs the kubectl that is built into bowline. Where neither KUBECONFIG nor --kubeconfig says otherwise, it talks to the
+server that bowline up started on this machine, and never to a cluster that ~/.kube/config may name.
+
+A symbolic link named kubectl to bowline behaves the same. Exit codes are kubectl's.`,
+		Example: `  bowline kubectl get networks -A
+  bowline kubectl apply -f network.yaml
+  bowline kubectl explain pod.spec.containers`,
+		DisableFlagParsing: true,
+		Run:                func(_ *cobra.Command, args []string) { runKubectl(args) },
+	}
+}
+
+// runKubectl is kubectl's own main; it may end the process.
+func runKubectl(args []string) {
+	os.Args = append([]string{"kubectl"}, args...) // kubectl reads it in several places
+	findServer()
+	if err := setKubectlVersion(); err != nil {
+		fmt.Fprintf(os.Stderr, "bowline: %v\n", err)
+	}
+
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		cmdutil.CheckErr(err)
+	}
+}
+
+// findServer points kubectl at this machine's server when nothing else is asked for.
+func findServer() {
+	if os.Getenv(kubeconfigVariable) != "" {
+		return
+	}
+	folder, err := state.Default()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "bowline: %v\n", err)
+		os.Exit(exitFailure)
+	}
+	path := folder.Kubeconfig()
+	holder, running, err := folder.Running()
+	if running && holder.Kubeconfig != "" {
+		path = holder.Kubeconfig
+	}
+	os.Setenv(kubeconfigVariable, path)
+	if !running {
+		explainMissingServer(folder, err)
+	}
+}
+
+// explainMissingServer keeps kubectl from falling back to a server that happens to listen on localhost:8080, and adds
+// to its words, when it finds no server, why there is none.
+func explainMissingServer(folder state.Folder, lookErr error) {
+	clientcmd.ClusterDefaults.Server = ""
+	cmdutil.BehaviorOnFatal(func(message string, code int) {
+		if message != "" {
+			fmt.Fprintln(os.Stderr, strings.TrimSuffix(message, "\n"))
+		}
+		if strings.Contains(message, "connection to the server") || strings.Contains(message, "configuration info") {
+			fmt.Fprintf(os.Stderr, "No bowline server runs in %s: start one with bowline up, "+
+				"or name another kubeconfig with --kubeconfig or KUBECONFIG.\n", folder)
+		}
+		if lookErr != nil {
+			fmt.Fprintf(os.Stderr, "%v\n", lookErr)
+		}
+		os.Exit(code)
+	})
+}

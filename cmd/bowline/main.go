@@ -1,0 +1,105 @@
+// Command bowline is the declarative API and the control loop of Kubernetes, without the cluster.
+//
+//	bowline up        serves the API of this machine's plane, and makes true what is declared
+//	bowline kubectl   is kubectl; called as kubectl (by a symbolic link), bowline is it too
+//	bowline version   says what this is
+//
+// It is the library (package bowline) with what a process needs around it: flags, a state folder, certificates, a
+// kubeconfig, signals. No other package imports kubectl or writes a kubeconfig.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes, as the help of the root command documents them.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+func main() {
+	started := time.Now()
+	if filepath.Base(os.Args[0]) == "kubectl" {
+		runKubectl(os.Args[1:])
+		return
+	}
+	os.Exit(run(started, os.Args[1:]))
+}
+
+// run executes the command line and returns the exit code.
+func run(started time.Time, args []string) int {
+	root := rootCommand(started)
+	root.SetArgs(args)
+	err := root.ExecuteContext(context.Background())
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(os.Stderr, "bowline: %v\n", err)
+	var usage *usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// usageError is a command line that cannot be run as it stands.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error {
+	return &usageError{err: fmt.Errorf(format, args...)}
+}
+
+func rootCommand(started time.Time) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bowline",
+		Short: "The declarative API and the control loop of Kubernetes, without the cluster",
+		Long: `Bowline serves the Kubernetes API from one process, keeps what you declare, and runs the controllers that make it
+true. There is no cluster and there are no nodes: unmodified kubectl, client-go and Helm talk to it.
+
+Exit codes: 0 done, or stopped cleanly; 1 failed, or stopped at once by a second signal; 2 the command line is wrong.
+bowline kubectl exits as kubectl does.`,
+		Example: `  # Serve, run the network controller too, and declare what is in a folder.
+  bowline up --controllers='*,network' -f examples/network
+
+  # In a second terminal.
+  bowline kubectl get networks -A`,
+		Args:          cobra.NoArgs,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w (see %s --help)", err, cmd.CommandPath())
+	})
+	root.AddCommand(upCommand(started), kubectlCommand(), versionCommand())
+	asUsageErrors(root)
+	return root
+}
+
+// asUsageErrors makes wrong arguments exit as wrong flags do.
+func asUsageErrors(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := check(cmd, args); err != nil {
+				return usagef("%w (see %s --help)", err, cmd.CommandPath())
+			}
+			return nil
+		}
+	}
+	for _, child := range cmd.Commands() {
+		asUsageErrors(child)
+	}
+}

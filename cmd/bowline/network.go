@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/examples/network"
+	samplecrd "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+)
+
+// controlled reports whether a running controller will set the condition Ready of this kind.
+func (p *upPlan) controlled(kind schema.GroupKind) bool {
+	return p.controllers.network && slices.ContainsFunc(samplecrd.GroupVersions(), func(gv schema.GroupVersion) bool {
+		return kind == gv.WithKind(samplecrd.Kind).GroupKind()
+	})
+}
+
+// runNetwork runs the network controller in this process, on the server's own objects, until ctx is done.
+func (p *upPlan) runNetwork(ctx context.Context, plane *bowline.Plane, home *home) error {
+	return network.Run(ctx, network.Options{
+		Config:       plane.RESTConfig(),
+		Source:       plane.Source(),
+		Provider:     p.flags.networkProvider,
+		Folder:       home.networks,
+		Plane:        home.planeID,
+		RemoveOnStop: p.flags.ephemeral,
+		Log:          p.log,
+	})
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+)
+
+// httpMain is a small curl that knows KUBECONFIG. A path is sent to the server of the kubeconfig with its
+// certificate, a URL to where it says.
+//
+//	http [-i] [-anonymous] [-H 'NAME: VALUE'] [-d BODY|@FILE] [-n LINES] METHOD PATH|URL
+//
+// -i prints the status line and the headers first; -n ends after so many lines of the body (for a watch). The exit code
+// is 0 for every answer.
+func httpMain() {
+	var headers []string
+	set := flag.NewFlagSet("http", flag.ExitOnError)
+	include := set.Bool("i", false, "")
+	anonymous := set.Bool("anonymous", false, "")
+	data := set.String("d", "", "")
+	lines := set.Int("n", -1, "")
+	set.Func("H", "", func(header string) error { headers = append(headers, header); return nil })
+	fail(set.Parse(os.Args[1:]))
+
+	r, client := newRequest(set.Arg(0), set.Arg(1), *data, *anonymous)
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ":")
+		r.Header.Add(name, strings.TrimSpace(value))
+	}
+	answer, err := client.Do(r)
+	fail(err)
+	if *include {
+		printHead(answer)
+	}
+	printBody(answer.Body, *lines)
+}
+
+func newRequest(method, target, data string, anonymous bool) (*http.Request, *http.Client) {
+	client := &http.Client{}
+	if strings.HasPrefix(target, "/") {
+		config := restConfig()
+		if anonymous {
+			config = rest.AnonymousClientConfig(config)
+		}
+		transport, err := rest.TransportFor(config)
+		fail(err)
+		client.Transport, target = transport, config.Host+target
+	} else {
+		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{}}
+	}
+	var body io.Reader
+	if file, ok := strings.CutPrefix(data, "@"); ok {
+		opened, err := os.Open(file)
+		fail(err)
+		body = opened
+	} else if data != "" {
+		body = strings.NewReader(data)
+	}
+	r, err := http.NewRequest(method, target, body)
+	fail(err)
+	return r, client
+}
+
+func printHead(answer *http.Response) {
+	fmt.Printf("%s %s\n", answer.Proto, answer.Status)
+	if slices.Contains(answer.TransferEncoding, "chunked") {
+		fmt.Println("Transfer-Encoding: chunked")
+	}
+	names := make([]string, 0, len(answer.Header))
+	for name := range answer.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, value := range answer.Header[name] {
+			fmt.Printf("%s: %s\n", name, value)
+		}
+	}
+	fmt.Println()
+}
+
+// printBody copies the body, or its first lines.
+func printBody(body io.ReadCloser, lines int) {
+	defer body.Close()
+	if lines < 0 {
+		_, err := io.Copy(os.Stdout, body)
+		fail(err)
+		return
+	}
+	reader := bufio.NewReader(body)
+	for range lines {
+		line, err := reader.ReadString('\n')
+		fmt.Print(line)
+		fail(err)
+	}
+}

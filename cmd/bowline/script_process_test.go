@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bufio"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// patience is how long a script waits for a process' next line, or for its end.
+const patience = 20 * time.Second
+
+// upName is the name of the process that up starts.
+const upName = "up"
+
+type processesKey struct{}
+
+// processes are those that one script runs in the background, by name.
+type processes map[string]*process
+
+// process is a program in the background, with all that it has printed.
+type process struct {
+	cmd    *exec.Cmd
+	exited chan struct{} // closed once it has ended and its output is read
+	err    error         // how it ended; set before exited is closed
+
+	mu     sync.Mutex
+	output strings.Builder
+	more   chan struct{} // closed and made anew when output grows
+}
+
+func processesOf(ts *testscript.TestScript) processes { return ts.Value(processesKey{}).(processes) }
+
+// spawn starts a program of that name; the end of the script kills what still runs.
+func spawn(ts *testscript.TestScript, name string, args []string) *process {
+	running := processesOf(ts)
+	if running[name] != nil {
+		ts.Fatalf("%s runs already", name)
+	}
+	path, err := exec.LookPath(args[0])
+	ts.Check(err)
+	p := &process{cmd: exec.Command(path, args[1:]...), exited: make(chan struct{}), more: make(chan struct{})}
+	p.cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{"HOME", "XDG_STATE_HOME", "PATH", "TMPDIR", "WORK", kubeconfigVariable} {
+		p.cmd.Env = append(p.cmd.Env, name+"="+ts.Getenv(name))
+	}
+	p.cmd.Stdin = stdinOf(ts)
+	read, write := io.Pipe()
+	p.cmd.Stdout, p.cmd.Stderr = write, write
+	ts.Check(p.cmd.Start())
+	go p.collect(read)
+	go func() {
+		p.err = p.cmd.Wait()
+		write.Close()
+	}()
+	ts.Defer(func() {
+		_ = p.cmd.Process.Kill() // it may have ended
+		<-p.exited
+	})
+	running[name] = p
+	return p
+}
+
+// stdinOf is the standard input of background processes: the file that $STDIN names; when that is "open", a terminal at
+// which nobody types; else nothing.
+func stdinOf(ts *testscript.TestScript) io.Reader {
+	name := ts.Getenv("STDIN")
+	if name == "" {
+		return nil
+	}
+	read, write, err := os.Pipe()
+	ts.Check(err)
+	if name != "open" {
+		_, err := io.WriteString(write, ts.ReadFile(name))
+		ts.Check(err)
+		ts.Check(write.Close())
+	}
+	ts.Defer(func() {
+		read.Close()
+		write.Close()
+	})
+	return read
+}
+
+func (p *process) collect(output io.Reader) {
+	lines := bufio.NewScanner(output)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		p.mu.Lock()
+		p.output.Write(lines.Bytes())
+		p.output.WriteByte('\n')
+		close(p.more)
+		p.more = make(chan struct{})
+		p.mu.Unlock()
+	}
+	close(p.exited)
+}
+
+func (p *process) read() (output string, more <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.output.String(), p.more
+}
+
+// await waits until the output has that many matches and returns the last one.
+func (p *process) await(ts *testscript.TestScript, pattern *regexp.Regexp, count int) []string {
+	deadline := time.After(patience)
+	for {
+		output, more := p.read()
+		if found := pattern.FindAllStringSubmatch(output, -1); len(found) >= count {
+			return found[len(found)-1]
+		}
+		select {
+		case <-more:
+		case <-p.exited:
+			if latest, _ := p.read(); latest != output {
+				continue
+			}
+			ts.Fatalf("%s ended (%v) without printing %s; it printed:\n%s", p.cmd.Args, p.err, pattern, output)
+		case <-deadline:
+			ts.Fatalf("%s did not print %s; it printed:\n%s", p.cmd.Args, pattern, output)
+		}
+	}
+}
+
+// wait waits for the end; a new process may take the name then.
+func (p *process) wait(ts *testscript.TestScript, name string) {
+	select {
+	case <-p.exited:
+		delete(processesOf(ts), name)
+	case <-time.After(patience):
+		output, _ := p.read()
+		ts.Fatalf("%s does not end; it printed:\n%s", p.cmd.Args, output)
+	}
+}
+
+var exportLine = regexp.MustCompile(`(?m)^ +export KUBECONFIG=(.*)$`)
+
+// cmdUp starts bowline up on a free port and waits until it is ready. It sets KUBECONFIG to the file that it prints.
+//
+//	up [FLAG...]
+func cmdUp(ts *testscript.TestScript, _ bool, args []string) {
+	p := spawn(ts, upName, append([]string{"bowline", "up", "--listen", "127.0.0.1:0"}, args...))
+	ts.Setenv(kubeconfigVariable, p.await(ts, exportLine, 1)[1])
+}
+
+// cmdSpawn starts a program in the background.
+//
+//	spawn NAME PROGRAM [ARGUMENT...]
+func cmdSpawn(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: spawn NAME PROGRAM [ARGUMENT...]")
+	}
+	spawn(ts, args[0], args[1:])
+}
+
+// flagsOf reads the flag by which a command says which process it means, and others that it may have.
+func flagsOf(ts *testscript.TestScript, args []string, define func(*flag.FlagSet)) (name string, p *process, rest []string) {
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	set.SetOutput(ts.Stderr())
+	set.StringVar(&name, "of", upName, "")
+	define(set)
+	ts.Check(set.Parse(args))
+	if p = processesOf(ts)[name]; p == nil {
+		ts.Fatalf("no process %s runs", name)
+	}
+	return name, p, set.Args()
+}
+
+// cmdAwait waits until a process (bowline up, unless told) has printed, on either stream, N lines that match, and puts
+// the first group of the last match into VARIABLE. Negated, it says that it has printed none so far.
+//
+//	await [-of=NAME] [-count=N] [-as=VARIABLE] REGEXP
+func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
+	var count int
+	var variable string
+	_, p, rest := flagsOf(ts, args, func(set *flag.FlagSet) {
+		set.IntVar(&count, "count", 1, "")
+		set.StringVar(&variable, "as", "", "")
+	})
+	if len(rest) != 1 {
+		ts.Fatalf("usage: await [-of=NAME] [-count=N] [-as=VARIABLE] REGEXP")
+	}
+	pattern, err := regexp.Compile("(?m)" + rest[0])
+	ts.Check(err)
+	if neg {
+		if output, _ := p.read(); pattern.MatchString(output) {
+			ts.Fatalf("it printed %s:\n%s", pattern, output)
+		}
+		return
+	}
+	found := p.await(ts, pattern, count)
+	if variable != "" {
+		ts.Setenv(variable, found[1])
+	}
+}
+
+// cmdDown sends a process SIGTERM, or SIGINT, and waits for its clean end; negated, for an end that is not clean.
+//
+//	down [-of=NAME] [INT]
+func cmdDown(ts *testscript.TestScript, neg bool, args []string) {
+	name, p, rest := flagsOf(ts, args, func(*flag.FlagSet) {})
+	p.signal(ts, rest)
+	p.wait(ts, name)
+	if (p.err != nil) != neg {
+		output, _ := p.read()
+		ts.Fatalf("%s ended with %v; it printed:\n%s", p.cmd.Args, p.err, output)
+	}
+}
+
+// cmdSignal sends a process SIGTERM, or SIGINT, and does not wait.
+//
+//	signal [-of=NAME] [INT]
+func cmdSignal(ts *testscript.TestScript, _ bool, args []string) {
+	_, p, rest := flagsOf(ts, args, func(*flag.FlagSet) {})
+	p.signal(ts, rest)
+}
+
+func (p *process) signal(ts *testscript.TestScript, names []string) {
+	signal := syscall.SIGTERM
+	if len(names) == 1 && names[0] == "INT" {
+		signal = syscall.SIGINT
+	}
+	ts.Check(p.cmd.Process.Signal(signal))
+}
+
+// cmdKill9 kills a process as a crash would.
+//
+//	kill9 [-of=NAME]
+func cmdKill9(ts *testscript.TestScript, _ bool, args []string) {
+	name, p, _ := flagsOf(ts, args, func(*flag.FlagSet) {})
+	ts.Check(p.cmd.Process.Kill())
+	p.wait(ts, name)
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/bowline-dev/bowline/auth/pki"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+	"github.com/bowline-dev/bowline/examples/network"
+)
+
+// fail ends a program of the scripts.
+func fail(err error) {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
+		os.Exit(exitFailure)
+	}
+}
+
+// restConfig is what KUBECONFIG says.
+func restConfig() *rest.Config {
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv(kubeconfigVariable))
+	fail(err)
+	config.QPS = -1
+	return config
+}
+
+// kubeconfigForMain prints a kubeconfig for another user of the server in the state folder.
+//
+//	kubeconfig-for NAME [GROUP...]
+func kubeconfigForMain() {
+	folder, err := state.Default()
+	fail(err)
+	keys, err := pki.Open(folder.Certificates(), nil)
+	fail(err)
+	pair, err := keys.IssueClient(os.Args[1], os.Args[2:]...)
+	fail(err)
+	key, err := pair.KeyPEM()
+	fail(err)
+	file := filepath.Join(os.Getenv("WORK"), os.Args[1]+".kubeconfig")
+	fail(state.WriteKubeconfig(file, state.Access{
+		Server: restConfig().Host, Authority: keys.AuthorityPEM(), Certificate: pair.CertPEM(), Key: key,
+	}))
+	fmt.Println(file)
+}
+
+// replaceTextMain is an editor: it replaces a text in a file, as a person would with kubectl edit.
+//
+//	replace-text OLD NEW FILE
+func replaceTextMain() {
+	old, replacement, path := os.Args[1], os.Args[2], os.Args[3]
+	text, err := os.ReadFile(path)
+	fail(err)
+	if !strings.Contains(string(text), old) {
+		fail(fmt.Errorf("%s does not contain %q:\n%s", path, old, text))
+	}
+	fail(os.WriteFile(path, []byte(strings.ReplaceAll(string(text), old, replacement)), 0o600))
+}
+
+// showDiffMain is a diff program for kubectl diff: it compares the files of two folders, and exits as diff does.
+//
+//	show-diff FOLDER FOLDER
+func showDiffMain() {
+	code := exitOK
+	entries, err := os.ReadDir(os.Args[2])
+	fail(err)
+	for _, entry := range entries {
+		before, err := os.ReadFile(filepath.Join(os.Args[1], entry.Name()))
+		if !os.IsNotExist(err) {
+			fail(err)
+		}
+		after, err := os.ReadFile(filepath.Join(os.Args[2], entry.Name()))
+		fail(err)
+		if text := diff.Diff("live", before, "merged", after); len(text) > 0 {
+			os.Stdout.Write(text) //nolint:errcheck // a script sees what is missing
+			code = exitFailure
+		}
+	}
+	os.Exit(code)
+}
+
+// stubbornMain is stopped by a first signal no more than a server that hangs.
+//
+//	stubborn
+func stubbornMain() {
+	fail(untilSignal(context.Background(), func(ctx context.Context) error {
+		fmt.Println("running")
+		<-ctx.Done()
+		fmt.Println("asked to stop")
+		select {}
+	}))
+}
+
+// bigMain prints a ConfigMap of about so many bytes.
+//
+//	big BYTES
+func bigMain() {
+	size, err := strconv.Atoi(os.Args[1])
+	fail(err)
+	fmt.Printf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"big"},"data":{"x":"%s"}}`, strings.Repeat("x", size))
+}
+
+// networkMain is the network controller as a program of its own, with the record provider.
+//
+//	network FOLDER
+func networkMain() {
+	fail(untilSignal(context.Background(), func(ctx context.Context) error {
+		return network.Run(ctx, network.Options{
+			Config: restConfig(), Provider: network.ProviderRecord, Folder: os.Args[1],
+			Log: slog.New(slog.NewTextHandler(os.Stdout, nil)),
+		})
+	}))
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"k8s.io/klog/v2"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
+)
+
+// upFlags are the flags of up, as given.
+type upFlags struct {
+	listen          string
+	kubeconfig      string
+	controllers     []string
+	files           []string
+	networkProvider string
+	ephemeral       bool
+	logFormat       string
+	verbose         bool
+}
+
+var (
+	networkProviders = []string{"auto", "bridge", "record"}
+	logFormats       = []string{"text", "json"}
+)
+
+func upCommand(started time.Time) *cobra.Command {
+	var flags upFlags
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Serve the Kubernetes API and make true what is declared, until stopped",
+		Long: `Serves the Kubernetes API over HTTPS, runs controllers, and applies what -f names. It prints where it listens and the
+kubeconfig to use, then a line for each declared object as it becomes true: Established for a definition, Ready for
+what has that condition, stored for the rest. It runs until SIGINT or SIGTERM; a second signal stops it at once.
+
+What is declared is kept in memory and lost at the end. Certificates, the kubeconfig and the plane's identity are kept
+in $XDG_STATE_HOME/bowline (~/.local/state/bowline), which one server at a time may use. The kubeconfig is removed
+first and written once the server is ready, so that a script may wait for it.
+
+Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line is wrong.`,
+		Example: `  # Serve on https://127.0.0.1:6443, with the controllers that are on by default.
+  bowline up
+
+  # Declare networks and make them real: as bridges where that is permitted, else as records.
+  bowline up --controllers='*,network' -f examples/network
+
+  # In a test: any free port, nothing left behind, and a kubeconfig to wait for.
+  bowline up --ephemeral --listen 127.0.0.1:0 --kubeconfig ./kubeconfig
+
+  # Declare what another program prints.
+  helm template ./chart | bowline up -f -`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			plan, err := flags.plan()
+			if err != nil {
+				return err
+			}
+			plan.started, plan.stdin, plan.out = started, cmd.InOrStdin(), cmd.OutOrStdout()
+			plan.log = flags.logger(cmd.ErrOrStderr())
+			return untilSignal(cmd.Context(), plan.run)
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+func (f *upFlags) add(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringVar(&f.listen, "listen", "127.0.0.1:6443", "`address` to serve HTTPS on; port 0 takes any free one")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "",
+		"`file` to write the kubeconfig to; one that bowline up did not write is never replaced (default: kubeconfig in the state folder)")
+	set.StringSliceVar(&f.controllers, "controllers", []string{everyController},
+		"`list` of controllers: a name turns one on, -name off, '*' all that are on by default, which network is not; known are "+
+			strings.Join(append(knownControllers(), networkController), ", "))
+	set.StringArrayVarP(&f.files, "file", "f", nil,
+		"`file`, folder or - (standard input) to declare; repeatable; folders with all below them but testdata")
+	set.StringVar(&f.networkProvider, "network-provider", networkProviders[0],
+		"what the network controller makes networks with: "+strings.Join(networkProviders, ", "))
+	set.BoolVar(&f.ephemeral, "ephemeral", false,
+		"keep everything in memory and in a temporary folder that is removed at the end, with the networks that were made")
+	set.StringVar(&f.logFormat, "log-format", logFormats[0], "how to log on standard error: "+strings.Join(logFormats, ", "))
+	set.BoolVarP(&f.verbose, "verbose", "v", false, "log details too")
+	complete(cmd, "network-provider", networkProviders)
+	complete(cmd, "log-format", logFormats)
+	complete(cmd, "controllers", append(knownControllers(), networkController, everyController))
+}
+
+// complete offers these values to the shell's completion.
+func complete(cmd *cobra.Command, flag string, values []string) {
+	offer := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return values, cobra.ShellCompDirectiveNoFileComp
+	}
+	if err := cmd.RegisterFlagCompletionFunc(flag, offer); err != nil {
+		panic(err) // the flag is defined right above
+	}
+}
+
+// plan checks the flags and returns what they ask for.
+func (f *upFlags) plan() (*upPlan, error) {
+	if !slices.Contains(networkProviders, f.networkProvider) {
+		return nil, usagef("--network-provider is %q: it must be one of %s", f.networkProvider, strings.Join(networkProviders, ", "))
+	}
+	if !slices.Contains(logFormats, f.logFormat) {
+		return nil, usagef("--log-format is %q: it must be one of %s", f.logFormat, strings.Join(logFormats, ", "))
+	}
+	host, _, err := net.SplitHostPort(f.listen)
+	if err != nil {
+		return nil, usagef("--listen is %q: it must be an address and a port, as in 127.0.0.1:6443 (%w)", f.listen, err)
+	}
+	controllers, err := selectControllers(f.controllers, knownControllers())
+	if err != nil {
+		return nil, err
+	}
+	if err := manifest.Check(f.files); err != nil {
+		return nil, &usageError{err: err}
+	}
+	return &upPlan{flags: *f, host: host, controllers: controllers}, nil
+}
+
+// logger writes to standard error, for people or for programs, and takes what client-go logs too.
+func (f *upFlags) logger(to io.Writer) *slog.Logger {
+	options := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if f.verbose {
+		options.Level = slog.LevelDebug
+	}
+	var handler slog.Handler = slog.NewTextHandler(to, options)
+	if f.logFormat == "json" {
+		handler = slog.NewJSONHandler(to, options)
+	}
+	logger := slog.New(handler)
+	klog.SetSlogLogger(logger)
+	return logger
+}
+
+// isTerminal reports whether a person watches the output.
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(file.Fd()))
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/declare"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
+)
+
+// upPlan is what up was asked to do, checked.
+type upPlan struct {
+	flags       upFlags
+	host        string // of the listen address
+	controllers selection
+
+	started time.Time
+	stdin   io.Reader
+	out     io.Writer
+	log     *slog.Logger
+}
+
+// run serves until ctx is done, and then stops in the opposite order of starting.
+func (p *upPlan) run(ctx context.Context) (err error) {
+	home, err := p.openHome()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, home.close()) }()
+	plane, err := startPlane(ctx, p.flags.listen, home.keys.ServerConfig(), p.controllers.list, p.log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plane.Close()) }()
+	if err := home.publish(p.url(plane)); err != nil {
+		return err
+	}
+	report := newReport(p.out)
+	report.serving(p.url(plane), home.kubeconfig, time.Since(p.started))
+	if err := p.work(ctx, plane, home, report); err != nil {
+		return err
+	}
+	report.stopping()
+	return nil
+}
+
+// url is where clients of this machine reach the plane, also when it listens on every address.
+func (p *upPlan) url(plane *bowline.Plane) string {
+	host, port, err := net.SplitHostPort(plane.Addr())
+	if err != nil {
+		return "https://" + plane.Addr()
+	}
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "https://" + net.JoinHostPort(host, port)
+}
+
+// work does what goes on beside serving, until ctx is done and all of it has stopped.
+func (p *upPlan) work(ctx context.Context, plane *bowline.Plane, home *home, report *report) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group sync.WaitGroup
+	var failures []error
+	var mu sync.Mutex
+	start := func(work func(context.Context) error) {
+		group.Go(func() {
+			if err := work(ctx); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failures = append(failures, err)
+				cancel()
+			}
+		})
+	}
+	if p.controllers.network {
+		start(func(ctx context.Context) error { return p.runNetwork(ctx, plane, home) })
+	}
+	start(func(ctx context.Context) error { return p.declare(ctx, plane, report) })
+	start(func(ctx context.Context) error { return p.renew(ctx, plane, home) })
+	<-ctx.Done()
+	group.Wait()
+	return errors.Join(failures...)
+}
+
+// declare applies what -f names and waits until it is true.
+func (p *upPlan) declare(ctx context.Context, plane *bowline.Plane, report *report) error {
+	if len(p.flags.files) == 0 {
+		return nil
+	}
+	declared, failures := p.read(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	report.begin(len(declared) + len(failures))
+	for _, failure := range failures {
+		report.failed(failure)
+	}
+	applier, err := declare.NewApplier(plane.RESTConfig(), report.warning)
+	if err != nil {
+		return err
+	}
+	var applied []declare.Applied
+	for _, d := range declared {
+		kept, err := applier.Apply(d)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			report.failed(err)
+		default:
+			applied = append(applied, kept)
+		}
+	}
+	if err := declare.Watch(ctx, plane.RESTConfig(), applied, p.controlled, report.every(), report); err != nil {
+		return err
+	}
+	if ctx.Err() == nil {
+		report.end()
+	}
+	return nil
+}
+
+// read reads what -f names. Standard input may stay open for as long as it likes: it keeps nobody from stopping.
+func (p *upPlan) read(ctx context.Context) ([]manifest.Declared, []error) {
+	var declared []manifest.Declared
+	var failures []error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		declared, failures = manifest.Read(p.flags.files, p.stdin)
+	}()
+	select {
+	case <-done:
+		return declared, failures
+	case <-ctx.Done():
+		return nil, nil
+	}
+}
+
+// renew replaces certificates before they expire, for a server that runs for so long.
+func (p *upPlan) renew(ctx context.Context, plane *bowline.Plane, home *home) error {
+	for {
+		timer := time.NewTimer(time.Until(home.keys.RenewAt()))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		if err := home.keys.Renew(); err != nil {
+			return fmt.Errorf("renewing certificates: %w", err)
+		}
+		if err := home.publish(p.url(plane)); err != nil {
+			return err
+		}
+		p.log.Info("certificates renewed; the kubeconfig is written again", "kubeconfig", home.kubeconfig)
+	}
+}
