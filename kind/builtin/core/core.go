@@ -1,0 +1,26 @@
+// Package core is the kinds of Kubernetes' core group: one file per kind with its data, defaults, validation and
+// columns. Events are here too, though they are served under events.k8s.io as well: they are stored in the core version.
+//
+// What a rule refuses, and in which words, follows Kubernetes 1.36 (k8s.io/kubernetes/pkg/apis/core/validation and
+// pkg/registry/core); the tests name the source of each. Metadata is checked by the server, for all kinds alike.
+// Package kind/builtin puts the kinds into a server's registry; nothing else calls this package.
+package core
+
+import (
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// Kinds are all kinds of the core group, for one server, in discovery's order. The cache bounds their second encodings.
+func Kinds(cache *object.Cache) []kind.Kind {
+	return []kind.Kind{
+		configMapKind(cache),
+		eventKind(cache),
+		namespaceKind(cache),
+		nodeKind(cache),
+		podKind(cache),
+		secretKind(cache),
+		serviceAccountKind(cache),
+		serviceKind(cache),
+	}
+}

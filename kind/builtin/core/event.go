@@ -1,0 +1,181 @@
+package core
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+const eventsAPIVersion = "events.k8s.io/v1"
+
+// events is a typed kind whose rules depend on the version that a request is in: events.k8s.io is strict where the core
+// version takes what old clients send. A decoded request keeps its version in apiVersion until it is encoded.
+type events struct {
+	*kind.Typed[corev1.Event, *corev1.Event]
+}
+
+func eventKind(cache *object.Cache) kind.Kind {
+	return events{kind.NewTyped(cache, kind.Info{
+		Kind: "Event", Plural: "events", Singular: "event", ShortNames: []string{"ev"},
+		Namespaced:     true,
+		CreateOnUpdate: true,
+		Endpoints: []kind.Endpoint{
+			{Version: "v1", Selectable: coreEventFields},
+			{Group: "events.k8s.io", Version: "v1", Selectable: newEventFields},
+		},
+		// The core version takes any name that a URL can hold; validateNewEvent asks for more.
+		ValidName: path.ValidatePathSegmentName,
+	}, kind.Rules[*corev1.Event]{
+		Validate: validateEvent,
+		Fields:   eventFields,
+		Columns:  eventColumns,
+		Row:      eventRow,
+		Versions: map[string]kind.Version[*corev1.Event]{
+			eventsAPIVersion: {
+				New:     func() runtime.Object { return &eventsv1.Event{} },
+				ToHub:   func(obj runtime.Object) (*corev1.Event, error) { return eventToHub(obj.(*eventsv1.Event)), nil },
+				FromHub: func(e *corev1.Event) (runtime.Object, error) { return eventFromHub(e), nil },
+			},
+		},
+	})}
+}
+
+// DecodeRequest implements kind.Kind.
+func (k events) DecodeRequest(form object.Form, body []byte, lenient bool) (kind.Object, []string, error) {
+	obj, strict, err := k.Typed.DecodeRequest(form, body, lenient)
+	if err == nil && form.APIVersion == eventsAPIVersion {
+		obj.(*corev1.Event).APIVersion = eventsAPIVersion
+	}
+	return obj, strict, err
+}
+
+// Encode implements object.Codec.
+func (k events) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
+	if e := obj.(*corev1.Event); e.APIVersion == eventsAPIVersion {
+		hub := *e
+		hub.APIVersion = "v1"
+		obj = &hub
+	}
+	return k.Typed.Encode(form, obj)
+}
+
+// Validate implements kind.Kind.
+func (k events) Validate(obj, old kind.Object, sub string) field.ErrorList {
+	errs := k.Typed.Validate(obj, old, sub)
+	if e := obj.(*corev1.Event); e.APIVersion == eventsAPIVersion {
+		if old == nil {
+			return append(errs, validateNewEvent(e)...)
+		}
+		return append(errs, validateNewEventUpdate(e, old.(*corev1.Event))...)
+	}
+	return errs
+}
+
+// coreEventFields and newEventFields are the selectors of the two endpoints; both read what eventFields gives.
+var (
+	coreEventFields = map[string]string{
+		"involvedObject.kind": "", "involvedObject.namespace": "", "involvedObject.name": "", "involvedObject.uid": "",
+		"involvedObject.apiVersion": "", "involvedObject.resourceVersion": "", "involvedObject.fieldPath": "",
+		"reason": "", "reportingComponent": "", "source": "", "type": "",
+	}
+	newEventFields = map[string]string{
+		"regarding.kind":            "involvedObject.kind",
+		"regarding.namespace":       "involvedObject.namespace",
+		"regarding.name":            "involvedObject.name",
+		"regarding.uid":             "involvedObject.uid",
+		"regarding.apiVersion":      "involvedObject.apiVersion",
+		"regarding.resourceVersion": "involvedObject.resourceVersion",
+		"regarding.fieldPath":       "involvedObject.fieldPath",
+		"reportingController":       "reportingComponent",
+		"reason":                    "",
+		"type":                      "",
+	}
+)
+
+// eventFields leaves empty values out: a selector reads a field that is not there as the empty string.
+func eventFields(e *corev1.Event) map[string]string {
+	o := &e.InvolvedObject
+	fields := make(map[string]string, 8)
+	for name, value := range map[string]string{
+		"involvedObject.kind":            o.Kind,
+		"involvedObject.namespace":       o.Namespace,
+		"involvedObject.name":            o.Name,
+		"involvedObject.uid":             string(o.UID),
+		"involvedObject.apiVersion":      o.APIVersion,
+		"involvedObject.resourceVersion": o.ResourceVersion,
+		"involvedObject.fieldPath":       o.FieldPath,
+		"reason":                         e.Reason,
+		"reportingComponent":             e.ReportingController,
+		"source":                         firstOf(e.Source.Component, e.ReportingController),
+		"type":                           e.Type,
+	} {
+		if value != "" {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+var eventColumns = func() []metav1.TableColumnDefinition {
+	doc, ref := corev1.Event{}.SwaggerDoc(), corev1.ObjectReference{}.SwaggerDoc()
+	column := func(name, description string, priority int32) metav1.TableColumnDefinition {
+		return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description, Priority: priority}
+	}
+	name := kind.NameColumn
+	name.Priority = 1
+	return []metav1.TableColumnDefinition{
+		column("Last Seen", doc["lastTimestamp"], 0),
+		column("Type", doc["type"], 0),
+		column("Reason", doc["reason"], 0),
+		column("Object", doc["involvedObject"], 0),
+		column("Subobject", ref["fieldPath"], 1),
+		column("Source", doc["source"], 1),
+		column("Message", doc["message"], 0),
+		column("First Seen", doc["firstTimestamp"], 1),
+		column("Count", doc["count"], 1),
+		name,
+	}
+}()
+
+func eventRow(e *corev1.Event, now time.Time) []any {
+	first, last, count := e.FirstTimestamp.Time, e.LastTimestamp.Time, int64(e.Count)
+	if first.IsZero() {
+		first = e.EventTime.Time
+	}
+	if last.IsZero() {
+		last = first
+	}
+	if e.Series != nil {
+		last, count = e.Series.LastObservedTime.Time, int64(e.Series.Count)
+	} else if count == 0 {
+		count = 1
+	}
+	target := strings.ToLower(e.InvolvedObject.Kind)
+	if e.InvolvedObject.Name != "" {
+		target += "/" + e.InvolvedObject.Name
+	}
+	source := firstOf(e.Source.Component, e.ReportingController)
+	if instance := firstOf(e.Source.Host, e.ReportingInstance); instance != "" {
+		source += ", " + instance
+	}
+	return []any{
+		kind.Age(last, now), e.Type, e.Reason, target, e.InvolvedObject.FieldPath, source,
+		strings.TrimSpace(e.Message), kind.Age(first, now), count, e.Name,
+	}
+}

@@ -1,0 +1,141 @@
+package core
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Lengths that events written through events.k8s.io keep, in bytes (pkg/apis/core/validation/events.go).
+const (
+	maxEventField = 128
+	maxEventNote  = 1024
+)
+
+// validateEvent is the rules of both versions. An event with an eventTime is of the new kind, whichever version it came
+// in, and says who reports what.
+func validateEvent(e, _ *corev1.Event, _ string) field.ErrorList {
+	var errs field.ErrorList
+	if e.EventTime.IsZero() {
+		errs = validateEventNamespace(e)
+	} else {
+		errs = validateEventReport(e)
+	}
+	return append(errs, invalidFor(field.NewPath("namespace"), e.Namespace, validation.IsDNS1123Subdomain(e.Namespace))...)
+}
+
+// validateEventNamespace wants an event where its object is; those of cluster-scoped objects are in default.
+func validateEventNamespace(e *corev1.Event) field.ErrorList {
+	about := e.InvolvedObject.Namespace
+	if about == e.Namespace || about == "" && e.Namespace == metav1.NamespaceDefault {
+		return nil
+	}
+	return eventNamespaceMismatch(about)
+}
+
+func eventNamespaceMismatch(namespace string) field.ErrorList {
+	path := field.NewPath("involvedObject", "namespace")
+	return field.ErrorList{field.Invalid(path, namespace, "does not match event.namespace")}
+}
+
+func validateEventReport(e *corev1.Event) (errs field.ErrorList) {
+	about := e.InvolvedObject.Namespace
+	if about == "" && e.Namespace != metav1.NamespaceDefault && e.Namespace != metav1.NamespaceSystem {
+		errs = append(errs, eventNamespaceMismatch(about)...)
+	}
+	controller := field.NewPath("reportingController")
+	if e.ReportingController == "" {
+		errs = append(errs, field.Required(controller, ""))
+	}
+	errs = append(errs, invalidFor(controller, e.ReportingController, validation.IsQualifiedName(e.ReportingController))...)
+	errs = append(errs, validateEventText("reportingInstance", e.ReportingInstance)...)
+	errs = append(errs, validateEventText("action", e.Action)...)
+	errs = append(errs, validateEventText("reason", e.Reason)...)
+	if len(e.Message) > maxEventNote {
+		errs = append(errs, field.Invalid(field.NewPath("message"), "", fmt.Sprintf("can have at most %v characters", maxEventNote)))
+	}
+	return errs
+}
+
+// validateEventText checks a short text that must be there. The error leaves the value out.
+func validateEventText(name, value string) field.ErrorList {
+	switch {
+	case value == "":
+		return field.ErrorList{field.Required(field.NewPath(name), "")}
+	case len(value) > maxEventField:
+		return field.ErrorList{field.Invalid(field.NewPath(name), "", fmt.Sprintf("can have at most %v characters", maxEventField))}
+	}
+	return nil
+}
+
+// validateNewEvent is what events.k8s.io asks of a new event beyond validateEvent: none of what the core version's
+// older fields say.
+func validateNewEvent(e *corev1.Event) (errs field.ErrorList) {
+	name := field.NewPath("metadata", "name")
+	errs = append(errs, invalidFor(name, e.Name, apivalidation.NameIsDNSSubdomain(e.Name, false))...)
+	errs = append(errs, validateEventSeries(e)...)
+	if e.EventTime.IsZero() {
+		errs = append(errs, field.Required(field.NewPath("eventTime"), ""))
+	}
+	if e.Type != corev1.EventTypeNormal && e.Type != corev1.EventTypeWarning {
+		errs = append(errs, field.Invalid(field.NewPath("type"), "", fmt.Sprintf("has invalid value: %v", e.Type)))
+	}
+	unset := func(name string, isUnset bool) {
+		if !isUnset {
+			errs = append(errs, field.Invalid(field.NewPath(name), "", "needs to be unset"))
+		}
+	}
+	unset("firstTimestamp", e.FirstTimestamp.IsZero())
+	unset("lastTimestamp", e.LastTimestamp.IsZero())
+	unset("count", e.Count == 0)
+	unset("source", e.Source == corev1.EventSource{})
+	return errs
+}
+
+func validateEventSeries(e *corev1.Event) (errs field.ErrorList) {
+	if e.Series == nil {
+		return nil
+	}
+	if e.Series.Count < 2 {
+		errs = append(errs, field.Invalid(field.NewPath("series.count"), "", "should be at least 2"))
+	}
+	if e.Series.LastObservedTime.IsZero() {
+		errs = append(errs, field.Required(field.NewPath("series.lastObservedTime"), ""))
+	}
+	return errs
+}
+
+// validateNewEventUpdate lets an update through events.k8s.io change nothing but the series and the metadata. The
+// fields carry their core names, as in Kubernetes, which checks the reason twice.
+func validateNewEventUpdate(e, old *corev1.Event) (errs field.ErrorList) {
+	if !equality.Semantic.DeepEqual(e.Series, old.Series) {
+		errs = append(errs, validateEventSeries(e)...)
+	}
+	for _, f := range []struct {
+		name       string
+		value, old any
+	}{
+		{"involvedObject", e.InvolvedObject, old.InvolvedObject},
+		{"reason", e.Reason, old.Reason},
+		{"message", e.Message, old.Message},
+		{"source", e.Source, old.Source},
+		{"firstTimestamp", e.FirstTimestamp, old.FirstTimestamp},
+		{"lastTimestamp", e.LastTimestamp, old.LastTimestamp},
+		{"count", e.Count, old.Count},
+		{"reason", e.Reason, old.Reason},
+		{"type", e.Type, old.Type},
+		{"eventTime", e.EventTime, old.EventTime},
+		{"action", e.Action, old.Action},
+		{"related", e.Related, old.Related},
+		{"reportingController", e.ReportingController, old.ReportingController},
+		{"reportingInstance", e.ReportingInstance, old.ReportingInstance},
+	} {
+		errs = append(errs, apivalidation.ValidateImmutableField(f.value, f.old, field.NewPath(f.name))...)
+	}
+	return errs
+}

@@ -1,0 +1,148 @@
+package core
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// nodes is a typed kind whose creator may give the status: a node registers itself with what it has.
+type nodes struct {
+	*kind.Typed[corev1.Node, *corev1.Node]
+}
+
+func nodeKind(cache *object.Cache) kind.Kind {
+	return nodes{kind.NewTyped(cache, kind.Info{
+		Kind: "Node", Plural: "nodes", Singular: "node", ShortNames: []string{"no"},
+		Endpoints:    []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"spec.unschedulable": ""}}},
+		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
+	}, kind.Rules[*corev1.Node]{
+		Default:  defaultNode,
+		Validate: validateNode,
+		Warnings: nodeWarnings,
+		Fields: func(n *corev1.Node) map[string]string {
+			return map[string]string{"spec.unschedulable": strconv.FormatBool(n.Spec.Unschedulable)}
+		},
+		Columns: nodeColumns,
+		Row:     nodeRow,
+	})}
+}
+
+// Prepare implements kind.Kind.
+func (k nodes) Prepare(obj, old kind.Object, sub string) {
+	status := obj.(*corev1.Node).Status
+	k.Typed.Prepare(obj, old, sub)
+	if old == nil {
+		obj.(*corev1.Node).Status = status
+	}
+}
+
+// defaultNode makes all capacity allocatable where the node does not say otherwise, and lets the singular and the
+// plural form of the pod CIDRs agree: the singular one, where it is there, decides the first.
+func defaultNode(n *corev1.Node) {
+	if n.Status.Allocatable == nil && n.Status.Capacity != nil {
+		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
+	}
+	spec := &n.Spec
+	switch {
+	case spec.PodCIDR != "" && (len(spec.PodCIDRs) == 0 || spec.PodCIDRs[0] != spec.PodCIDR):
+		spec.PodCIDRs = []string{spec.PodCIDR}
+	case spec.PodCIDR == "" && len(spec.PodCIDRs) > 0:
+		spec.PodCIDR = spec.PodCIDRs[0]
+	}
+}
+
+func nodeWarnings(n, _ *corev1.Node) (warnings []string) {
+	if n.Spec.ConfigSource != nil {
+		warnings = append(warnings, "spec.configSource: the feature is removed")
+	}
+	if n.Spec.DoNotUseExternalID != "" {
+		warnings = append(warnings, "spec.externalID: this field is deprecated, and is unused by Kubernetes")
+	}
+	for i, cidr := range n.Spec.PodCIDRs {
+		warnings = append(warnings, validation.GetWarningsForCIDR(field.NewPath("spec", "podCIDRs").Index(i), cidr)...)
+	}
+	return warnings
+}
+
+var nodeColumns = func() []metav1.TableColumnDefinition {
+	info, status := corev1.NodeSystemInfo{}.SwaggerDoc(), corev1.NodeStatus{}.SwaggerDoc()
+	column := func(name, description string, priority int32) metav1.TableColumnDefinition {
+		return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description, Priority: priority}
+	}
+	return []metav1.TableColumnDefinition{
+		kind.NameColumn,
+		column("Status", "The status of the node", 0),
+		column("Roles", "The roles of the node", 0),
+		kind.AgeColumn,
+		column("Version", info["kubeletVersion"], 0),
+		column("Internal-IP", status["addresses"], 1),
+		column("External-IP", status["addresses"], 1),
+		column("OS-Image", info["osImage"], 1),
+		column("Kernel-Version", info["kernelVersion"], 1),
+		column("Container-Runtime", info["containerRuntimeVersion"], 1),
+	}
+}()
+
+func nodeRow(n *corev1.Node, now time.Time) []any {
+	orUnknown := func(s string) string { return firstOf(s, "<unknown>") }
+	info := &n.Status.NodeInfo
+	return []any{
+		n.Name, nodeReadiness(n), nodeRoles(n), kind.Age(n.CreationTimestamp.Time, now), info.KubeletVersion,
+		nodeAddress(n, corev1.NodeInternalIP), nodeAddress(n, corev1.NodeExternalIP),
+		orUnknown(info.OSImage), orUnknown(info.KernelVersion), orUnknown(info.ContainerRuntimeVersion),
+	}
+}
+
+func nodeReadiness(n *corev1.Node) string {
+	status := "Unknown"
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			status = "NotReady"
+			if c.Status == corev1.ConditionTrue {
+				status = "Ready"
+			}
+		}
+	}
+	if n.Spec.Unschedulable {
+		status += ",SchedulingDisabled"
+	}
+	return status
+}
+
+// Labels that say what a node is for: the role as the rest of the key, or as the value of the older one.
+const (
+	roleLabelPrefix = "node-role.kubernetes.io/"
+	roleLabel       = "kubernetes.io/role"
+)
+
+func nodeRoles(n *corev1.Node) string {
+	roles := map[string]bool{}
+	for key, value := range n.Labels {
+		if role, ok := strings.CutPrefix(key, roleLabelPrefix); ok && role != "" {
+			roles[role] = true
+		} else if key == roleLabel && value != "" {
+			roles[value] = true
+		}
+	}
+	return firstOf(strings.Join(slices.Sorted(maps.Keys(roles)), ","), "<none>")
+}
+
+func nodeAddress(n *corev1.Node, t corev1.NodeAddressType) string {
+	for _, a := range n.Status.Addresses {
+		if a.Type == t {
+			return a.Address
+		}
+	}
+	return "<none>"
+}

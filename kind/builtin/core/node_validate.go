@@ -1,0 +1,206 @@
+package core
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
+)
+
+// validateNode is the same for the node and for its status.
+func validateNode(n, old *corev1.Node, _ string) (errs field.ErrorList) {
+	errs = append(errs, validateTaintAnnotation(n)...)
+	errs = append(errs, validateTaints(n.Spec.Taints, field.NewPath("metadata", "taints"))...)
+	errs = append(errs, validateNodeResources(n)...)
+	if old == nil {
+		return append(errs, validatePodCIDRs(n.Spec.PodCIDRs)...)
+	}
+	errs = append(errs, validateNodeAddresses(n.Status.Addresses)...)
+	errs = append(errs, validateNodeUpdate(&n.Spec, &old.Spec)...)
+	if n.Spec.ConfigSource != nil {
+		errs = append(errs, validateConfigSource(n.Spec.ConfigSource, field.NewPath("spec", "configSource"), false)...)
+	}
+	return append(errs, validateNodeConfig(n.Status.Config)...)
+}
+
+// validateTaints checks the taints of a node. Kubernetes reports them below the metadata, where they were first.
+func validateTaints(taints []corev1.Taint, path *field.Path) (errs field.ErrorList) {
+	type id struct {
+		key    string
+		effect corev1.TaintEffect
+	}
+	seen := map[id]bool{}
+	for i, t := range taints {
+		at := path.Index(i)
+		errs = append(errs, metavalidation.ValidateLabelName(t.Key, at.Child("key"))...)
+		if msgs := validation.IsValidLabelValue(t.Value); len(msgs) > 0 {
+			errs = append(errs, field.Invalid(at.Child("value"), t.Value, strings.Join(msgs, ";")))
+		}
+		errs = append(errs, validateTaintEffect(t.Effect, at.Child("effect"))...)
+		if seen[id{t.Key, t.Effect}] {
+			duplicate := field.Duplicate(at, shownTaint(t))
+			duplicate.Detail = "taints must be unique by key and effect pair"
+			errs = append(errs, duplicate)
+		}
+		seen[id{t.Key, t.Effect}] = true
+	}
+	return errs
+}
+
+func validateTaintEffect(effect corev1.TaintEffect, path *field.Path) field.ErrorList {
+	known := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+	switch {
+	case effect == "":
+		return field.ErrorList{field.Required(path, "")}
+	case !slices.Contains(known, effect):
+		return field.ErrorList{field.NotSupported(path, effect, known)}
+	}
+	return nil
+}
+
+// shownTaint is how an error of Kubernetes shows a taint: with the names of the Go fields.
+func shownTaint(t corev1.Taint) any {
+	return struct {
+		Key, Value string
+		Effect     corev1.TaintEffect
+		TimeAdded  *metav1.Time
+	}{t.Key, t.Value, t.Effect, t.TimeAdded}
+}
+
+// validateTaintAnnotation checks the annotation that held the taints before they had a field.
+func validateTaintAnnotation(n *corev1.Node) field.ErrorList {
+	value := n.Annotations[corev1.TaintsAnnotationKey]
+	if value == "" {
+		return nil
+	}
+	path := field.NewPath("metadata", "annotations")
+	var taints []corev1.Taint
+	if err := json.Unmarshal([]byte(value), &taints); err != nil {
+		return field.ErrorList{field.Invalid(path, corev1.TaintsAnnotationKey, err.Error())}
+	}
+	return validateTaints(taints, path.Child(corev1.TaintsAnnotationKey))
+}
+
+func validateNodeResources(n *corev1.Node) (errs field.ErrorList) {
+	for _, name := range sortedKeys(n.Status.Capacity) {
+		errs = append(errs, validateQuantity(name, n.Status.Capacity[name], field.NewPath("status", "capacity", string(name)))...)
+	}
+	for _, name := range sortedKeys(n.Status.Allocatable) {
+		errs = append(errs, validateQuantity(name, n.Status.Allocatable[name], field.NewPath("status", "allocatable", string(name)))...)
+	}
+	return errs
+}
+
+// validatePodCIDRs wants at most one range of each IP family.
+func validatePodCIDRs(cidrs []string) (errs field.ErrorList) {
+	path := field.NewPath("spec", "podCIDRs")
+	for i, cidr := range cidrs {
+		errs = append(errs, validation.IsValidCIDRForLegacyField(path.Index(i), cidr, true, nil)...)
+	}
+	if len(cidrs) < 2 {
+		return errs
+	}
+	if dual, err := netutils.IsDualStackCIDRStrings(cidrs); err != nil || !dual || len(cidrs) > 2 {
+		errs = append(errs, field.Invalid(path, cidrs, "may specify no more than one CIDR for each IP family"))
+	}
+	for i, cidr := range cidrs {
+		if slices.Contains(cidrs[:i], cidr) {
+			errs = append(errs, field.Duplicate(path.Index(i), cidr))
+		}
+	}
+	return errs
+}
+
+func validateNodeAddresses(addresses []corev1.NodeAddress) (errs field.ErrorList) {
+	for i, a := range addresses {
+		if slices.Contains(addresses[:i], a) {
+			shown := struct {
+				Type    corev1.NodeAddressType
+				Address string
+			}{a.Type, a.Address}
+			errs = append(errs, field.Duplicate(field.NewPath("status", "addresses").Index(i), shown))
+		}
+	}
+	return errs
+}
+
+// validateNodeUpdate keeps what is set once: the pod CIDRs, the provider id, the external id.
+func validateNodeUpdate(spec, old *corev1.NodeSpec) (errs field.ErrorList) {
+	const podCIDR = `node updates may not change podCIDR except from "" to valid`
+	path := field.NewPath("spec")
+	if len(old.PodCIDRs) > 0 && len(old.PodCIDRs) != len(spec.PodCIDRs) {
+		errs = append(errs, field.Forbidden(path.Child("podCIDRs"), podCIDR))
+	} else {
+		for i, cidr := range old.PodCIDRs {
+			if spec.PodCIDRs[i] != cidr {
+				errs = append(errs, field.Forbidden(path.Child("podCIDRs"), podCIDR))
+			}
+		}
+	}
+	if old.ProviderID != "" && old.ProviderID != spec.ProviderID {
+		errs = append(errs, field.Forbidden(path.Child("providerID"), `node updates may not change providerID except from "" to valid`))
+	}
+	if spec.DoNotUseExternalID != old.DoNotUseExternalID {
+		errs = append(errs, field.Forbidden(path.Child("externalID"), "may not be updated"))
+	}
+	return errs
+}
+
+func validateNodeConfig(config *corev1.NodeConfigStatus) (errs field.ErrorList) {
+	if config == nil {
+		return nil
+	}
+	path := field.NewPath("status", "config")
+	for _, c := range []struct {
+		name   string
+		source *corev1.NodeConfigSource
+	}{{"assigned", config.Assigned}, {"active", config.Active}, {"lastKnownGood", config.LastKnownGood}} {
+		if c.source != nil {
+			errs = append(errs, validateConfigSource(c.source, path.Child(c.name), true)...)
+		}
+	}
+	return errs
+}
+
+// validateConfigSource checks where a node's configuration is from. The config map's uid and revision belong into the
+// status and not into the spec.
+func validateConfigSource(source *corev1.NodeConfigSource, path *field.Path, inStatus bool) (errs field.ErrorList) {
+	cm := source.ConfigMap
+	if cm == nil {
+		shown := struct {
+			ConfigMap *corev1.ConfigMapNodeConfigSource
+		}{}
+		return field.ErrorList{field.Invalid(path, shown, "exactly one reference subfield must be non-nil")}
+	}
+	path = path.Child("configMap")
+	for _, f := range []struct{ name, value string }{{"uid", string(cm.UID)}, {"resourceVersion", cm.ResourceVersion}} {
+		switch {
+		case inStatus && f.value == "":
+			errs = append(errs, field.Required(path.Child(f.name), f.name+" must be set in status"))
+		case !inStatus && f.value != "":
+			errs = append(errs, field.Forbidden(path.Child(f.name), f.name+" must not be set in spec"))
+		}
+	}
+	for _, f := range []struct {
+		name, value string
+		check       func(string) []string
+	}{
+		{"namespace", cm.Namespace, func(s string) []string { return apivalidation.ValidateNamespaceName(s, false) }},
+		{"name", cm.Name, func(s string) []string { return apivalidation.NameIsDNSSubdomain(s, false) }},
+		{"kubeletConfigKey", cm.KubeletConfigKey, validation.IsConfigMapKey},
+	} {
+		if f.value == "" {
+			errs = append(errs, field.Required(path.Child(f.name), f.name+" must be set"))
+			continue
+		}
+		errs = append(errs, invalidFor(path.Child(f.name), f.value, f.check(f.value))...)
+	}
+	return errs
+}

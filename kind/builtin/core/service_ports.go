@@ -1,0 +1,91 @@
+package core
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateServicePorts checks each port, and that no two are the same.
+func validateServicePorts(spec *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
+	names := map[string]bool{}
+	for i := range spec.Ports {
+		errs = append(errs, validateServicePort(&spec.Ports[i], len(spec.Ports) > 1, names, path.Index(i))...)
+	}
+	if spec.Type == corev1.ServiceTypeClusterIP {
+		for i, p := range spec.Ports {
+			if p.NodePort != 0 {
+				errs = append(errs, field.Forbidden(path.Index(i).Child("nodePort"), "may not be used when `type` is 'ClusterIP'"))
+			}
+		}
+	}
+	type id struct {
+		protocol corev1.Protocol
+		port     int32
+	}
+	nodePorts, ports := map[id]bool{}, map[id]bool{}
+	for i, p := range spec.Ports {
+		if p.NodePort != 0 && nodePorts[id{p.Protocol, p.NodePort}] {
+			errs = append(errs, field.Duplicate(path.Index(i).Child("nodePort"), p.NodePort))
+		}
+		nodePorts[id{p.Protocol, p.NodePort}] = true
+	}
+	for i, p := range spec.Ports {
+		if ports[id{p.Protocol, p.Port}] {
+			errs = append(errs, field.Duplicate(path.Index(i), shownPort(p)))
+		}
+		ports[id{p.Protocol, p.Port}] = true
+	}
+	return errs
+}
+
+// shownPort is how an error of Kubernetes shows a doubled port: with the names of the Go fields, and nothing but
+// number and protocol set.
+func shownPort(p corev1.ServicePort) any {
+	return struct {
+		Name        string
+		Protocol    corev1.Protocol
+		AppProtocol *string
+		Port        int32
+		TargetPort  intstr.IntOrString
+		NodePort    int32
+	}{Protocol: p.Protocol, Port: p.Port}
+}
+
+// validateServicePort adds the port's name to names.
+func validateServicePort(p *corev1.ServicePort, needsName bool, names map[string]bool, path *field.Path) (errs field.ErrorList) {
+	switch at := path.Child("name"); {
+	case p.Name != "":
+		errs = append(errs, invalidFor(at, p.Name, validation.IsDNS1123Label(p.Name))...)
+		if names[p.Name] {
+			errs = append(errs, field.Duplicate(at, p.Name))
+		}
+		names[p.Name] = true
+	case needsName:
+		errs = append(errs, field.Required(at, ""))
+	}
+	errs = append(errs, invalidFor(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
+	protocols := []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
+	if !slices.Contains(protocols, p.Protocol) {
+		errs = append(errs, field.NotSupported(path.Child("protocol"), p.Protocol, protocols))
+	}
+	errs = append(errs, validateTargetPort(p.TargetPort, path.Child("targetPort"))...)
+	if p.AppProtocol != nil {
+		errs = append(errs, invalidFor(path.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
+	}
+	return errs
+}
+
+// validateTargetPort checks a number, or the name of a container's port.
+func validateTargetPort(p intstr.IntOrString, path *field.Path) field.ErrorList {
+	if p.Type == intstr.Int {
+		return invalidFor(path, p.IntValue(), validation.IsValidPortNum(p.IntValue()))
+	}
+	return invalidFor(path, p.StrVal, validation.IsValidPortName(p.StrVal))
+}
+
+func sortedPorts(ports map[int32]bool) []int32 { return slices.Sorted(maps.Keys(ports)) }
