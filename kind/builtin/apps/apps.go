@@ -1,0 +1,106 @@
+// Package apps is the kinds of the apps group: replicasets, which keep a number of equal pods, and deployments, which
+// replace one replicaset by the next. One file per kind has its data, defaults, validation and columns; scale.go has the
+// subresource that both are scaled through.
+//
+// What a rule refuses, and in which words, follows Kubernetes 1.36 (pkg/apis/apps/validation); the tests name the source
+// of each. The pod templates are package core's. Package kind/builtin puts the kinds into a server's registry; nothing
+// else calls this package.
+package apps
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/kind/builtin/core"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// Kinds are all kinds of the group, for one server, in discovery's order. The cache bounds their second encodings.
+func Kinds(cache *object.Cache) []kind.Kind {
+	return []kind.Kind{deploymentKind(cache), replicaSetKind(cache)}
+}
+
+func nonNegative(path *field.Path, value int32) field.ErrorList {
+	if value < 0 {
+		return field.ErrorList{field.Invalid(path, value, "must be greater than or equal to 0")}
+	}
+	return nil
+}
+
+// validateSelector checks the selector of a workload, which must say something; old is nil on create. Kubernetes speaks
+// of a deployment for replicasets too.
+func validateSelector(selector, old *metav1.LabelSelector, path *field.Path) (errs field.ErrorList) {
+	if selector == nil {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	lenient := metavalidation.LabelSelectorHasInvalidLabelValue(old)
+	errs = metavalidation.ValidateLabelSelector(selector, metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: lenient}, path)
+	if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
+		errs = append(errs, field.Invalid(path, selector, "empty selector is invalid for deployment"))
+	}
+	return errs
+}
+
+// validateTemplate checks the pods that a workload makes: they are its own, and run until it ends them.
+func validateTemplate(template, old *corev1.PodTemplateSpec, selector *metav1.LabelSelector, path *field.Path) (errs field.ErrorList) {
+	matches, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path.Root().Child("selector"), selector, "invalid label selector")}
+	}
+	if !matches.Empty() && !matches.Matches(labels.Set(template.Labels)) {
+		errs = append(errs, field.Invalid(path.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`"))
+	}
+	errs = append(errs, core.ValidatePodTemplate(template, old, path)...)
+	if p := template.Spec.RestartPolicy; p != corev1.RestartPolicyAlways {
+		errs = append(errs, field.NotSupported(path.Child("spec", "restartPolicy"), p, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
+	}
+	if template.Spec.ActiveDeadlineSeconds != nil {
+		errs = append(errs, field.Forbidden(path.Child("spec", "activeDeadlineSeconds"), "activeDeadlineSeconds in ReplicaSet is not Supported"))
+	}
+	return errs
+}
+
+// workloadWarnings are those about a new name and a new or changed template.
+func workloadWarnings(meta, old *metav1.ObjectMeta, template *corev1.PodTemplateSpec) (warnings []string) {
+	if old == nil {
+		if messages := validation.IsDNS1123Label(meta.Name); len(messages) > 0 {
+			warnings = append(warnings, fmt.Sprintf(
+				"metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", messages))
+		}
+	}
+	if old == nil || meta.Generation != old.Generation {
+		warnings = append(warnings, core.PodTemplateWarnings(template, field.NewPath("spec", "template"))...)
+	}
+	return warnings
+}
+
+// The columns that both workloads end with; they differ in what the selector is for.
+var (
+	containersColumn = metav1.TableColumnDefinition{Name: "Containers", Type: "string", Priority: 1, Description: "Names of each container in the template."}
+	imagesColumn     = metav1.TableColumnDefinition{Name: "Images", Type: "string", Priority: 1, Description: "Images referenced by each container in the template."}
+)
+
+// containerCells are the names and the images of a template's containers.
+func containerCells(template *corev1.PodTemplateSpec) (names, images string) {
+	var n, i []string
+	for _, c := range template.Spec.Containers {
+		n, i = append(n, c.Name), append(i, c.Image)
+	}
+	return strings.Join(n, ","), strings.Join(i, ",")
+}
+
+// desired is the number of pods that is asked for.
+func desired(replicas *int32) int64 {
+	if replicas == nil {
+		return 0
+	}
+	return int64(*replicas)
+}

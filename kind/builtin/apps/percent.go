@@ -1,0 +1,38 @@
+package apps
+
+import (
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func validPercent(s string) bool { return len(validation.IsValidPercent(s)) == 0 }
+
+// validateShare checks a number of pods, or a part of all of them.
+func validateShare(share intstr.IntOrString, path *field.Path) (errs field.ErrorList) {
+	if share.Type == intstr.Int {
+		return nonNegative(path, share.IntVal)
+	}
+	for _, message := range validation.IsValidPercent(share.StrVal) {
+		errs = append(errs, field.Invalid(path, share, message))
+	}
+	return errs
+}
+
+// shareValue is the number of pods, or the percentage; 0 for what is neither.
+func shareValue(share intstr.IntOrString) int {
+	if share.Type == intstr.Int {
+		return share.IntValue()
+	}
+	if !validPercent(share.StrVal) {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.TrimSuffix(share.StrVal, "%"))
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,24 @@
+// Package builtin is all kinds that a server has before anybody defines one: the typed kinds of its folders, one folder
+// per API group. It holds no rules of its own. Package bowline puts its kinds into a server's registry.
+package builtin
+
+import (
+	"slices"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/kind/builtin/apiextensions"
+	"github.com/bowline-dev/bowline/kind/builtin/apps"
+	"github.com/bowline-dev/bowline/kind/builtin/coordination"
+	"github.com/bowline-dev/bowline/kind/builtin/core"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// Kinds are all built-in kinds, for one server, in discovery's order. The cache bounds their second encodings.
+func Kinds(cache *object.Cache) []kind.Kind {
+	return slices.Concat(
+		core.Kinds(cache),
+		apps.Kinds(cache),
+		coordination.Kinds(cache),
+		apiextensions.Kinds(cache),
+	)
+}

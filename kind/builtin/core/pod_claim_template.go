@@ -1,0 +1,85 @@
+package core
+
+import (
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// onClaimTemplate is the metadata that the claim of an ephemeral volume may be given; the rest follows from the pod.
+var onClaimTemplate = map[string]bool{"Annotations": true, "Labels": true}
+
+// validateClaimTemplate checks the claim that is made for an ephemeral volume.
+func validateClaimTemplate(t *corev1.PersistentVolumeClaimTemplate, path *field.Path) field.ErrorList {
+	meta := path.Child("metadata")
+	errs := apivalidation.ValidateAnnotations(t.Annotations, meta.Child("annotations"))
+	errs = append(errs, metavalidation.ValidateLabels(t.Labels, meta.Child("labels"))...)
+	errs = append(errs, forbidFields(reflect.ValueOf(t.ObjectMeta), onClaimTemplate, "cannot be set", meta)...)
+	return append(errs, validateClaimSpec(&t.Spec, path.Child("spec"))...)
+}
+
+func validateClaimSpec(c *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
+	errs := validateAccessModes(c.AccessModes, path.Child("accessModes"))
+	if c.Selector != nil {
+		errs = append(errs, metavalidation.ValidateLabelSelector(c.Selector, metavalidation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
+	}
+	storage := path.Child("resources").Key(string(corev1.ResourceStorage))
+	if q, ok := c.Resources.Requests[corev1.ResourceStorage]; !ok {
+		errs = append(errs, field.Required(storage, ""))
+	} else if q.Sign() <= 0 {
+		errs = append(errs, field.Invalid(storage, q.String(), "must be greater than zero"))
+	}
+	if name := c.StorageClassName; name != nil && *name != "" {
+		errs = append(errs, podObjectName(path.Child("storageClassName"), *name, false)...)
+	}
+	if c.VolumeMode != nil {
+		errs = append(errs, podOneOf(path.Child("volumeMode"), *c.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
+	}
+	if name := c.VolumeAttributesClassName; name != nil && *name != "" {
+		errs = append(errs, podObjectName(path.Child("volumeAttributesClassName"), *name, false)...)
+	}
+	return append(errs, validateDataSources(c, path)...)
+}
+
+var accessModes = []corev1.PersistentVolumeAccessMode{
+	corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce, corev1.ReadWriteOncePod,
+}
+
+func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, path *field.Path) (errs field.ErrorList) {
+	if len(modes) == 0 {
+		return field.ErrorList{field.Required(path, "at least 1 access mode is required")}
+	}
+	for _, mode := range modes {
+		errs = append(errs, podOneOf(path, mode, accessModes...)...)
+	}
+	if slices.Contains(modes, corev1.ReadWriteOncePod) && slices.ContainsFunc(modes, func(m corev1.PersistentVolumeAccessMode) bool {
+		return m != corev1.ReadWriteOncePod && slices.Contains(accessModes, m)
+	}) {
+		errs = append(errs, field.Forbidden(path, "may not use ReadWriteOncePod with other access modes"))
+	}
+	return errs
+}
+
+func validateDataSources(c *corev1.PersistentVolumeClaimSpec, path *field.Path) (errs field.ErrorList) {
+	if s := c.DataSource; s != nil {
+		errs = append(errs, validateDataSource(s.Name, s.Kind, s.APIGroup, path.Child("dataSource"))...)
+	}
+	if s := c.DataSourceRef; s != nil {
+		errs = append(errs, validateDataSource(s.Name, s.Kind, s.APIGroup, path.Child("dataSourceRef"))...)
+	}
+	return errs
+}
+
+// validateDataSource: what a claim is filled from; of the core group only another claim can be.
+func validateDataSource(name, kind string, group *string, path *field.Path) field.ErrorList {
+	errs := podRequired(path.Child("name"), name, "")
+	errs = append(errs, podRequired(path.Child("kind"), kind, "")...)
+	if (group == nil || *group == "") && kind != "PersistentVolumeClaim" {
+		errs = append(errs, field.Invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
+	}
+	return errs
+}

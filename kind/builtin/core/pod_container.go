@@ -1,0 +1,219 @@
+package core
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateContainers checks the regular containers of a pod: there must be one.
+func validateContainers(s *podScope, path *field.Path) (errs field.ErrorList) {
+	if len(s.spec.Containers) == 0 {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	for i := range s.spec.Containers {
+		c, at := &s.spec.Containers[i], path.Index(i)
+		errs = append(errs, validateContainer(s, c, at)...)
+		if hasContainer(s.spec.Containers[:i], c.Name) {
+			errs = append(errs, field.Duplicate(at.Child("name"), c.Name))
+		}
+		errs = append(errs, validateProbes(s, c, at)...)
+		errs = append(errs, validateRestartRules(s, c, at)...)
+	}
+	return append(errs, validateHostPorts(s.spec.Containers, path)...)
+}
+
+// validateInitContainers checks the containers that run before the regular ones. One that restarts always is a
+// sidecar, and may have what regular containers have.
+func validateInitContainers(s *podScope, path *field.Path) (errs field.ErrorList) {
+	for i := range s.spec.InitContainers {
+		c, at := &s.spec.InitContainers[i], path.Index(i)
+		errs = append(errs, validateContainer(s, c, at)...)
+		errs = append(errs, validateRestartRules(s, c, at)...)
+		if c.Name != "" && (hasContainer(s.spec.Containers, c.Name) || hasContainer(s.spec.InitContainers[:i], c.Name)) {
+			errs = append(errs, field.Duplicate(at.Child("name"), c.Name))
+		}
+		errs = append(errs, validateHostPorts(s.spec.InitContainers[i:i+1], path)...)
+		if isSidecar(c) {
+			errs = append(errs, validateProbes(s, c, at)...)
+		} else {
+			errs = append(errs, forbidOnInit(c, at)...)
+		}
+	}
+	return errs
+}
+
+func isSidecar(c *corev1.Container) bool {
+	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+}
+
+// forbidOnInit refuses what only makes sense for a container that keeps running.
+func forbidOnInit(c *corev1.Container, path *field.Path) (errs field.ErrorList) {
+	refuse := func(name string, set bool) {
+		if set {
+			errs = append(errs, field.Forbidden(path.Child(name), "may not be set for init containers without restartPolicy=Always"))
+		}
+	}
+	refuse("lifecycle", c.Lifecycle != nil)
+	refuse("livenessProbe", c.LivenessProbe != nil)
+	refuse("readinessProbe", c.ReadinessProbe != nil)
+	refuse("startupProbe", c.StartupProbe != nil)
+	return errs
+}
+
+func hasContainer(list []corev1.Container, name string) bool {
+	return slices.ContainsFunc(list, func(c corev1.Container) bool { return c.Name == name })
+}
+
+// validateContainer checks what all containers have, whatever they are in the pod.
+func validateContainer(s *podScope, c *corev1.Container, path *field.Path) (errs field.ErrorList) {
+	if c.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), ""))
+	} else {
+		errs = append(errs, podLabelName(path.Child("name"), c.Name)...)
+	}
+	errs = append(errs, podRequired(path.Child("image"), c.Image, "")...)
+	errs = append(errs, podChoice(path.Child("terminationMessagePolicy"), c.TerminationMessagePolicy,
+		corev1.TerminationMessageReadFile, corev1.TerminationMessageFallbackToLogsOnError)...)
+	errs = append(errs, validatePorts(c.Ports, path.Child("ports"))...)
+	errs = append(errs, validateEnv(s, c.Env, path.Child("env"))...)
+	errs = append(errs, validateEnvFrom(c.EnvFrom, path.Child("envFrom"))...)
+	errs = append(errs, validateMounts(s, c, path.Child("volumeMounts"))...)
+	errs = append(errs, validateDevices(s, c, path.Child("volumeDevices"))...)
+	errs = append(errs, podChoice(path.Child("imagePullPolicy"), c.ImagePullPolicy,
+		corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
+	errs = append(errs, validateResources(&c.Resources, containerResourceName, s.spec.ResourceClaims, path.Child("resources"))...)
+	errs = append(errs, validateResizePolicy(s, c, path.Child("resizePolicy"))...)
+	return append(errs, validateSecurity(s, c.SecurityContext, path.Child("securityContext"))...)
+}
+
+// validateImageSpaces applies to pods and not to templates, some of which carry " " for an image to be filled in.
+func validateImageSpaces(list []corev1.Container, path *field.Path) (errs field.ErrorList) {
+	for i := range list {
+		if image := list[i].Image; strings.TrimSpace(image) != image {
+			errs = append(errs, field.Invalid(path.Index(i).Child("image"), image, "must not have leading or trailing whitespace"))
+		}
+	}
+	return errs
+}
+
+func validatePorts(ports []corev1.ContainerPort, path *field.Path) (errs field.ErrorList) {
+	for i := range ports {
+		p, at := &ports[i], path.Index(i)
+		errs = append(errs, validatePortName(ports[:i], p.Name, at.Child("name"))...)
+		if p.ContainerPort == 0 {
+			errs = append(errs, field.Required(at.Child("containerPort"), ""))
+		} else {
+			errs = append(errs, invalidFor(at.Child("containerPort"), p.ContainerPort, validation.IsValidPortNum(int(p.ContainerPort)))...)
+		}
+		if p.HostPort != 0 {
+			errs = append(errs, invalidFor(at.Child("hostPort"), p.HostPort, validation.IsValidPortNum(int(p.HostPort)))...)
+		}
+		errs = append(errs, podChoice(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+	}
+	return errs
+}
+
+func validatePortName(before []corev1.ContainerPort, name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return nil
+	}
+	if errs := invalidFor(path, name, validation.IsValidPortName(name)); errs != nil {
+		return errs
+	}
+	if slices.ContainsFunc(before, func(p corev1.ContainerPort) bool { return p.Name == name }) {
+		return field.ErrorList{field.Duplicate(path, name)}
+	}
+	return nil
+}
+
+// validateHostPorts refuses a port of the host that two containers would listen on.
+func validateHostPorts(list []corev1.Container, path *field.Path) (errs field.ErrorList) {
+	taken := map[string]bool{}
+	for c := range list {
+		for p := range list[c].Ports {
+			port := &list[c].Ports[p]
+			if port.HostPort == 0 {
+				continue
+			}
+			key := fmt.Sprintf("%s/%s/%d", port.Protocol, port.HostIP, port.HostPort)
+			if taken[key] {
+				errs = append(errs, field.Duplicate(path.Index(c).Child("ports").Index(p).Child("hostPort"), key))
+			}
+			taken[key] = true
+		}
+	}
+	return errs
+}
+
+// validateHostNetworkPorts: on the host's network a port is the host's. A template may leave it out, to be filled in
+// when a pod is made.
+func validateHostNetworkPorts(s *podScope, path *field.Path) (errs field.ErrorList) {
+	if !s.spec.HostNetwork {
+		return nil
+	}
+	for c := range s.spec.Containers {
+		for p, port := range s.spec.Containers[c].Ports {
+			if (s.isPod() || port.HostPort != 0) && port.HostPort != port.ContainerPort {
+				errs = append(errs, field.Invalid(path.Index(c).Child("ports").Index(p).Child("hostPort"), port.HostPort,
+					"must match `containerPort` when `hostNetwork` is true"))
+			}
+		}
+	}
+	return errs
+}
+
+// onEphemeral are the fields that an ephemeral container may have: it is a visitor, and no part of what the pod serves.
+var onEphemeral = map[string]bool{
+	"Name": true, "Image": true, "Command": true, "Args": true, "WorkingDir": true, "EnvFrom": true, "Env": true,
+	"VolumeMounts": true, "VolumeDevices": true, "TerminationMessagePath": true, "TerminationMessagePolicy": true,
+	"ImagePullPolicy": true, "SecurityContext": true, "Stdin": true, "StdinOnce": true, "TTY": true,
+}
+
+const notOnEphemeral = "cannot be set for an Ephemeral Container"
+
+func validateEphemeralContainers(s *podScope, path *field.Path) (errs field.ErrorList) {
+	for i := range s.spec.EphemeralContainers {
+		e, at := &s.spec.EphemeralContainers[i], path.Index(i)
+		c := (*corev1.Container)(&e.EphemeralContainerCommon)
+		errs = append(errs, validateContainer(s, c, at)...)
+		errs = append(errs, validateImageSpaces([]corev1.Container{*c}, path)...)
+		other := hasContainer(s.spec.Containers, e.Name) || hasContainer(s.spec.InitContainers, e.Name)
+		if other || hasEphemeral(s.spec.EphemeralContainers[:i], e.Name) {
+			errs = append(errs, field.Duplicate(at.Child("name"), e.Name))
+		}
+		if t := e.TargetContainerName; t != "" && !hasContainer(s.spec.Containers, t) && !hasContainer(s.spec.InitContainers, t) {
+			errs = append(errs, field.NotFound(at.Child("targetContainerName"), t))
+		}
+		errs = append(errs, forbidFields(reflect.ValueOf(e.EphemeralContainerCommon), onEphemeral, notOnEphemeral, at)...)
+		for m, mount := range e.VolumeMounts {
+			if mount.SubPath != "" {
+				errs = append(errs, field.Forbidden(at.Child("volumeMounts").Index(m).Child("subPath"), notOnEphemeral))
+			}
+			if mount.SubPathExpr != "" {
+				errs = append(errs, field.Forbidden(at.Child("volumeMounts").Index(m).Child("subPathExpr"), notOnEphemeral))
+			}
+		}
+	}
+	return errs
+}
+
+func hasEphemeral(list []corev1.EphemeralContainer, name string) bool {
+	return slices.ContainsFunc(list, func(c corev1.EphemeralContainer) bool { return c.Name == name })
+}
+
+// forbidFields refuses the fields of a struct that are set and not allowed, by their Go names.
+func forbidFields(v reflect.Value, allowed map[string]bool, message string, path *field.Path) (errs field.ErrorList) {
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		if !allowed[name] && !v.Field(i).IsZero() {
+			errs = append(errs, field.Forbidden(path.Child(strings.ToLower(name[:1])+name[1:]), message))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,287 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// validateResources checks requests and limits: names, quantities, and that no more is asked for than is allowed.
+// named says which resources may stand there.
+func validateResources(r *corev1.ResourceRequirements, named func(corev1.ResourceName, *field.Path) field.ErrorList,
+	claims []corev1.PodResourceClaim, path *field.Path) (errs field.ErrorList) {
+	limits, requests := path.Child("limits"), path.Child("requests")
+	for _, name := range sortedKeys(r.Limits) {
+		at := limits.Key(string(name))
+		errs = append(errs, named(name, at)...)
+		errs = append(errs, validateQuantity(name, r.Limits[name], at)...)
+	}
+	for _, name := range sortedKeys(r.Requests) {
+		at, q := requests.Key(string(name)), r.Requests[name]
+		errs = append(errs, named(name, at)...)
+		errs = append(errs, validateQuantity(name, q, at)...)
+		errs = append(errs, validateRequest(name, q, r.Limits, requests, limits)...)
+	}
+	if (hasHugePages(r.Limits) || hasHugePages(r.Requests)) && !hasCompute(r.Limits) && !hasCompute(r.Requests) {
+		errs = append(errs, field.Forbidden(path, "HugePages require cpu or memory"))
+	}
+	return append(errs, validateClaimNames(r.Claims, claims, path.Child("claims"))...)
+}
+
+// validateRequest compares a request with its limit. What cannot be overcommitted must be asked for as it is limited.
+func validateRequest(name corev1.ResourceName, q resource.Quantity, limits corev1.ResourceList, requestsPath, limitsPath *field.Path) field.ErrorList {
+	limit, limited := limits[name]
+	switch {
+	case limited && !mayOvercommit(name) && q.Cmp(limit) != 0:
+		return field.ErrorList{field.Invalid(requestsPath, q.String(), fmt.Sprintf("must be equal to %s limit of %s", name, limit.String()))}
+	case limited && q.Cmp(limit) > 0:
+		return field.ErrorList{field.Invalid(requestsPath, q.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String()))}
+	case !limited && !mayOvercommit(name):
+		return field.ErrorList{field.Required(limitsPath, "Limit must be set for non overcommitable resources")}
+	}
+	return nil
+}
+
+func validateQuantity(name corev1.ResourceName, q resource.Quantity, path *field.Path) (errs field.ErrorList) {
+	if q.Sign() < 0 {
+		errs = append(errs, field.Invalid(path, q.String(), "must be greater than or equal to 0"))
+	}
+	if isWhole(name) && q.MilliValue()%1000 != 0 {
+		errs = append(errs, field.Invalid(path, q, "must be an integer"))
+	}
+	if isHugePages(name) && !divisiblePages(name, q) {
+		errs = append(errs, field.Invalid(path, q.String(), fmt.Sprintf("%s is not positive integer multiple of %s", q.String(), name)))
+	}
+	return errs
+}
+
+// divisiblePages says that a quantity is some whole number of pages, or none.
+func divisiblePages(name corev1.ResourceName, q resource.Quantity) bool {
+	size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix))
+	if err != nil {
+		return false
+	}
+	pages := size.Value()
+	return pages > 0 && q.Value()%pages == 0
+}
+
+// standardResources are the names without a domain that the API knows.
+var standardResources = map[corev1.ResourceName]bool{
+	corev1.ResourceCPU: true, corev1.ResourceMemory: true, corev1.ResourceEphemeralStorage: true,
+	corev1.ResourceRequestsCPU: true, corev1.ResourceRequestsMemory: true, corev1.ResourceRequestsEphemeralStorage: true,
+	corev1.ResourceLimitsCPU: true, corev1.ResourceLimitsMemory: true, corev1.ResourceLimitsEphemeralStorage: true,
+	corev1.ResourcePods: true, corev1.ResourceQuotas: true, corev1.ResourceServices: true,
+	corev1.ResourceReplicationControllers: true, corev1.ResourceSecrets: true, corev1.ResourceConfigMaps: true,
+	corev1.ResourcePersistentVolumeClaims: true, corev1.ResourceStorage: true, corev1.ResourceRequestsStorage: true,
+	corev1.ResourceServicesNodePorts: true, corev1.ResourceServicesLoadBalancers: true,
+}
+
+// computeName checks what every resource is called.
+func computeName(name corev1.ResourceName, path *field.Path) field.ErrorList {
+	if errs := invalidFor(path, name, validation.IsQualifiedName(string(name))); errs != nil {
+		return errs
+	}
+	if !strings.Contains(string(name), "/") && !standardResources[name] && !isHugePages(name) {
+		return field.ErrorList{field.Invalid(path, name, "must be a standard resource type or fully qualified")}
+	}
+	return nil
+}
+
+// containerResourceName checks what a resource of a container is called: cpu, memory and the like, or that of a device.
+func containerResourceName(name corev1.ResourceName, path *field.Path) field.ErrorList {
+	if isContainerResource(name) {
+		return nil
+	}
+	errs := computeName(name, path)
+	switch {
+	case !strings.Contains(string(name), "/"):
+		if !isHugePages(name) {
+			errs = append(errs, field.Invalid(path, name, "must be a standard resource for containers"))
+		}
+	case !isNative(name) && !isExtended(name):
+		errs = append(errs, field.Invalid(path, name, "doesn't follow extended resource name standard"))
+	}
+	return errs
+}
+
+// podResourceName checks what a resource of a whole pod is called.
+func podResourceName(name corev1.ResourceName, path *field.Path) field.ErrorList {
+	if errs := computeName(name, path); errs != nil {
+		return errs
+	}
+	if !resourcehelper.IsSupportedPodLevelResource(name) {
+		return field.ErrorList{field.NotSupported(path, name, sortedKeys(resourcehelper.SupportedPodLevelResources()))}
+	}
+	return nil
+}
+
+func isContainerResource(name corev1.ResourceName) bool {
+	return name == corev1.ResourceCPU || name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage
+}
+
+func isHugePages(name corev1.ResourceName) bool {
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+}
+
+// isNative says that a resource is Kubernetes' own.
+func isNative(name corev1.ResourceName) bool {
+	return !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
+}
+
+// isExtended says that a name may be that of a device: it has a domain, and room for the prefix that quotas put before it.
+func isExtended(name corev1.ResourceName) bool {
+	if isNative(name) || strings.HasPrefix(string(name), corev1.DefaultResourceRequestsPrefix) {
+		return false
+	}
+	return len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+string(name))) == 0
+}
+
+// mayOvercommit says that more of a resource may be limited than is asked for.
+func mayOvercommit(name corev1.ResourceName) bool { return isNative(name) && !isHugePages(name) }
+
+// isWhole says that a resource comes in ones.
+func isWhole(name corev1.ResourceName) bool {
+	if isContainerResource(name) {
+		return false
+	}
+	switch name {
+	case corev1.ResourcePods, corev1.ResourceQuotas, corev1.ResourceServices, corev1.ResourceReplicationControllers,
+		corev1.ResourceSecrets, corev1.ResourceConfigMaps, corev1.ResourcePersistentVolumeClaims,
+		corev1.ResourceServicesNodePorts, corev1.ResourceServicesLoadBalancers:
+		return true
+	}
+	return isExtended(name)
+}
+
+func hasHugePages(list corev1.ResourceList) bool {
+	for name := range list {
+		if isHugePages(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasCompute(list corev1.ResourceList) bool {
+	for _, name := range computeResources {
+		if _, ok := list[name]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// validateClaimNames checks the claims that a container uses: each once, and one of the pod's.
+func validateClaimNames(used []corev1.ResourceClaim, claims []corev1.PodResourceClaim, path *field.Path) (errs field.ErrorList) {
+	for i, claim := range used {
+		at := path.Index(i)
+		if claim.Name == "" {
+			errs = append(errs, field.Required(at, ""))
+			continue
+		}
+		if claim.Request != "" {
+			errs = append(errs, podLabelName(at.Child("request"), claim.Request)...)
+		}
+		if key, overlaps := overlappingClaim(used[:i], claim); overlaps {
+			errs = append(errs, field.Duplicate(at, key))
+		}
+		if !slices.ContainsFunc(claims, func(c corev1.PodResourceClaim) bool { return c.Name == claim.Name }) {
+			errs = append(errs, claimNotFound(at, claim.Name, claims))
+		}
+	}
+	return errs
+}
+
+// overlappingClaim finds an earlier use of the same request of a claim, where no request is all of them.
+func overlappingClaim(before []corev1.ResourceClaim, claim corev1.ResourceClaim) (string, bool) {
+	for _, o := range before {
+		switch {
+		case o.Name != claim.Name:
+		case o.Request == "" || claim.Request == "":
+			return claim.Name, true
+		case o.Request == claim.Request:
+			return claim.Name + "/" + claim.Request, true
+		}
+	}
+	return "", false
+}
+
+func claimNotFound(path *field.Path, name string, claims []corev1.PodResourceClaim) *field.Error {
+	var names []string
+	for _, c := range claims {
+		if c.Name != "" {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	err := field.NotFound(path, name)
+	err.Detail = "must be one of the names in pod.spec.resourceClaims which is empty"
+	if len(names) > 0 {
+		err.Detail = "must be one of the names in pod.spec.resourceClaims: " + strings.Join(slices.Compact(names), ", ")
+	}
+	return err
+}
+
+// validatePodClaims checks the claims that a pod makes for its containers.
+func validatePodClaims(claims []corev1.PodResourceClaim, path *field.Path) (errs field.ErrorList) {
+	for i, claim := range claims {
+		at := path.Index(i)
+		switch {
+		case claim.Name == "":
+			errs = append(errs, field.Required(at.Child("name"), ""))
+		case slices.ContainsFunc(claims[:i], func(o corev1.PodResourceClaim) bool { return o.Name == claim.Name }):
+			errs = append(errs, field.Duplicate(at.Child("name"), claim.Name))
+		default:
+			errs = append(errs, podLabelName(at.Child("name"), claim.Name)...)
+		}
+		switch name, template := claim.ResourceClaimName, claim.ResourceClaimTemplateName; {
+		case name != nil && template != nil:
+			errs = append(errs, field.Invalid(at, podLayout(claim), "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
+		case name == nil && template == nil:
+			errs = append(errs, field.Invalid(at, podLayout(claim), "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
+		}
+		if name := claim.ResourceClaimName; name != nil {
+			errs = append(errs, podObjectName(at.Child("resourceClaimName"), *name, false)...)
+		}
+		if name := claim.ResourceClaimTemplateName; name != nil {
+			errs = append(errs, podObjectName(at.Child("resourceClaimTemplateName"), *name, false)...)
+		}
+	}
+	return errs
+}
+
+// validatePodResources checks the resources of the pod as a whole, and that its containers fit into them.
+func validatePodResources(s *podScope, path *field.Path) (errs field.ErrorList) {
+	r := s.spec.Resources
+	if r == nil {
+		return nil
+	}
+	if r.Claims != nil {
+		errs = append(errs, field.Forbidden(path.Child("claims"), "claims cannot be set for Resources at pod-level"))
+	}
+	errs = append(errs, validateResources(r, podResourceName, s.spec.ResourceClaims, path)...)
+	sums := resourcehelper.AggregateContainerRequests(&corev1.Pod{Spec: *s.spec}, resourcehelper.PodResourcesOptions{})
+	for _, name := range sortedKeys(sums) {
+		if q, sum := r.Requests[name], sums[name]; sum.Cmp(q) > 0 {
+			errs = append(errs, field.Invalid(path.Child("requests").Key(string(name)), q.String(),
+				"must be greater than or equal to aggregate container requests of "+sum.String()))
+		}
+	}
+	for i := range s.spec.Containers {
+		limits := s.spec.Containers[i].Resources.Limits
+		for _, name := range sortedKeys(limits) {
+			limit, whole := limits[name], r.Limits[name]
+			if _, ok := r.Limits[name]; ok && limit.Cmp(whole) > 0 {
+				errs = append(errs, field.Invalid(path.Child("containers").Index(i).Key(string(name)).Child("limits"), limit.String(),
+					"must be less than or equal to pod limits of "+whole.String()))
+			}
+		}
+	}
+	return errs
+}

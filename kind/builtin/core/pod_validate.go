@@ -1,0 +1,198 @@
+package core
+
+import (
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// podScope is where a pod spec stands. A spec in a workload's template is held to less than one in a pod, since what is
+// made of it is defaulted and checked again.
+type podScope struct {
+	// meta is the pod's own metadata, or nil in a template.
+	meta *metav1.ObjectMeta
+	// spec is the whole spec, for rules that look beyond their own field.
+	spec *corev1.PodSpec
+	// old is the spec that an update replaces, or nil: what it was let through with stays allowed.
+	old *corev1.PodSpec
+	// volumes are the valid volumes by name, for mounts.
+	volumes map[string]*corev1.VolumeSource
+}
+
+func (s *podScope) isPod() bool { return s.meta != nil }
+
+// hostUsers says whether the pod shares the host's user namespace, as pods do unless they ask for one of their own.
+func (s *podScope) hostUsers() bool { return s.spec.HostUsers == nil || *s.spec.HostUsers }
+
+// validatePod says what is wrong with a pod that is made or written, through a subresource or not.
+func validatePod(pod, old *corev1.Pod, sub string) field.ErrorList {
+	switch {
+	case old == nil:
+		return validatePodCreate(pod)
+	case sub == "status":
+		return validatePodStatusUpdate(pod, old)
+	case sub == "binding":
+		return nil
+	}
+	return validatePodUpdate(pod, old)
+}
+
+func validatePodCreate(pod *corev1.Pod) field.ErrorList {
+	errs := validateWholePod(pod, nil)
+	spec := field.NewPath("spec")
+	if len(pod.Spec.EphemeralContainers) > 0 {
+		errs = append(errs, field.Forbidden(spec.Child("ephemeralContainers"), "cannot be set on create"))
+	}
+	if pod.Spec.NodeName != "" && len(pod.Spec.SchedulingGates) != 0 {
+		errs = append(errs, field.Forbidden(spec.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
+	}
+	return append(errs, validateProfileAnnotations(pod.Annotations, &pod.Spec, spec)...)
+}
+
+// validateWholePod checks a pod as it stands.
+func validateWholePod(pod, old *corev1.Pod) field.ErrorList {
+	scope := &podScope{meta: &pod.ObjectMeta, spec: &pod.Spec}
+	if old != nil {
+		scope.old = &old.Spec
+	}
+	errs := validatePodAnnotations(pod.Annotations, &pod.Spec, field.NewPath("metadata", "annotations"))
+	path := field.NewPath("spec")
+	errs = append(errs, validatePodSpec(scope, path)...)
+	errs = append(errs, validateTokenVolumes(&pod.Spec, path.Child("volumes"))...)
+	errs = append(errs, validateImageSpaces(pod.Spec.Containers, path.Child("containers"))...)
+	return append(errs, validateImageSpaces(pod.Spec.InitContainers, path.Child("initContainers"))...)
+}
+
+// ValidatePodTemplate says what is wrong with the pod template of a workload that stands at path. old is the template
+// that an update replaces, or nil.
+func ValidatePodTemplate(template, old *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
+	scope := &podScope{spec: &template.Spec}
+	if old != nil {
+		scope.old = &old.Spec
+	}
+	spec := path.Child("spec")
+	errs := metavalidation.ValidateLabels(template.Labels, path.Child("labels"))
+	errs = append(errs, apivalidation.ValidateAnnotations(template.Annotations, path.Child("annotations"))...)
+	errs = append(errs, validatePodAnnotations(template.Annotations, &template.Spec, path.Child("annotations"))...)
+	errs = append(errs, validatePodSpec(scope, spec)...)
+	errs = append(errs, validateProfileAnnotations(template.Annotations, &template.Spec, spec)...)
+	if len(template.Spec.EphemeralContainers) > 0 {
+		errs = append(errs, field.Forbidden(spec.Child("ephemeralContainers"), "ephemeral containers not allowed in pod template"))
+	}
+	return errs
+}
+
+// validatePodSpec checks the parts of a pod spec, in the order in which Kubernetes tells what is wrong.
+func validatePodSpec(s *podScope, path *field.Path) (errs field.ErrorList) {
+	spec := s.spec
+	if spec.TerminationGracePeriodSeconds == nil {
+		errs = append(errs, field.Required(path.Child("terminationGracePeriodSeconds"), ""))
+	}
+	errs = append(errs, validateVolumes(s, path.Child("volumes"))...)
+	errs = append(errs, validatePodClaims(spec.ResourceClaims, path.Child("resourceClaims"))...)
+	errs = append(errs, validateContainers(s, path.Child("containers"))...)
+	errs = append(errs, validateInitContainers(s, path.Child("initContainers"))...)
+	errs = append(errs, validateEphemeralContainers(s, path.Child("ephemeralContainers"))...)
+	errs = append(errs, validatePodResources(s, path.Child("resources"))...)
+	errs = append(errs, validateHostNetworkPorts(s, path.Child("containers"))...)
+	errs = append(errs, podChoice(path.Child("restartPolicy"), spec.RestartPolicy,
+		corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)...)
+	errs = append(errs, podChoice(path.Child("dnsPolicy"), spec.DNSPolicy,
+		corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone)...)
+	errs = append(errs, metavalidation.ValidateLabels(spec.NodeSelector, path.Child("nodeSelector"))...)
+	errs = append(errs, validatePodSecurity(s, path.Child("securityContext"))...)
+	errs = append(errs, validateAffinity(s, path.Child("affinity"))...)
+	errs = append(errs, validateDNSConfig(s, path.Child("dnsConfig"))...)
+	errs = append(errs, validateGates(spec, path)...)
+	errs = append(errs, validateSpread(s, path.Child("topologySpreadConstraints"))...)
+	errs = append(errs, validateHostProcess(spec, path)...)
+	errs = append(errs, validateUserNamespace(s, path)...)
+	errs = append(errs, validatePodNames(s, path)...)
+	errs = append(errs, validateTolerations(spec.Tolerations, path.Child("tolerations"))...)
+	errs = append(errs, validateHostAliases(spec.HostAliases, path.Child("hostAliases"))...)
+	errs = append(errs, validatePriority(spec, path)...)
+	if spec.Overhead != nil {
+		overhead := corev1.ResourceRequirements{Limits: spec.Overhead}
+		errs = append(errs, validateResources(&overhead, containerResourceName, nil, path.Child("overhead"))...)
+	}
+	return append(errs, validateOS(spec, path)...)
+}
+
+// validatePodNames checks what a pod is called and what it names: its account, its node, its host names.
+func validatePodNames(s *podScope, path *field.Path) (errs field.ErrorList) {
+	spec := s.spec
+	if name := spec.ServiceAccountName; name != "" {
+		errs = append(errs, podObjectName(path.Child("serviceAccountName"), name, false)...)
+	}
+	if name := spec.NodeName; name != "" {
+		errs = append(errs, podObjectName(path.Child("nodeName"), name, false)...)
+	}
+	if d := spec.ActiveDeadlineSeconds; d != nil && (*d < 1 || *d > math.MaxInt32) {
+		errs = append(errs, field.Invalid(path.Child("activeDeadlineSeconds"), *d, validation.InclusiveRangeError(1, math.MaxInt32)))
+	}
+	if spec.Hostname != "" {
+		errs = append(errs, podLabelName(path.Child("hostname"), spec.Hostname)...)
+	}
+	if spec.Subdomain != "" {
+		errs = append(errs, podLabelName(path.Child("subdomain"), spec.Subdomain)...)
+	}
+	return append(errs, validateHostnameOverride(spec, path)...)
+}
+
+// maxHostname is what a Linux kernel takes as the name of a host.
+const maxHostname = 64
+
+// validateHostnameOverride: API reference, PodSpec.hostnameOverride.
+func validateHostnameOverride(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
+	if spec.HostnameOverride == nil {
+		return nil
+	}
+	at, name := path.Child("hostnameOverride"), *spec.HostnameOverride
+	errs = append(errs, podSubdomain(at, name)...)
+	if len(name) > maxHostname {
+		errs = append(errs, field.TooLong(at, name, maxHostname))
+	}
+	if spec.HostNetwork {
+		errs = append(errs, field.Forbidden(at, "may not be specified when `hostNetwork` is true"))
+	}
+	if spec.SetHostnameAsFQDN != nil && *spec.SetHostnameAsFQDN {
+		errs = append(errs, field.Forbidden(at, "may not be specified when `setHostnameAsFQDN` is true"))
+	}
+	return errs
+}
+
+// validatePriority checks the classes that a pod names; that they exist is admission's to say.
+func validatePriority(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
+	if name := spec.PriorityClassName; name != "" {
+		errs = append(errs, podObjectName(path.Child("priorityClassName"), name, false)...)
+	}
+	if spec.RuntimeClassName != nil {
+		errs = append(errs, podObjectName(path.Child("runtimeClassName"), *spec.RuntimeClassName, false)...)
+	}
+	if p := spec.PreemptionPolicy; p != nil {
+		errs = append(errs, podChoice(path.Child("preemptionPolicy"), *p, corev1.PreemptLowerPriority, corev1.PreemptNever)...)
+	}
+	return errs
+}
+
+// validateGates checks the names of conditions and gates that a pod waits for.
+func validateGates(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
+	for i, gate := range spec.ReadinessGates {
+		errs = append(errs, podQualifiedName(path.Child("readinessGates").Index(i).Child("conditionType"), string(gate.ConditionType))...)
+	}
+	seen := map[string]bool{}
+	for i, gate := range spec.SchedulingGates {
+		at := path.Child("schedulingGates").Index(i)
+		errs = append(errs, podQualifiedName(at, gate.Name)...)
+		if seen[gate.Name] {
+			errs = append(errs, field.Duplicate(at, gate.Name))
+		}
+		seen[gate.Name] = true
+	}
+	return errs
+}
