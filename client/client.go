@@ -54,6 +54,9 @@ func newClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	if config.UserAgent == "" {
 		config.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
+	if config.WarningHandler == nil && config.WarningHandlerWithContext == nil {
+		config.WarningHandler = rest.NoWarnings{} // a program has nobody to warn; klog's default prints to stderr
+	}
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
