@@ -1,0 +1,76 @@
+package patch
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	kjson "sigs.k8s.io/json"
+)
+
+func applyStrategic(current, patch []byte, prototype runtime.Object, lenient bool) (next []byte, strict []string, err error) {
+	var was map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(current, &was); err != nil {
+		return nil, nil, err
+	}
+	change, strict, err := decodeStrategic(patch, lenient)
+	if err != nil {
+		return nil, nil, err
+	}
+	is, err := strategicpatch.StrategicMergeMapPatch(was, change, prototype)
+	if err != nil {
+		return nil, nil, strategicError(err)
+	}
+	next, err = json.Marshal(is)
+	return next, strict, err
+}
+
+// decodeStrategic reads a strategic merge patch. Its errors have no words before them, unlike those of other patches.
+func decodeStrategic(patch []byte, lenient bool) (change map[string]any, strict []string, err error) {
+	change = map[string]any{}
+	if lenient {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(patch, &change); err != nil {
+			return nil, nil, apierrors.NewBadRequest(err.Error())
+		}
+		return change, nil, nil
+	}
+	found, err := kjson.UnmarshalStrict(patch, &change)
+	if err != nil {
+		return nil, nil, apierrors.NewBadRequest(err.Error())
+	}
+	for _, f := range found {
+		strict = append(strict, f.Error())
+	}
+	return change, strict, nil
+}
+
+// badStrategic are the errors of a patch that is not well formed, unfitStrategic those of one that does not fit the
+// object. Others, such as an item without its merge key, are a 500 without a reason.
+var (
+	badStrategic = []error{
+		mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat,
+	}
+	unfitStrategic = []error{mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys}
+)
+
+func strategicError(err error) error {
+	for _, bad := range badStrategic {
+		if errors.Is(err, bad) {
+			return apierrors.NewBadRequest(err.Error())
+		}
+	}
+	for _, unfit := range unfitStrategic {
+		if errors.Is(err, unfit) {
+			return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", noResource, "", err.Error(), 0, false)
+		}
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	}}
+}
