@@ -1,0 +1,216 @@
+package declare_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/declare"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
+)
+
+const widgets = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status: {type: object, x-kubernetes-preserve-unknown-fields: true}
+---
+`
+
+var widgetResource = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+func startPlane(t *testing.T) *rest.Config {
+	t.Helper()
+	plane, err := bowline.Start(t.Context(), bowline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return plane.RESTConfig()
+}
+
+// apply applies all documents of the text and returns what the server keeps of them.
+func apply(t *testing.T, config *rest.Config, text string) []declare.Applied {
+	t.Helper()
+	applier, err := declare.NewApplier(config, func(text string) { t.Error("warning:", text) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents, failures := manifest.Parse("f.yaml", []byte(text))
+	if len(failures) > 0 {
+		t.Fatal(failures)
+	}
+	var all []declare.Applied
+	for _, document := range documents {
+		kept, err := applier.Apply(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, kept)
+	}
+	return all
+}
+
+// witness writes down what it is told, and tells it in told.
+type witness struct{ told chan string }
+
+func (w witness) BecameTrue(a declare.Applied, t declare.Truth) { w.told <- a.Name() + " " + t.What }
+func (w witness) NotYet(a declare.Applied, t declare.Truth)     { w.told <- a.Name() + " not " + t.Why }
+func (w witness) Deleted(a declare.Applied)                     { w.told <- a.Name() + " deleted" }
+func (w witness) StillWaiting(waiting []declare.Applied)        { w.told <- fmt.Sprint(len(waiting), " left") }
+
+// watch watches in the background; the channel ends when the watch does.
+func watch(t *testing.T, config *rest.Config, objects []declare.Applied, progress time.Duration) <-chan string {
+	t.Helper()
+	w := witness{told: make(chan string, 16)}
+	controlled := func(kind schema.GroupKind) bool { return kind.Kind == "Widget" }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(w.told)
+		if err := declare.Watch(ctx, config, objects, controlled, progress, w); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return w.told
+}
+
+func expect(t *testing.T, told <-chan string, want ...string) {
+	t.Helper()
+	for _, line := range want {
+		if got := <-told; got != line {
+			t.Errorf("got %q, want %q", got, line)
+		}
+	}
+}
+
+func TestObjectsBecomeTrueWhenTheirControllerSaysSo(t *testing.T) {
+	t.Parallel()
+	config := startPlane(t)
+	objects := apply(t, config, widgets+"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n---\n"+
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")
+	told := watch(t, config, objects, time.Hour)
+	// The answer to a create does not say yet that a definition is established.
+	expect(t, told, "configmap/default/c stored", "customresourcedefinition.apiextensions.k8s.io/widgets.example.com Established")
+
+	client := dynamic.NewForConfigOrDie(config).Resource(widgetResource).Namespace("default")
+	say := func(status, reason string) {
+		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":%q}]}}`, status, reason)
+		if _, err := client.Patch(t.Context(), "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	say("False", "Waiting")
+	expect(t, told, "widget.example.com/default/a not Waiting")
+	say("True", "Done")
+	expect(t, told, "widget.example.com/default/a Ready")
+	if more, ok := <-told; ok {
+		t.Errorf("told %q after all is true", more)
+	}
+}
+
+func TestDeletedObjectsAreNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	config := startPlane(t)
+	objects := apply(t, config, widgets+"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: before}\n---\n"+
+		"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: later}\n")
+	client := dynamic.NewForConfigOrDie(config).Resource(widgetResource).Namespace("default")
+	remove := func(name string) {
+		if err := client.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove("before")
+	told := watch(t, config, objects[1:], time.Hour)
+	expect(t, told, "widget.example.com/default/before deleted")
+	remove("later")
+	expect(t, told, "widget.example.com/default/later deleted")
+}
+
+func TestLongWaitsAreTold(t *testing.T) {
+	t.Parallel()
+	config := startPlane(t)
+	objects := apply(t, config, widgets+"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n")
+	expect(t, watch(t, config, objects[1:], time.Millisecond), "1 left", "1 left")
+}
+
+func TestApplyKeepsWhatOthersSet(t *testing.T) {
+	t.Parallel()
+	config := startPlane(t)
+	client := dynamic.NewForConfigOrDie(config)
+	maps := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")
+	document := func(data string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: " + data + "\n"
+	}
+	apply(t, config, document(`{gone: x, mine: first}`))
+	theirs := []byte(`{"data":{"theirs":"kept"}}`)
+	if _, err := maps.Patch(t.Context(), "c", types.MergePatchType, theirs, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	kept := apply(t, config, document(`{mine: second}`))[0].Object
+	data, _, err := unstructured.NestedStringMap(kept.Object, "data")
+	if err != nil || len(data) != 2 || data["mine"] != "second" || data["theirs"] != "kept" {
+		t.Errorf("data %v (%v)", data, err)
+	}
+	again := apply(t, config, document(`{mine: second}`))[0].Object
+	if again.GetResourceVersion() != kept.GetResourceVersion() {
+		t.Error("applying the same again wrote")
+	}
+}
+
+func TestWhatIsNotTakenSaysWhere(t *testing.T) {
+	t.Parallel()
+	config := startPlane(t)
+	applier, err := declare.NewApplier(config, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: a}\n":         `f.yaml:1: no matches for kind "Gadget"`,
+		"apiVersion: v1\nkind: ConfigMap\n":                                       "f.yaml:1: a declared object needs metadata.name",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\n":         "generateName would make one more",
+		"\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatum: {}\n":     `f.yaml:2: ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: unknown field "datum"`,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: none}\n": `namespaces "none" not found`,
+	} {
+		documents, _ := manifest.Parse("f.yaml", []byte(text))
+		_, err := applier.Apply(documents[0])
+		var failure *declare.Error
+		if !errors.As(err, &failure) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
+	}
+}
