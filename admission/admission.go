@@ -1,6 +1,6 @@
 // Package admission is where a write may still be changed or refused after it was decoded and before it is stored: the
-// plugin interface, the chain that asks the plugins, and the plugins that every plane has (namespace lifecycle, default
-// tolerations, priority).
+// plugin interface, the chain that asks the plugins, and the plugins that every plane has (namespace lifecycle, the taint
+// of new nodes, priority, default tolerations).
 //
 // The interface is public: whoever builds on the library compiles in plugins of their own. Plugins see the state of the
 // server through a Reader, which the server provides; they never reach its storage.
@@ -8,7 +8,10 @@ package admission
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/kind"
@@ -45,8 +48,14 @@ type Attributes struct {
 	Warn func(text string)
 }
 
-// Plugin has a say in some writes. Its methods are called concurrently. An error refuses the write; one that is a
-// metav1 Status is answered as it is.
+// Forbidden is the 403 of a write that a plugin refuses, in Kubernetes' words: which object, and why.
+func (a *Attributes) Forbidden(format string, args ...any) *apierrors.StatusError {
+	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf(format, args...))
+}
+
+// Plugin has a say in some writes. Its methods are called concurrently, and again when a write is tried again. An error
+// refuses the write: one that is a metav1 Status, such as Attributes.Forbidden makes, is answered as it is; any other is
+// the plugin's own failure, a 500 that names it.
 type Plugin interface {
 	// Name of the plugin, for logs and errors.
 	Name() string
@@ -76,9 +85,9 @@ type Chain struct {
 // NewChain makes a chain of plugins that read state.
 func NewChain(state Reader, plugins ...Plugin) *Chain { return &Chain{plugins: plugins, state: state} }
 
-// Defaults are the plugins that every plane has.
+// Defaults are the plugins that every plane has, in Kubernetes' order.
 func Defaults() []Plugin {
-	return []Plugin{NamespaceLifecycle{}, DefaultTolerations{}, Priority{}}
+	return []Plugin{NamespaceLifecycle{}, TaintNodes{}, Priority{}, DefaultTolerations{}}
 }
 
 // Admit lets each plugin change the object. The first error ends it.
@@ -97,8 +106,17 @@ func (c *Chain) each(a *Attributes, ask func(Plugin) error) error {
 			continue
 		}
 		if err := ask(p); err != nil {
-			return err
+			return answered(p, err)
 		}
 	}
 	return nil
+}
+
+// answered is an error as the client is to see it.
+func answered(p Plugin, err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return apierrors.NewInternalError(fmt.Errorf("admission plugin %q failed: %w", p.Name(), err))
 }

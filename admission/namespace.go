@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -18,7 +17,8 @@ var namespaces = schema.GroupResource{Resource: "namespaces"}
 var immortal = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic}
 
 // NamespaceLifecycle keeps objects out of namespaces that are not there or are being deleted, and the namespaces that
-// every cluster needs from being deleted.
+// every cluster needs from being deleted. It decides in Admit, so that a missing namespace is told before anything that is
+// wrong with the object.
 type NamespaceLifecycle struct{}
 
 // Name implements Plugin.
@@ -32,12 +32,12 @@ func (NamespaceLifecycle) Handles(op Operation, resource schema.GroupResource, _
 // Admit implements Plugin.
 func (NamespaceLifecycle) Admit(ctx context.Context, a *Attributes, state Reader) error {
 	if a.Operation == Delete {
-		if a.Subresource == "" && slices.Contains(immortal, a.Name) {
-			return apierrors.NewForbidden(namespaces, a.Name, errors.New("this namespace may not be deleted"))
+		if slices.Contains(immortal, a.Name) {
+			return a.Forbidden("this namespace may not be deleted")
 		}
 		return nil
 	}
-	if a.Namespace == "" || a.Resource.GroupResource() == namespaces || a.Subresource != "" {
+	if a.Namespace == "" || a.Resource.GroupResource() == namespaces {
 		return nil
 	}
 	obj, err := state.Get(ctx, namespaces, "", a.Namespace)
@@ -55,7 +55,7 @@ func (NamespaceLifecycle) Admit(ctx context.Context, a *Attributes, state Reader
 
 // terminating refuses a create in a namespace that is being deleted.
 func terminating(a *Attributes) error {
-	err := apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", a.Namespace))
+	err := a.Forbidden("unable to create new content in namespace %s because it is being terminated", a.Namespace)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
 		Type:    corev1.NamespaceTerminatingCause,
 		Message: fmt.Sprintf("namespace %s is being terminated", a.Namespace),

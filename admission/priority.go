@@ -2,11 +2,9 @@ package admission
 
 import (
 	"context"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/kind"
@@ -76,7 +74,7 @@ func classOf(ctx context.Context, a *Attributes, pod *corev1.Pod, state Reader) 
 	}
 	pc, ok := obj.(*schedulingv1.PriorityClass)
 	if !ok || pc == nil {
-		return class{}, apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("no PriorityClass with name %v was found", name))
+		return class{}, a.Forbidden("no PriorityClass with name %v was found", name)
 	}
 	return fromObject(pc), nil
 }
@@ -104,10 +102,10 @@ func defaultClass(ctx context.Context, state Reader) (class, error) {
 // write puts a class into the pod. A pod that names a priority of its own must name its class's.
 func write(a *Attributes, pod *corev1.Pod, c class) error {
 	if pod.Spec.Priority != nil && *pod.Spec.Priority != c.value {
-		return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *pod.Spec.Priority, c.value))
+		return a.Forbidden("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *pod.Spec.Priority, c.value)
 	}
 	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy != c.preemption {
-		return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *pod.Spec.PreemptionPolicy, c.preemption))
+		return a.Forbidden("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *pod.Spec.PreemptionPolicy, c.preemption)
 	}
 	pod.Spec.PriorityClassName = c.name
 	pod.Spec.Priority = &c.value
