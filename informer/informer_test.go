@@ -228,6 +228,26 @@ func TestSurvivesRestartOfAServerThatForgets(t *testing.T) {
 	})
 }
 
+func TestSurvivesAServerThatWasRestoredToAnOlderState(t *testing.T) {
+	t.Parallel()
+	there := func() *plane { p := newPlane(); p.put("a", "old"); return p }
+	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		backup, at := p.objects[informer.Key{Namespace: "ns", Name: "a"}], p.revision
+		p.put("a", "new")
+		p.put("b", "new")
+		d.read()
+		p.set(func(p *plane) {
+			clear(p.objects)
+			p.objects[informer.Key{Namespace: "ns", Name: "a"}] = backup
+			p.history, p.oldest, p.revision = nil, 0, at
+		})
+		pause()
+		d.expect(t, "update a=new->old", "delete b=new unknown=true")
+		p.put("a", "next")
+		d.expect(t, "update a=old->next")
+	})
+}
+
 func TestWaitsForAResourceThatIsNotServedYetAndSaysSoOnce(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder

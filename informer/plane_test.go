@@ -199,6 +199,11 @@ func (p *plane) Watch(_ context.Context, resource schema.GroupVersionResource, o
 	if options.After < p.oldest {
 		return nil, apierrors.NewResourceExpired("too old resource version")
 	}
+	if options.After > p.revision {
+		err := apierrors.NewTimeoutError("Too large resource version", 1)
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+		return nil, err
+	}
 	return &planeWatch{plane: p, after: options.After, breaks: p.breaks}, nil
 }
 

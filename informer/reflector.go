@@ -130,6 +130,9 @@ func canResume(err error) bool {
 	if !errors.As(err, &status) {
 		return true
 	}
+	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
+		return false // the server does not know the place yet: it is not the one that told of it
+	}
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
