@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -171,8 +172,10 @@ type Cache struct {
 	queue []charged
 }
 
+// charged points to its object weakly: one that nobody else holds any more goes with its encodings, and its bytes are
+// counted until their turn comes.
 type charged struct {
-	object *Object
+	object weak.Pointer[Object]
 	bytes  int
 }
 
@@ -184,10 +187,12 @@ func (c *Cache) charge(o *Object, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used += bytes
-	c.queue = append(c.queue, charged{o, bytes})
+	c.queue = append(c.queue, charged{weak.Make(o), bytes})
 	drop := 0
 	for c.used > c.budget && drop < len(c.queue) {
-		c.queue[drop].object.more.Store(nil)
+		if o := c.queue[drop].object.Value(); o != nil {
+			o.more.Store(nil)
+		}
 		c.used -= c.queue[drop].bytes
 		c.queue[drop] = charged{}
 		drop++

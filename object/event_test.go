@@ -1,0 +1,163 @@
+package object_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// update is an event from revision 5 to revision 6.
+func update(t *testing.T, form object.Form) *object.Event {
+	t.Helper()
+	cache := object.NewCache(1 << 20)
+	before, _ := newObject(t, form, "5", cache)
+	after, _ := newObject(t, form, "6", cache)
+	before.Revision, after.Revision = 5, 6
+	return &object.Event{Object: after, Previous: before}
+}
+
+func TestEventTypes(t *testing.T) {
+	t.Parallel()
+	e := update(t, asJSON)
+	yes, no := func(*object.Object) bool { return true }, func(*object.Object) bool { return false }
+	only := func(which *object.Object) func(*object.Object) bool {
+		return func(o *object.Object) bool { return o == which }
+	}
+	created := &object.Event{Object: e.Object}
+	deleted := &object.Event{Object: e.Object, Previous: e.Previous, Deleted: true}
+	for name, test := range map[string]struct {
+		event   *object.Event
+		matches func(*object.Object) bool
+		want    watch.EventType
+	}{
+		"created":                   {created, yes, watch.Added},
+		"created, not matching":     {created, no, ""},
+		"updated":                   {e, yes, watch.Modified},
+		"updated, comes to match":   {e, only(e.Object), watch.Added},
+		"updated, no longer":        {e, only(e.Previous), watch.Deleted},
+		"updated, never matching":   {e, no, ""},
+		"deleted":                   {deleted, yes, watch.Deleted},
+		"deleted, not matching":     {deleted, no, ""},
+		"deleted, did match before": {deleted, only(e.Previous), watch.Deleted},
+	} {
+		if got, seen := test.event.TypeFor(test.matches); got != test.want || seen != (test.want != "") {
+			t.Errorf("%s: the event is %q, %v", name, got, seen)
+		}
+	}
+	for want, event := range map[watch.EventType]*object.Event{watch.Added: created, watch.Modified: e, watch.Deleted: deleted} {
+		if event.Type() != want || event.Revision() != 6 || event.Key() != key {
+			t.Errorf("%s is %s of %s at %d", want, event.Type(), event.Key(), event.Revision())
+		}
+	}
+}
+
+// frame reads a frame back: its type, and the object's own bytes.
+func frame(t *testing.T, form object.Form, data []byte) (string, []byte) {
+	t.Helper()
+	var event metav1.WatchEvent
+	if form.Format == object.JSON {
+		if !bytes.HasSuffix(data, []byte("}\n")) || bytes.Count(data, []byte("\n")) != 1 {
+			t.Errorf("the frame is not one line: %q", data)
+		}
+		if err := json.Unmarshal(data, &event); err != nil {
+			t.Fatal(err)
+		}
+		return event.Type, event.Object.Raw
+	}
+	if size := binary.BigEndian.Uint32(data); int(size) != len(data)-4 {
+		t.Errorf("the frame says %d bytes and has %d", size, len(data)-4)
+	}
+	if err := event.Unmarshal(data[4:]); err != nil {
+		t.Fatal(err)
+	}
+	return event.Type, event.Object.Raw
+}
+
+func TestFramesAreWatchEvents(t *testing.T) {
+	t.Parallel()
+	for _, first := range []object.Form{asJSON, asProtobuf} {
+		for _, form := range []object.Form{asJSON, asProtobuf} {
+			e := update(t, first)
+			data, err := e.Frame(watch.Modified, form)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if kind, raw := frame(t, form, data); kind != "MODIFIED" || !bytes.Equal(raw, bytesOf(t, e.Object, form)) {
+				t.Errorf("the frame is %s of\n%q", kind, raw)
+			}
+		}
+	}
+}
+
+// A watcher whom an update takes the object from sees it as it was, at the revision of the update.
+func TestFrameOfWhatNoLongerMatches(t *testing.T) {
+	t.Parallel()
+	for _, form := range []object.Form{asJSON, asProtobuf} {
+		e := update(t, form)
+		data, err := e.Frame(watch.Deleted, form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := e.Previous.At(6)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kind, raw := frame(t, form, data); kind != "DELETED" || !bytes.Equal(raw, bytesOf(t, want, form)) {
+			t.Errorf("the frame is %s of\n%q", kind, raw)
+		}
+		if shown, err := e.Shown(watch.Deleted); err != nil || shown.Revision != 6 {
+			t.Errorf("shown is revision %d, %v", shown.Revision, err)
+		}
+	}
+}
+
+func TestWatchersShareFrames(t *testing.T) {
+	t.Parallel()
+	e := update(t, asJSON)
+	made := make([][]byte, 32)
+	var group sync.WaitGroup
+	for i := range made {
+		group.Go(func() {
+			form := asJSON
+			if i%2 == 1 {
+				form = asProtobuf
+			}
+			made[i], _ = e.Frame(watch.Modified, form)
+		})
+	}
+	group.Wait()
+	again, err := e.Frame(watch.Modified, asJSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more, _ := e.Frame(watch.Modified, asJSON); &more[0] != &again[0] {
+		t.Error("a frame was made twice")
+	}
+	for i := range made {
+		if !bytes.Equal(made[i], made[i%2]) {
+			t.Errorf("watcher %d got another frame", i)
+		}
+	}
+}
+
+func TestDroppedFramesAreMadeAgainAndNotKept(t *testing.T) {
+	t.Parallel()
+	e := update(t, asJSON)
+	first, err := e.Frame(watch.Modified, asJSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.DropFrames()
+	second, _ := e.Frame(watch.Modified, asJSON)
+	third, _ := e.Frame(watch.Modified, asJSON)
+	if !bytes.Equal(first, second) || &first[0] == &second[0] || &second[0] == &third[0] {
+		t.Error("a frame is kept after frames were dropped, or is another")
+	}
+}

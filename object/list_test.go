@@ -1,0 +1,66 @@
+package object_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+func TestTypedListItemsLeaveOutKindAndVersion(t *testing.T) {
+	t.Parallel()
+	o, _ := newObject(t, asJSON, "5", nil)
+	encoding, err := o.Encoding(asJSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := settings("5")
+	want.TypeMeta = metav1.TypeMeta{}
+	data, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := encoding.AppendItem([]byte("[")); !bytes.Equal(got, append([]byte("["), data...)) {
+		t.Errorf("the item is\n%s\nnot\n%s", got, data)
+	}
+}
+
+// A custom resource's encoding begins with apiVersion, and its items are whole.
+func TestCustomListItemsAreWhole(t *testing.T) {
+	t.Parallel()
+	const data = `{"apiVersion":"samplecrd.k8s.io/v1","kind":"Network","metadata":{"resourceVersion":"1"}}`
+	encoding, err := object.NewEncoding(object.Form{APIVersion: "samplecrd.k8s.io/v1"}, []byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(encoding.AppendItem(nil)); got != data {
+		t.Errorf("the item is %s", got)
+	}
+}
+
+func TestProtobufItemsMakeAList(t *testing.T) {
+	t.Parallel()
+	var body []byte
+	for _, revision := range []object.Revision{5, 1_700_000_000_000_000} {
+		o, _ := newObject(t, asProtobuf, "5", nil)
+		if err := o.Stamp(revision); err != nil {
+			t.Fatal(err)
+		}
+		encoding, err := o.Encoding(asProtobuf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = encoding.AppendItem(body)
+	}
+	var list corev1.ConfigMapList
+	if err := list.Unmarshal(body); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != 2 || list.Items[1].ResourceVersion != "1700000000000000" || list.Items[0].Data["brackets"] != "]}{[" {
+		t.Errorf("the list is %v", list.Items)
+	}
+}

@@ -1,0 +1,310 @@
+package object_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	goruntime "runtime"
+	"testing"
+	"weak"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+var (
+	asJSON     = object.Form{APIVersion: "v1"}
+	asProtobuf = object.Form{APIVersion: "v1", Format: object.Protobuf}
+	key        = object.KeyOf(schema.GroupResource{Resource: "configmaps"}, "default", "settings")
+)
+
+// configMaps is a codec with the encoders that a server uses.
+type configMaps struct {
+	cache   *object.Cache
+	encoded *int
+}
+
+func (c configMaps) Cache() *object.Cache { return c.cache }
+
+func (c configMaps) Decode(form object.Form, data []byte) (runtime.Object, error) {
+	m := new(corev1.ConfigMap)
+	if form.Format == object.JSON {
+		return m, json.Unmarshal(data, m)
+	}
+	var unknown runtime.Unknown
+	if err := unknown.Unmarshal(data[len("k8s\x00"):]); err != nil {
+		return nil, err
+	}
+	return m, m.Unmarshal(unknown.Raw)
+}
+
+func (c configMaps) Encode(form object.Form, o runtime.Object) ([]byte, error) {
+	*c.encoded++
+	return encode(form, o.(*corev1.ConfigMap))
+}
+
+func encode(form object.Form, m *corev1.ConfigMap) ([]byte, error) {
+	m.TypeMeta = metav1.TypeMeta{Kind: "ConfigMap", APIVersion: form.APIVersion}
+	if form.Format == object.JSON {
+		return json.Marshal(m)
+	}
+	var out bytes.Buffer
+	err := protobuf.NewSerializer(nil, nil).Encode(m, &out)
+	return out.Bytes(), err
+}
+
+// settings is a config map whose other fields could be taken for its revision.
+func settings(revision string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "settings", Namespace: "default", UID: "u", ResourceVersion: revision,
+			Labels:      map[string]string{"resourceVersion": "7", "quote": `a"b\`},
+			Annotations: map[string]string{"last": `{"metadata":{"resourceVersion":"1"}}`},
+		},
+		Data: map[string]string{"metadata": `"resourceVersion":"2"`, "brackets": "]}{[", "empty": ""},
+	}
+}
+
+func newObject(t *testing.T, form object.Form, revision string, cache *object.Cache) (*object.Object, configMaps) {
+	t.Helper()
+	codec := configMaps{cache: cache, encoded: new(int)}
+	data, err := encode(form, settings(revision))
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoding, err := object.NewEncoding(form, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object.New(object.Header{Key: key}, codec, encoding), codec
+}
+
+func bytesOf(t *testing.T, o *object.Object, form object.Form) []byte {
+	t.Helper()
+	encoding, err := o.Encoding(form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoding.Bytes()
+}
+
+// same says whether an object is settings at a revision, byte for byte, in a form.
+func same(t *testing.T, o *object.Object, form object.Form, revision object.Revision) {
+	t.Helper()
+	want, err := encode(form, settings(revision.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := bytesOf(t, o, form); o.Revision != revision || !bytes.Equal(got, want) {
+		t.Errorf("at revision %d the object is of revision %d and is\n%q\nnot\n%q", revision, o.Revision, got, want)
+	}
+}
+
+func TestStampWritesTheRevisionWhateverItsWidth(t *testing.T) {
+	t.Parallel()
+	for _, form := range []object.Form{asJSON, asProtobuf} {
+		for _, before := range []string{object.RevisionPlaceholder, "1", "12345678901234567890"} {
+			for _, revision := range []object.Revision{1_700_000_000_000_000, 9, 12_345_678_901_234_567_890} {
+				t.Run(fmt.Sprint(form.Format, before, revision), func(t *testing.T) {
+					t.Parallel()
+					o, _ := newObject(t, form, before, nil)
+					for _, r := range []object.Revision{revision, revision + 1, 1_700_000_000_000_007} {
+						if err := o.Stamp(r); err != nil {
+							t.Fatal(err)
+						}
+						same(t, o, form, r)
+					}
+				})
+			}
+		}
+	}
+}
+
+// The lengths that enclose the revision in protobuf take more bytes from 128 on.
+func TestStampMovesProtobufLengths(t *testing.T) {
+	t.Parallel()
+	for size := range 200 {
+		m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: string(bytes.Repeat([]byte("x"), size+1)), ResourceVersion: "1"}}
+		data, err := encode(asProtobuf, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoding, err := object.NewEncoding(asProtobuf, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := object.New(object.Header{Key: key}, configMaps{}, encoding)
+		if err := o.Stamp(1_700_000_000_000_000); err != nil {
+			t.Fatal(err)
+		}
+		m.ResourceVersion = "1700000000000000"
+		if want, err := encode(asProtobuf, m); err != nil || !bytes.Equal(bytesOf(t, o, asProtobuf), want) {
+			t.Fatalf("with a name of %d bytes the object is\n%q\nnot\n%q (%v)", size+1, bytesOf(t, o, asProtobuf), want, err)
+		}
+	}
+}
+
+func TestAtIsACopy(t *testing.T) {
+	t.Parallel()
+	for _, form := range []object.Form{asJSON, asProtobuf} {
+		o, _ := newObject(t, form, object.RevisionPlaceholder, nil)
+		if err := o.Stamp(1_700_000_000_000_000); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []object.Revision{1_700_000_000_000_009, 5} {
+			later, err := o.At(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, later, form, r)
+			same(t, o, form, 1_700_000_000_000_000)
+		}
+	}
+}
+
+func TestEncodingOfWhatHasNoRevisionIsRefused(t *testing.T) {
+	t.Parallel()
+	unknown := func(raw string) []byte {
+		data, err := (&runtime.Unknown{Raw: []byte(raw)}).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return append([]byte("k8s\x00"), data...)
+	}
+	for _, test := range []struct {
+		form object.Form
+		data []byte
+	}{
+		{asJSON, []byte(`{"kind":"ConfigMap","apiVersion":"v1"}`)},
+		{asJSON, []byte(`{"metadata":{"name":"resourceVersion"}}`)},
+		{asJSON, []byte(`{"metadata":{"resourceVersion":7}}`)},
+		{asJSON, []byte(`{"metadata":{}}`)},
+		{asJSON, []byte(`{"metadata":null}`)},
+		{asJSON, []byte(`{}`)},
+		{asJSON, nil},
+		{asProtobuf, []byte(`{"metadata":{"resourceVersion":"7"}}`)},
+		{asProtobuf, unknown("")},
+		{asProtobuf, unknown("\x0a\x02\x0a\x00")},
+		{asProtobuf, []byte("k8s\x00")},
+	} {
+		if _, err := object.NewEncoding(test.form, test.data); err == nil {
+			t.Errorf("%q was accepted as %s", test.data, test.form.Format)
+		}
+	}
+}
+
+func TestEncodingFindsTheRevisionBehindEveryKindOfValue(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{
+		`{"metadata":{"resourceVersion":"1"}}`,
+		`{"a":1,"b":-2.5e3,"c":true,"d":null,"e":"}\\\"","f":{},"g":[],"metadata":{"a":[{"x":["]"]},1],"resourceVersion":"1","z":0},"y":1}`,
+		`{"spec":{"metadata":{"resourceVersion":"5"},"deep":[[[{"a":{}}]],{}]},"metadata":{"generation":3,"resourceVersion":"1"}}`,
+		`{"apiVersion":"v1","kind":"T","metadata":{"labels":{"resourceVersion":"9"},"resourceVersion":"1"}}`,
+	} {
+		encoding, err := object.NewEncoding(asJSON, []byte(data))
+		if err != nil {
+			t.Errorf("%s: %v", data, err)
+			continue
+		}
+		o := object.New(object.Header{Key: key}, configMaps{}, encoding)
+		if err := o.Stamp(42); err != nil {
+			t.Error(err)
+		}
+		want := bytes.Replace([]byte(data), []byte(`"resourceVersion":"1"`), []byte(`"resourceVersion":"42"`), 1)
+		if got := bytesOf(t, o, asJSON); !bytes.Equal(got, want) {
+			t.Errorf("stamped it is\n%s\nnot\n%s", got, want)
+		}
+	}
+}
+
+func TestSecondFormIsMadeOnceAndCarriesTheRevision(t *testing.T) {
+	t.Parallel()
+	cache := object.NewCache(1 << 20)
+	o, codec := newObject(t, asJSON, object.RevisionPlaceholder, cache)
+	if err := o.Stamp(1_700_000_000_000_000); err != nil {
+		t.Fatal(err)
+	}
+	same(t, o, asProtobuf, 1_700_000_000_000_000)
+	same(t, o, asProtobuf, 1_700_000_000_000_000)
+	if *codec.encoded != 1 || cache.Used() != len(bytesOf(t, o, asProtobuf)) {
+		t.Errorf("the second form was made %d times and %d bytes are kept", *codec.encoded, cache.Used())
+	}
+}
+
+func TestCacheKeepsWithinItsBudget(t *testing.T) {
+	t.Parallel()
+	data, err := encode(asProtobuf, settings(object.RevisionPlaceholder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := object.NewCache(3 * len(data))
+	var objects []*object.Object
+	var codecs []configMaps
+	for range 5 {
+		o, codec := newObject(t, asJSON, object.RevisionPlaceholder, cache)
+		bytesOf(t, o, asProtobuf)
+		objects, codecs = append(objects, o), append(codecs, codec)
+	}
+	if cache.Used() > 3*len(data) || cache.Used() < 2*len(data) {
+		t.Errorf("%d bytes are kept, the budget is %d", cache.Used(), 3*len(data))
+	}
+	// The newest first: what is made again pushes out what is oldest.
+	for i := 4; i >= 0; i-- {
+		bytesOf(t, objects[i], asProtobuf)
+		if again := *codecs[i].encoded == 2; again != (i < 2) {
+			t.Errorf("object %d of 5 was made again: %v", i, again)
+		}
+	}
+}
+
+// The cache must not keep what the store has let go.
+func TestCacheHoldsNoObject(t *testing.T) {
+	t.Parallel()
+	cache := object.NewCache(1 << 20)
+	held := func() weak.Pointer[object.Object] {
+		o, _ := newObject(t, asJSON, "5", cache)
+		bytesOf(t, o, asProtobuf)
+		return weak.Make(o)
+	}()
+	goruntime.GC()
+	if held.Value() != nil || cache.Used() == 0 {
+		t.Errorf("the cache holds %v and counts %d bytes", held.Value(), cache.Used())
+	}
+}
+
+func TestDecodedIsSharedAndDecodeIsNot(t *testing.T) {
+	t.Parallel()
+	o, _ := newObject(t, asProtobuf, "5", nil)
+	first, err := o.Decoded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, _ := o.Decoded()
+	own, _ := o.Decode()
+	if first != second || own == first || own.(*corev1.ConfigMap).Data["brackets"] != "]}{[" {
+		t.Errorf("decoded objects: %p, %p, own %p", first, second, own)
+	}
+}
+
+func TestDecodeSaysWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	encoding, err := object.NewEncoding(asJSON, []byte(`{"metadata":{"resourceVersion":"1"},"data":7}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := object.New(object.Header{Key: key}, configMaps{}, encoding)
+	for name, read := range map[string]func() error{
+		"decode":      func() error { _, err := o.Decode(); return err },
+		"decoded":     func() error { _, err := o.Decoded(); return err },
+		"second form": func() error { _, err := o.Encoding(asProtobuf); return err },
+	} {
+		if err := read(); err == nil || !bytes.Contains([]byte(err.Error()), []byte(key)) {
+			t.Errorf("%s returned %v", name, err)
+		}
+	}
+}
