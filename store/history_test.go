@@ -107,13 +107,13 @@ func TestFramesOfOldEventsAreDropped(t *testing.T) {
 		}
 		return &bytes[0]
 	}
-	if frame() != frame() {
+	if first, second := frame(), frame(); first != second {
 		t.Error("the frame of a new event is not shared")
 	}
 	for range 200 {
 		set(t, s, "big", string(make([]byte, 50_000)))
 	}
-	if frame() == frame() {
+	if first, second := frame(), frame(); first == second {
 		t.Error("the frame of an old event is kept")
 	}
 }
