@@ -27,7 +27,7 @@ const (
 )
 
 func main() {
-	started := time.Now()
+	started := processStart(time.Now())
 	if filepath.Base(os.Args[0]) == "kubectl" {
 		runKubectl(os.Args[1:])
 		return

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -71,6 +72,12 @@ func scriptCondition(name string) (bool, error) {
 	switch name {
 	case "bridge": // network namespaces and bridges are permitted here
 		return bridge.Probe() == nil, nil
+	case "ipv6": // the machine has a loopback address of the sixth version
+		listener, err := net.Listen("tcp", "[::1]:0")
+		if err == nil {
+			err = listener.Close()
+		}
+		return err == nil, nil
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
 }
