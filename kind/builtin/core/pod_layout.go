@@ -101,6 +101,24 @@ var layoutOrder = map[reflect.Type][]string{
 	},
 }
 
+// newerFields came after Kubernetes 1.36, whose messages these are: they stand there only when they are set.
+var newerFields = map[string]bool{
+	"EmptyDirVolumeSource.Mode":           true,
+	"SecretVolumeSource.DefaultUser":      true,
+	"ConfigMapVolumeSource.DefaultUser":   true,
+	"DownwardAPIVolumeSource.DefaultUser": true,
+	"ProjectedVolumeSource.DefaultUser":   true,
+	"KeyToPath.User":                      true,
+	"DownwardAPIVolumeFile.User":          true,
+	"ServiceAccountTokenProjection.User":  true,
+	"ClusterTrustBundleProjection.User":   true,
+	"PodCertificateProjection.User":       true,
+	"VolumeMount.BindMountOptions":        true,
+	"HTTPGetAction.Protocol":              true,
+	"GRPCAction.Mode":                     true,
+	"podSpecLayout.EvictionResponders":    true,
+}
+
 // podLayout shows a part of a pod as Kubernetes' messages do.
 func podLayout(v any) json.RawMessage {
 	var out bytes.Buffer
@@ -150,6 +168,9 @@ func writeFields(out *bytes.Buffer, v reflect.Value, first bool) bool {
 		value := v.FieldByIndex(f.Index)
 		if f.Anonymous && isLayoutStruct(f.Type) {
 			first = writeFields(out, value, first)
+			continue
+		}
+		if newerFields[v.Type().Name()+"."+f.Name] && value.IsZero() {
 			continue
 		}
 		if !first {

@@ -35,9 +35,20 @@ func validateMounts(s *podScope, c *corev1.Container, path *field.Path) (errs fi
 		if m.RecursiveReadOnly != nil {
 			errs = append(errs, validateRecursiveReadOnly(m, path.Child("recursiveReadOnly"))...)
 		}
-		if len(m.BindMountOptions) > 0 && known && volume.Image != nil {
-			errs = append(errs, field.Forbidden(at.Child("bindMountOptions"), "not allowed in image volume sources"))
+		if known && volume.Image != nil {
+			errs = append(errs, validateImageMount(m, at)...)
 		}
+		for n, option := range m.BindMountOptions {
+			errs = append(errs, podOneOf(at.Child("bindMountOptions").Index(n), option, "nodev", "noexec", "nosuid")...)
+		}
+	}
+	return errs
+}
+
+// validateImageMount: an image is mounted as it is.
+func validateImageMount(m *corev1.VolumeMount, path *field.Path) (errs field.ErrorList) {
+	if len(m.BindMountOptions) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("bindMountOptions"), "not allowed in image volume sources"))
 	}
 	return errs
 }

@@ -101,9 +101,7 @@ func validateHandler(s *podScope, h handler, path *field.Path) (errs field.Error
 	})
 	check("httpGet", h.httpGet != nil, func(at *field.Path) field.ErrorList { return validateHTTPGet(h.httpGet, at) })
 	check("tcpSocket", h.tcpSocket != nil, func(at *field.Path) field.ErrorList { return validatePort(h.tcpSocket.Port, at.Child("port")) })
-	check("grpc", h.grpc != nil, func(at *field.Path) field.ErrorList {
-		return validatePort(intstr.FromInt32(h.grpc.Port), at.Child("port"))
-	})
+	check("grpc", h.grpc != nil, func(at *field.Path) field.ErrorList { return validateGRPC(h.grpc, at) })
 	check("sleep", h.sleep != nil, func(at *field.Path) field.ErrorList { return validateSleep(s, h.sleep, at) })
 	if !found {
 		errs = append(errs, field.Required(path, "must specify a handler type"))
@@ -117,6 +115,17 @@ func validateHTTPGet(get *corev1.HTTPGetAction, path *field.Path) (errs field.Er
 	errs = append(errs, podOneOf(path.Child("scheme"), get.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)...)
 	for _, header := range get.HTTPHeaders {
 		errs = append(errs, invalidFor(path.Child("httpHeaders"), header.Name, validation.IsHTTPHeaderName(header.Name))...)
+	}
+	if get.Protocol != nil {
+		errs = append(errs, podOneOf(path.Child("protocol"), *get.Protocol, corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2)...)
+	}
+	return errs
+}
+
+func validateGRPC(grpc *corev1.GRPCAction, path *field.Path) field.ErrorList {
+	errs := validatePort(intstr.FromInt32(grpc.Port), path.Child("port"))
+	if grpc.Mode != nil {
+		errs = append(errs, podOneOf(path.Child("mode"), *grpc.Mode, corev1.GRPCProbeModePlaintext, corev1.GRPCProbeModeTLS)...)
 	}
 	return errs
 }

@@ -174,6 +174,9 @@ func validatePriority(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorL
 	if spec.RuntimeClassName != nil {
 		errs = append(errs, podObjectName(path.Child("runtimeClassName"), *spec.RuntimeClassName, false)...)
 	}
+	if g := spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
+		errs = append(errs, podObjectName(path.Child("schedulingGroup", "podGroupName"), *g.PodGroupName, false)...)
+	}
 	if p := spec.PreemptionPolicy; p != nil {
 		errs = append(errs, podChoice(path.Child("preemptionPolicy"), *p, corev1.PreemptLowerPriority, corev1.PreemptNever)...)
 	}
