@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -63,8 +62,9 @@ type Plane struct {
 
 	ctx    context.Context
 	cancel context.CancelFunc
-	work   sync.WaitGroup
-	close  func() error
+	// loops are the controllers, which end with ctx; sockets end with the HTTP server.
+	loops, sockets sync.WaitGroup
+	close          func() error
 }
 
 // admin is who RESTConfig and Source act as.
@@ -90,7 +90,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	return p, nil
 }
 
-func (p *Plane) start(ctx context.Context, o Options, controllers []controllerStart) error {
+func (p *Plane) start(ctx context.Context, o Options, controllers []string) error {
 	var err error
 	if p.store, err = store.New(ctx, memory.New(), store.Options{}); err != nil {
 		return err
@@ -116,10 +116,8 @@ func (p *Plane) start(ctx context.Context, o Options, controllers []controllerSt
 	}
 	p.handler = p.server.Handler()
 	p.transport = client.NewTransport(p.handler)
-	for _, start := range controllers {
-		if err := start(p); err != nil {
-			return err
-		}
+	if err := p.run(ctx, controllers); err != nil {
+		return err
 	}
 	if p.listener != nil {
 		p.serve(o.TLS)
@@ -158,7 +156,7 @@ func (p *Plane) serve(config *tls.Config) {
 	config = config.Clone()
 	config.NextProtos = []string{"h2", "http/1.1"}
 	p.http = newHTTPServer(p.handler, p.log)
-	p.work.Go(func() {
+	p.sockets.Go(func() {
 		if err := p.http.Serve(tls.NewListener(p.listener, config)); !errors.Is(err, http.ErrServerClosed) {
 			p.log.Error("the socket failed; nobody can connect any longer", "address", p.Addr(), "error", err)
 		}
@@ -229,6 +227,7 @@ func (p *Plane) Close() error { return p.close() }
 
 func (p *Plane) shutdown() error {
 	p.cancel()
+	p.loops.Wait()
 	if p.server != nil {
 		p.server.Close()
 	}
@@ -246,19 +245,9 @@ func (p *Plane) shutdown() error {
 	if p.transport != nil {
 		p.transport.Close()
 	}
-	p.work.Wait()
+	p.sockets.Wait()
 	if p.store != nil {
 		err = errors.Join(err, p.store.Close())
 	}
 	return err
-}
-
-// Controllers are the names of the controllers that a plane has, sorted.
-func Controllers() []string {
-	names := make([]string, 0, len(controllers))
-	for name := range controllers {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

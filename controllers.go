@@ -1,21 +1,33 @@
 package bowline
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/namespace"
 )
 
-// controllerStart starts one controller on a plane, which stops it on Close.
-type controllerStart func(*Plane) error
-
 // controllers are all that a plane can run, by name.
-var controllers = map[string]controllerStart{
-	"namespace": startNamespaceController,
+var controllers = map[string]func(*controller.Manager){
+	namespace.Name: func(m *controller.Manager) { namespace.Add(m) },
+}
+
+// Controllers are the names of the controllers that a plane has, sorted.
+func Controllers() []string {
+	names := make([]string, 0, len(controllers))
+	for name := range controllers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // choose reads a list of controllers as kube-controller-manager does: a name turns one on, -name turns it off, * turns
-// on all others; the first that mentions a controller decides.
-func choose(list []string) ([]controllerStart, error) {
+// on all others; the first entry that mentions a controller decides. The result are the names of those that run.
+func choose(list []string) ([]string, error) {
 	if list == nil {
 		list = []string{"*"}
 	}
@@ -24,13 +36,7 @@ func choose(list []string) ([]controllerStart, error) {
 			return nil, fmt.Errorf("%q is no controller: known are %s, and * for all", entry, strings.Join(Controllers(), ", "))
 		}
 	}
-	var chosen []controllerStart
-	for _, name := range Controllers() {
-		if wanted(name, list) {
-			chosen = append(chosen, controllers[name])
-		}
-	}
-	return chosen, nil
+	return slices.DeleteFunc(Controllers(), func(name string) bool { return !wanted(name, list) }), nil
 }
 
 func wanted(name string, list []string) bool {
@@ -46,4 +52,25 @@ func wanted(name string, list []string) bool {
 		}
 	}
 	return all
+}
+
+// run starts controllers, and returns when their caches are filled. They stop with the plane.
+func (p *Plane) run(ctx context.Context, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	m, err := controller.NewManager(p.RESTConfig(), controller.ManagerOptions{Source: p.Source(), Log: p.log})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		controllers[name](m)
+	}
+	p.loops.Go(func() { m.Run(p.ctx) })
+	select {
+	case <-m.Ready():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the controllers: %w", context.Cause(ctx))
+	}
 }

@@ -27,7 +27,7 @@ type table struct {
 
 // Entry is a kind as one of its endpoints serves it.
 type Entry struct {
-	Kind
+	Kind     Kind
 	Endpoint *Endpoint
 }
 

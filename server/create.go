@@ -50,7 +50,7 @@ func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
 	if c.info().Namespaced {
 		obj.SetNamespace(c.namespace)
 	}
-	c.entry.Prepare(obj, nil, "")
+	c.kind.Prepare(obj, nil, "")
 	committed, err := s.insert(c, o, obj)
 	for try := 1; !named && try < generateTries && apierrors.IsAlreadyExists(err); try++ {
 		obj.SetName("")
@@ -69,16 +69,16 @@ func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
 // insert validates a new object and commits it with what it claims; nil without an error is a dry run.
 func (s *Server) insert(c *call, o writeOptions, obj kind.Object) (*object.Object, error) {
 	for try := 0; ; try++ {
-		if err := s.assign(c.entry, obj, nil); err != nil {
+		if err := s.assign(c.kind, obj, nil); err != nil {
 			return nil, err
 		}
-		if err := validateCreate(c.entry, obj); err != nil {
+		if err := validateCreate(c.kind, obj); err != nil {
 			return nil, err
 		}
 		if err := s.validateAdmission(c, o, obj, nil); err != nil {
 			return nil, err
 		}
-		for _, w := range c.entry.Warnings(obj, nil) {
+		for _, w := range c.kind.Warnings(obj, nil) {
 			c.warn(w)
 		}
 		key := object.KeyOf(c.stored(), obj.GetNamespace(), obj.GetName())
@@ -88,15 +88,15 @@ func (s *Server) insert(c *call, o writeOptions, obj kind.Object) (*object.Objec
 			}
 			return nil, nil
 		}
-		committed, err := encode(c.entry, obj, c.accept.form(c.entry.Endpoint.GroupVersion()))
+		committed, err := encode(c.kind, obj, c.accept.form(c.endpoint.GroupVersion()))
 		if err != nil {
 			return nil, err
 		}
-		err = s.commit(c.context(), c.entry, store.Change{Key: key, Object: committed, Expect: store.Absent()}, obj, nil)
+		err = s.commit(c.context(), c.kind, store.Change{Key: key, Object: committed, Expect: store.Absent()}, obj, nil)
 		var conflict *store.ConflictError
 		switch {
 		case err == nil:
-			return committed, s.settle(c.context(), c.entry, nil, committed)
+			return committed, s.settle(c.context(), c.kind, nil, committed)
 		case !errors.As(err, &conflict):
 			return nil, err
 		case conflict.Key == key:

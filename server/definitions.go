@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 
@@ -112,6 +111,11 @@ func definitionOf(o *object.Object) (*apiextensionsv1.CustomResourceDefinition, 
 	return obj.(*apiextensionsv1.CustomResourceDefinition), nil
 }
 
+// resourceOf is where the instances of a definition are.
+func resourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
+	return schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
+}
+
 func isConflict(err error) bool {
 	var conflict *store.ConflictError
 	return errors.As(err, &conflict)
@@ -130,7 +134,6 @@ func (d *definitions) commit(ctx context.Context, current *object.Object, crd *a
 
 // serve puts the kind of an established definition into the registry, or takes it out.
 func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) error {
-	gr := schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
 	if !apiextensions.IsEstablished(crd) {
 		return nil
 	}
@@ -140,7 +143,6 @@ func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) error
 		return err
 	}
 	d.s.kinds.Put(k)
-	d.terminating.Delete(gr)
 	return nil
 }
 
@@ -151,9 +153,11 @@ func (d *definitions) removed(ctx context.Context, before *object.Object) error 
 	if err != nil {
 		return err
 	}
-	gr := schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
-	d.s.kinds.Remove(gr)
-	d.terminating.Delete(gr)
+	gr := resourceOf(crd)
+	if apiextensions.IsEstablished(crd) {
+		d.s.kinds.Remove(gr)
+		d.terminating.Delete(gr)
+	}
 	return d.settleGroup(ctx, gr.Group)
 }
 
@@ -183,10 +187,7 @@ func (d *definitions) refuses(gr schema.GroupResource, verb string) error {
 	if _, ending := d.terminating.Load(gr); !ending {
 		return nil
 	}
-	err := apierrors.NewMethodNotSupported(gr, verb)
-	err.ErrStatus.Message = verb + " not allowed while custom resource definition is terminating"
-	err.ErrStatus.Code = http.StatusMethodNotAllowed
-	return err
+	return apierrors.NewForbidden(gr, "", fmt.Errorf("%s not allowed while custom resource definition is terminating", verb))
 }
 
 // terminate deletes the instances of a deleted definition, at once where nothing holds them, and else as they are let
@@ -195,7 +196,10 @@ func (d *definitions) terminate(ctx context.Context, current *object.Object, crd
 	if !slices.Contains(crd.Finalizers, apiextensions.Finalizer) || d.cleaning[current.Key] {
 		return nil
 	}
-	gr := schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
+	if !apiextensions.IsEstablished(crd) { // its names may be another kind's, whose objects are not its instances
+		return d.release(ctx, current.Key)
+	}
+	gr := resourceOf(crd)
 	d.terminating.Store(gr, struct{}{})
 	left, err := d.deleteInstances(ctx, gr)
 	if err != nil {

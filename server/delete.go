@@ -124,9 +124,9 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*
 	if err := s.admitDelete(c, o, obj); err != nil {
 		return nil, err
 	}
-	plan := planDelete(c.entry, obj, o)
+	plan := planDelete(c.kind, obj, o)
 	if len(o.DryRun) > 0 {
-		return plan.dryRun(c.entry, current, obj), nil
+		return plan.dryRun(c.kind, current, obj), nil
 	}
 	switch {
 	case plan.unchanged:
@@ -134,7 +134,7 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*
 	case plan.keep:
 		return s.mark(c, current, obj)
 	}
-	return s.removeNow(c.context(), c.entry, current, obj, plan)
+	return s.removeNow(c.context(), c.kind, current, obj, plan)
 }
 
 // deletePreconditions compares the uid and revision that a delete asks for with what is there.
@@ -261,7 +261,7 @@ func released(k kind.Kind, obj kind.Object) bool {
 
 // mark commits an object that is marked deleted and stays.
 func (s *Server) mark(c *call, current *object.Object, obj kind.Object) (*removed, error) {
-	fresh, err := encode(c.entry, obj, c.accept.form(c.entry.Endpoint.GroupVersion()))
+	fresh, err := encode(c.kind, obj, c.accept.form(c.endpoint.GroupVersion()))
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +269,7 @@ func (s *Server) mark(c *call, current *object.Object, obj kind.Object) (*remove
 	if _, err := s.store.Commit(c.context(), change); err != nil {
 		return nil, err
 	}
-	return &removed{uid: current.UID, kept: fresh}, s.settle(c.context(), c.entry, current, fresh)
+	return &removed{uid: current.UID, kept: fresh}, s.settle(c.context(), c.kind, current, fresh)
 }
 
 // removeNow takes the object out of the store.

@@ -11,17 +11,17 @@ import (
 
 // serveResource finds the kind and the verb's function. A returned error was not answered yet.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, target route, user *auth.User) error {
-	c := &call{http: r, w: w, route: target, user: user}
-	var ok bool
-	if c.entry, ok = s.kinds.Find(target.gvr); !ok {
+	entry, ok := s.kinds.Find(target.gvr)
+	if !ok {
 		return s.unknownResource(w, r, target)
 	}
+	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user}
 	if target.subresource != "" {
 		if c.sub = c.info().Subresource(target.subresource); c.sub == nil {
 			return c.noSubresource()
 		}
 	}
-	if warning := c.entry.Endpoint.Deprecated; warning != "" {
+	if warning := c.endpoint.Deprecated; warning != "" {
 		c.warn(warning)
 	}
 	if !c.served() {

@@ -52,7 +52,7 @@ func (s *Server) answer(c *call, code int, obj *object.Object) error {
 	case asPartial:
 		return s.answerPartial(c, code, obj)
 	}
-	e, err := obj.Encoding(c.accept.form(c.entry.Endpoint.GroupVersion()))
+	e, err := obj.Encoding(c.accept.form(c.endpoint.GroupVersion()))
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (s *Server) answerUncommitted(c *call, code int, obj kind.Object) error {
 		}
 		return c.answerTyped(code, view, c.sub.Kind)
 	}
-	data, err := c.entry.Encode(c.accept.form(c.entry.Endpoint.GroupVersion()), obj)
+	data, err := c.kind.Encode(c.accept.form(c.endpoint.GroupVersion()), obj)
 	if err != nil {
 		return err
 	}

@@ -76,19 +76,19 @@ func acceptedPatches(strategic bool) []string {
 
 // patched is the current object with the patch applied, read back like a request.
 func (c *call) patched(o writeOptions, t types.PatchType, current kind.Object, body []byte) (kind.Object, error) {
-	version := c.entry.Endpoint.APIVersion()
-	before, err := c.entry.Encode(object.Form{APIVersion: version}, current)
+	version := c.endpoint.APIVersion()
+	before, err := c.kind.Encode(object.Form{APIVersion: version}, current)
 	if err != nil {
 		return nil, err
 	}
-	after, strict, err := patch.Apply(t, before, body, c.entry.Prototype(version), !o.strict && !o.warn)
+	after, strict, err := patch.Apply(t, before, body, c.kind.Prototype(version), !o.strict && !o.warn)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.patchedKind(t, after); err != nil {
 		return nil, err
 	}
-	obj, unknown, err := c.entry.DecodeRequest(object.Form{APIVersion: version}, after, !o.strict && !o.warn)
+	obj, unknown, err := c.kind.DecodeRequest(object.Form{APIVersion: version}, after, !o.strict && !o.warn)
 	if err != nil {
 		return nil, patchInvalid(after, err)
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"net/http/pprof"
 	"strings"
 )
 
@@ -16,6 +17,8 @@ func (s *Server) servePath(w http.ResponseWriter, r *http.Request) {
 		writeVersion(w)
 	case path == "/metrics":
 		s.metrics.handler.ServeHTTP(w, r)
+	case strings.HasPrefix(path, "/debug/pprof"):
+		servePprof(w, r)
 	case strings.HasPrefix(path, "/openapi/"):
 		if !s.openapi.Serve(w, r) {
 			pageNotFound(w)
@@ -26,6 +29,22 @@ func (s *Server) servePath(w http.ResponseWriter, r *http.Request) {
 		s.index(w)
 	default:
 		pageNotFound(w)
+	}
+}
+
+// servePprof shows profiles of the process, to who may read that path.
+func servePprof(w http.ResponseWriter, r *http.Request) {
+	switch strings.TrimPrefix(r.URL.Path, "/debug/pprof/") {
+	case "cmdline":
+		pprof.Cmdline(w, r)
+	case "profile":
+		pprof.Profile(w, r)
+	case "symbol":
+		pprof.Symbol(w, r)
+	case "trace":
+		pprof.Trace(w, r)
+	default:
+		pprof.Index(w, r)
 	}
 }
 

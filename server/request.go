@@ -40,7 +40,7 @@ type call struct {
 func (c *call) context() context.Context { return c.http.Context() }
 
 // info is the data of the kind that the call is about.
-func (c *call) info() *kind.Info { return c.entry.Info() }
+func (c *call) info() *kind.Info { return c.kind.Info() }
 
 // resource names the resource in errors: by the endpoint's group.
 func (c *call) resource() schema.GroupResource { return c.gvr.GroupResource() }
@@ -62,11 +62,11 @@ func (c *call) namespaceOfObject() string {
 
 // gvk of the endpoint.
 func (c *call) gvk() schema.GroupVersionKind {
-	return c.entry.Endpoint.GroupVersion().WithKind(c.info().Kind)
+	return c.endpoint.GroupVersion().WithKind(c.info().Kind)
 }
 
 // protobuf says whether the kind has a protobuf form.
-func (c *call) protobuf() bool { return c.entry.Prototype(c.entry.Endpoint.APIVersion()) != nil }
+func (c *call) protobuf() bool { return c.kind.Prototype(c.endpoint.APIVersion()) != nil }
 
 // negotiate decides what the answer is written as. as are the transformations that this call can give.
 func (c *call) negotiate(as ...string) error {
@@ -125,7 +125,7 @@ func (c *call) decode(o writeOptions) (kind.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	form := object.Form{APIVersion: c.entry.Endpoint.APIVersion()}
+	form := object.Form{APIVersion: c.endpoint.APIVersion()}
 	header, data, strict, err := c.readHeader(body, &form)
 	if err != nil {
 		return nil, err
@@ -133,16 +133,16 @@ func (c *call) decode(o writeOptions) (kind.Object, error) {
 	if err := c.knownKind(header); err != nil {
 		return nil, err
 	}
-	obj, unknown, err := c.entry.DecodeRequest(form, data, !o.strict && !o.warn)
+	obj, unknown, err := c.kind.DecodeRequest(form, data, !o.strict && !o.warn)
 	if err != nil {
 		return nil, c.unreadable(header, body, err)
 	}
 	if err := c.strictness(o, header, append(strict, unknown...)); err != nil {
 		return nil, err
 	}
-	if gv := header.GroupVersion(); header.Version != "" && gv != c.entry.Endpoint.GroupVersion() {
+	if gv := header.GroupVersion(); header.Version != "" && gv != c.endpoint.GroupVersion() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)",
-			gv, c.entry.Endpoint.GroupVersion()))
+			gv, c.endpoint.GroupVersion()))
 	}
 	return obj, nil
 }

@@ -61,7 +61,7 @@ func (f objectFields) Get(name string) string {
 
 // selectionOf reads namespace, name and selectors of a call.
 func (c *call) selectionOf(q url.Values) (*selection, error) {
-	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.entry.Endpoint.Selectable}
+	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable}
 	if c.name != "" {
 		s.prefix = c.key()
 	}
@@ -88,10 +88,10 @@ func (c *call) selectionOf(q url.Values) (*selection, error) {
 // selectable refuses a selector on a field that the endpoint does not select by.
 func (c *call) selectable(selector fields.Selector) error {
 	for _, r := range selector.Requirements() {
-		if _, own := c.entry.Endpoint.Selectable[r.Field]; own || r.Field == "metadata.name" || r.Field == "metadata.namespace" {
+		if _, own := c.endpoint.Selectable[r.Field]; own || r.Field == "metadata.name" || r.Field == "metadata.namespace" {
 			continue
 		}
-		if !c.protobuf() || len(c.entry.Endpoint.Selectable) > 0 {
+		if !c.protobuf() || len(c.endpoint.Selectable) > 0 {
 			return apierrors.NewBadRequest("field label not supported: " + r.Field)
 		}
 		known := []string{`"metadata.name"`, `"metadata.namespace"`}

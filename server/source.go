@@ -33,10 +33,11 @@ func (src source) call(ctx context.Context, verb string, gvr schema.GroupVersion
 	if err := src.s.authorize(ctx, c.route, src.user); err != nil {
 		return nil, err
 	}
-	var ok bool
-	if c.entry, ok = src.s.kinds.Find(gvr); !ok {
+	entry, ok := src.s.kinds.Find(gvr)
+	if !ok {
 		return nil, apierrors.NewNotFound(gvr.GroupResource(), "")
 	}
+	c.kind, c.endpoint = entry.Kind, entry.Endpoint
 	selected, err := c.selectionOf(url.Values{})
 	if err != nil {
 		return nil, err

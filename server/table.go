@@ -59,13 +59,13 @@ func (c *call) includeObject() (metav1.IncludeObjectPolicy, error) {
 
 // table makes the rows. Only the first table of a watch has columns.
 func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy, columns bool) (*metav1.Table, error) {
-	apiVersion := c.entry.Endpoint.APIVersion()
+	apiVersion := c.endpoint.APIVersion()
 	t := &metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: asTable, APIVersion: c.metaVersion()},
 		Rows:     make([]metav1.TableRow, 0, len(items)),
 	}
 	if columns {
-		t.ColumnDefinitions = c.entry.Columns(apiVersion)
+		t.ColumnDefinitions = c.kind.Columns(apiVersion)
 	}
 	counted := time.Now()
 	for _, o := range items {
@@ -73,7 +73,7 @@ func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy,
 		if err != nil {
 			return nil, err
 		}
-		cells, err := c.entry.Row(hub.(kind.Object), apiVersion, counted)
+		cells, err := c.kind.Row(hub.(kind.Object), apiVersion, counted)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy,
 func (c *call) rowObject(o *object.Object, hub kind.Object, include metav1.IncludeObjectPolicy) (runtime.RawExtension, error) {
 	switch include {
 	case metav1.IncludeObject:
-		e, err := o.Encoding(object.Form{APIVersion: c.entry.Endpoint.APIVersion()})
+		e, err := o.Encoding(object.Form{APIVersion: c.endpoint.APIVersion()})
 		if err != nil {
 			return runtime.RawExtension{}, err
 		}

@@ -128,7 +128,8 @@ func decoded(o *object.Object) (kind.Object, error) {
 	return obj.(kind.Object), nil
 }
 
-// preconditions checks the uid and the revision that a new state names. named says that it names a revision.
+// preconditions checks the uid and the revision that a new state names. named says that the client named a revision; a
+// patched object always has that of the state which it was made from.
 func preconditions(c *call, obj kind.Object, current *object.Object) (named bool, err error) {
 	if uid := obj.GetUID(); uid != "" && uid != current.UID && c.verb == "update" {
 		return false, apierrors.NewConflict(c.resource(), c.name, fmt.Errorf(
@@ -137,12 +138,12 @@ func preconditions(c *call, obj kind.Object, current *object.Object) (named bool
 	}
 	r, err := revisionOf(obj)
 	if err != nil {
-		return false, apierrors.NewInvalid(qualified(c.entry), c.name, invalidVersion(obj.GetResourceVersion()))
+		return false, apierrors.NewInvalid(qualified(c.kind), c.name, invalidVersion(obj.GetResourceVersion()))
 	}
 	if r != 0 && r != current.Revision {
 		return true, changed(c.resource(), c.name)
 	}
-	return r != 0, nil
+	return r != 0 && c.verb == "update", nil
 }
 
 // registryPath is how Kubernetes names an object's place in its storage, in errors.
@@ -165,19 +166,19 @@ func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) erro
 		return err
 	}
 	sub := c.subresource
-	c.entry.Prepare(obj, old, sub)
+	c.kind.Prepare(obj, old, sub)
 	if c.sub == nil || c.sub.Apply != nil {
-		if err := s.assign(c.entry, obj, old); err != nil {
+		if err := s.assign(c.kind, obj, old); err != nil {
 			return err
 		}
 	}
-	if err := validateUpdate(c.entry, obj, old, sub); err != nil {
+	if err := validateUpdate(c.kind, obj, old, sub); err != nil {
 		return err
 	}
 	if err := s.validateAdmission(c, o, obj, old); err != nil {
 		return err
 	}
-	for _, w := range c.entry.Warnings(obj, old) {
+	for _, w := range c.kind.Warnings(obj, old) {
 		c.warn(w)
 	}
 	return nil
@@ -186,15 +187,15 @@ func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) erro
 // replace commits a valid new state. One that changes nothing is not written, so that its revision stays; one that
 // takes the last finalizer from a deleted object removes it.
 func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, old kind.Object) (*written, error) {
-	gone := released(c.entry, obj)
+	gone := released(c.kind, obj)
 	if o.dryRun {
 		obj.SetResourceVersion(current.Revision.String())
 		return &written{state: obj}, nil
 	}
 	if gone {
-		return s.finish(c.context(), c.entry, current, obj)
+		return s.finish(c.context(), c.kind, current, obj)
 	}
-	fresh, err := encode(c.entry, obj, c.accept.form(c.entry.Endpoint.GroupVersion()))
+	fresh, err := encode(c.kind, obj, c.accept.form(c.endpoint.GroupVersion()))
 	if err != nil {
 		return nil, err
 	}
@@ -202,10 +203,10 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 		return &written{committed: current}, err
 	}
 	change := store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}
-	if err := s.commit(c.context(), c.entry, change, obj, old); err != nil {
+	if err := s.commit(c.context(), c.kind, change, obj, old); err != nil {
 		return nil, err
 	}
-	return &written{committed: fresh}, s.settle(c.context(), c.entry, current, fresh)
+	return &written{committed: fresh}, s.settle(c.context(), c.kind, current, fresh)
 }
 
 // unchanged says whether a new state is the current one but for its revision.

@@ -207,7 +207,7 @@ func (w *watching) send(e *object.Event, kind watch.EventType) error {
 	if w.c.accept.as != "" {
 		return w.sendTransformed(e, kind)
 	}
-	frame, err := e.Frame(kind, w.c.accept.form(w.c.entry.Endpoint.GroupVersion()))
+	frame, err := e.Frame(kind, w.c.accept.form(w.c.endpoint.GroupVersion()))
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (w *watching) progress(reached object.Revision) error {
 
 // bookmark writes a bookmark: an empty object that carries a revision.
 func (w *watching) bookmark(endOfInitial bool) error {
-	obj := w.c.entry.New()
+	obj := w.c.kind.New()
 	obj.SetResourceVersion(w.sent.String())
 	if endOfInitial {
 		obj.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
@@ -257,7 +257,7 @@ func (c *call) bookmarkBody(obj kind.Object) ([]byte, error) {
 	if c.accept.as != "" {
 		return c.transformedBookmark(obj)
 	}
-	return c.entry.Encode(c.accept.form(c.entry.Endpoint.GroupVersion()), obj)
+	return c.kind.Encode(c.accept.form(c.endpoint.GroupVersion()), obj)
 }
 
 // fail tells the client why its watch ends, where there is something to tell: a revision that is compacted.

@@ -18,7 +18,7 @@ const listBuffer = 64 << 10
 
 // answerList writes the encodings of the items one after the other: nothing is decoded.
 func (c *call) answerList(p *page) error {
-	form := c.accept.form(c.entry.Endpoint.GroupVersion())
+	form := c.accept.form(c.endpoint.GroupVersion())
 	encodings, err := encodings(p.items, form)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (c *call) listHead(m listMeta) []byte {
 	data, _ := json.Marshal(meta) // a struct of strings and numbers always marshals
 	head := append([]byte(`{"kind":"`), c.info().ListKind()...)
 	head = append(head, `","apiVersion":"`...)
-	head = append(head, c.entry.Endpoint.APIVersion()...)
+	head = append(head, c.endpoint.APIVersion()...)
 	head = append(head, `","metadata":`...)
 	head = append(head, data...)
 	return append(head, `,"items":[`...)
@@ -146,7 +146,7 @@ func (c *call) writeProtobufList(p *page, items []*object.Encoding) error {
 
 // envelope is what stands before and after a protobuf list of size bytes.
 func (c *call) envelope(size int) (head, tail []byte, err error) {
-	meta := runtime.TypeMeta{APIVersion: c.entry.Endpoint.APIVersion(), Kind: c.info().ListKind()}
+	meta := runtime.TypeMeta{APIVersion: c.endpoint.APIVersion(), Kind: c.info().ListKind()}
 	typeMeta, err := meta.Marshal()
 	if err != nil {
 		return nil, nil, err

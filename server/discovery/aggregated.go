@@ -33,7 +33,7 @@ func aggregate(kinds []kind.Kind, core bool, version string) *apidiscovery.APIGr
 func aggregateVersion(kinds []kind.Kind, gv schema.GroupVersion) apidiscovery.APIVersionDiscovery {
 	v := apidiscovery.APIVersionDiscovery{Version: gv.Version, Freshness: apidiscovery.DiscoveryFreshnessCurrent}
 	for _, entry := range sortedByPlural(served(kinds, gv)) {
-		v.Resources = append(v.Resources, aggregateResource(entry.Info(), gv))
+		v.Resources = append(v.Resources, aggregateResource(entry.Kind.Info(), gv))
 	}
 	return v
 }

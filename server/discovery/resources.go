@@ -22,7 +22,7 @@ func resourceList(kinds []kind.Kind, gv schema.GroupVersion) *metav1.APIResource
 		list.APIVersion = "" // the core group's document is older than its own apiVersion
 	}
 	for _, entry := range sortedByPlural(served(kinds, gv)) {
-		info := entry.Info()
+		info := entry.Kind.Info()
 		list.APIResources = append(list.APIResources, describeResource(info))
 		for _, sub := range sortedSubresources(info) {
 			list.APIResources = append(list.APIResources, describeSubresource(info, sub, gv))
@@ -79,7 +79,7 @@ func verbs(info *kind.Info) []string {
 }
 
 func sortedByPlural(entries []kind.Entry) []kind.Entry {
-	slices.SortFunc(entries, func(a, b kind.Entry) int { return cmp.Compare(a.Info().Plural, b.Info().Plural) })
+	slices.SortFunc(entries, func(a, b kind.Entry) int { return cmp.Compare(a.Kind.Info().Plural, b.Kind.Info().Plural) })
 	return entries
 }
 

@@ -19,7 +19,7 @@ type Schematic interface {
 
 // name finds the definition of a kind in an endpoint's version, and adds it when it has none yet.
 func (d *definitions) name(e kind.Entry) (string, error) {
-	gvk := e.Endpoint.GroupVersion().WithKind(e.Info().Kind)
+	gvk := e.Endpoint.GroupVersion().WithKind(e.Kind.Info().Kind)
 	if name, ok := d.names[gvk]; ok {
 		return name, nil
 	}
@@ -27,7 +27,7 @@ func (d *definitions) name(e kind.Entry) (string, error) {
 	if own, ok := e.Kind.(Schematic); ok {
 		err = d.addCustom(gvk, own.Schema(gvk.Version))
 	} else {
-		err = d.addAlias(gvk, e.Info().Endpoints[0].GroupVersion().WithKind(gvk.Kind))
+		err = d.addAlias(gvk, e.Kind.Info().Endpoints[0].GroupVersion().WithKind(gvk.Kind))
 	}
 	return d.names[gvk], err
 }
@@ -70,12 +70,12 @@ func (d *definitions) addCustom(gvk schema.GroupVersionKind, own *apiextensionsv
 
 // listName finds the definition of a kind's list, and adds it when it has none yet.
 func (d *definitions) listName(e kind.Entry, item string) (string, error) {
-	gvk := e.Endpoint.GroupVersion().WithKind(e.Info().ListKind())
+	gvk := e.Endpoint.GroupVersion().WithKind(e.Kind.Info().ListKind())
 	if name, ok := d.names[gvk]; ok {
 		return name, nil
 	}
 	s := map[string]any{
-		"description": gvk.Kind + " is a list of " + e.Info().Kind,
+		"description": gvk.Kind + " is a list of " + e.Kind.Info().Kind,
 		"required":    []string{"items"},
 		"properties": map[string]any{
 			"items": map[string]any{"type": "array", "items": map[string]any{"$ref": refPrefix + item}},

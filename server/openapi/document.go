@@ -87,7 +87,7 @@ func buildDocument(gv schema.GroupVersion, kinds []kind.Entry) ([]byte, error) {
 	}
 	doc := document{OpenAPI: "3.0.0", Info: info{Title: "Bowline", Version: "unversioned"}, Paths: map[string]*pathItem{}}
 	kinds = slices.Clone(kinds)
-	slices.SortFunc(kinds, func(a, b kind.Entry) int { return cmp.Compare(a.Info().Plural, b.Info().Plural) })
+	slices.SortFunc(kinds, func(a, b kind.Entry) int { return cmp.Compare(a.Kind.Info().Plural, b.Kind.Info().Plural) })
 	used := map[string]bool{statusName: true}
 	for _, k := range kinds {
 		r := resource{Entry: k, gv: gv, parameters: parameters, used: used}

@@ -43,7 +43,7 @@ func (r *resource) resolve(d *definitions) error {
 
 // addPaths writes the resource's own paths and those of its subresources.
 func (r *resource) addPaths(d *definitions, paths map[string]*pathItem) error {
-	info := r.Info()
+	info := r.Kind.Info()
 	base := "/" + documentPath(r.gv) + "/"
 	collection := base + info.Plural
 	if info.Namespaced {
@@ -78,7 +78,7 @@ func (r *resource) addPaths(d *definitions, paths map[string]*pathItem) error {
 func (r *resource) verbs() []string {
 	var verbs []string
 	for _, v := range []string{"get", "update", "patch", "delete"} {
-		if r.Info().HasVerb(v) {
+		if r.Kind.Info().HasVerb(v) {
 			verbs = append(verbs, v)
 		}
 	}
@@ -88,15 +88,15 @@ func (r *resource) verbs() []string {
 // collection is the path of many objects.
 func (r *resource) collection() *pathItem {
 	item := &pathItem{}
-	if r.Info().HasVerb("list") {
+	if r.Kind.Info().HasVerb("list") {
 		item.Get = r.operation("list", "list", r.scope(), "", r.list)
 		item.Get.Parameters = r.parameters.list
 	}
-	if r.Info().HasVerb("create") {
+	if r.Kind.Info().HasVerb("create") {
 		item.Post = r.write("create", "post", "", r.item, r.formats)
 		item.Post.Parameters = r.parameters.create
 	}
-	if r.Info().HasVerb("deletecollection") {
+	if r.Kind.Info().HasVerb("deletecollection") {
 		item.Delete = r.delete("deleteCollection", "deletecollection")
 		item.Delete.Parameters = mergeParameters(r.parameters.delete, r.parameters.list)
 	}
@@ -153,7 +153,7 @@ func (r *resource) subresource(d *definitions, sub kind.Subresource) (*pathItem,
 // patchFormats are the kinds of patch that the kind takes.
 func (r *resource) patchFormats() []string {
 	formats := []string{"application/json-patch+json", "application/merge-patch+json"}
-	if r.Prototype(r.gv.String()) != nil {
+	if r.Kind.Prototype(r.gv.String()) != nil {
 		formats = append(formats, "application/strategic-merge-patch+json")
 	}
 	return formats
@@ -165,14 +165,14 @@ func (r *resource) operation(verb, action, scope, suffix, schema string) *operat
 	tag := groupTitle(r.gv.Group)
 	return &operation{
 		Tags:        []string{strings.ToLower(tag[:1]) + tag[1:] + "_" + r.gv.Version},
-		Description: verb + " " + r.Info().Kind + suffix,
-		OperationID: verb + tag + capitalized(r.gv.Version) + scope + r.Info().Kind + suffix,
+		Description: verb + " " + r.Kind.Info().Kind + suffix,
+		OperationID: verb + tag + capitalized(r.gv.Version) + scope + r.Kind.Info().Kind + suffix,
 		Responses: map[string]*response{
 			"200": r.response("OK", schema),
 			"401": {Description: "Unauthorized"},
 		},
 		Action: action,
-		Kind:   wireKind(r.gv.WithKind(r.Info().Kind)),
+		Kind:   wireKind(r.gv.WithKind(r.Kind.Info().Kind)),
 	}
 }
 
@@ -194,7 +194,7 @@ func (r *resource) delete(verb, action string) *operation {
 }
 
 func (r *resource) scope() string {
-	if r.Info().Namespaced {
+	if r.Kind.Info().Namespaced {
 		return "Namespaced"
 	}
 	return ""

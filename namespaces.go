@@ -1,3 +1,0 @@
-package bowline
-
-func startNamespaceController(p *Plane) error { return nil }
