@@ -55,7 +55,8 @@ type Log interface {
 	// a log acts on it when that is worth its while.
 	Compact(before object.Revision)
 
-	// Close releases what the log holds. No call is under way, and none follows.
+	// Close releases what the log holds. Current alone may still be called beside it and after it, and may fail then; no
+	// other call is under way, and none follows.
 	Close() error
 }
 
