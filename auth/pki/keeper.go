@@ -114,7 +114,8 @@ func (k *Keeper) Renew() error {
 
 // renewAuthority sees to it that the authority outlives every certificate that it is about to sign.
 func (k *Keeper) renewAuthority(now time.Time) error {
-	next, err := k.authority, error(nil)
+	var next *authority
+	var err error
 	switch {
 	case k.authority == nil:
 		next, err = newAuthority(now)
