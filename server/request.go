@@ -29,10 +29,11 @@ type call struct {
 	http *http.Request
 	w    http.ResponseWriter
 	route
-	entry  kind.Entry
-	sub    *kind.Subresource // nil for the object itself
-	user   *auth.User
-	accept media
+	kind     kind.Kind
+	endpoint *kind.Endpoint
+	sub      *kind.Subresource // nil for the object itself
+	user     *auth.User
+	accept   media
 	// warnings are sent with the answer, in order.
 	warnings []string
 }
