@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/url"
 	"sync"
@@ -152,10 +153,10 @@ func (w *sourceWatch) seen(events []*object.Event) []client.Event {
 
 // sourceEnd is the end of a watch: orderly, or with what makes the reader list again.
 func sourceEnd(err error) error {
-	if err == store.ErrClosed {
+	if errors.Is(err, store.ErrClosed) {
 		return io.EOF
 	}
-	if err == store.ErrSlow {
+	if errors.Is(err, store.ErrSlow) {
 		return apierrors.NewResourceExpired("this watch fell behind the history of changes that the server keeps; list again")
 	}
 	return wireError(err)

@@ -260,13 +260,17 @@ func (c *call) bookmarkBody(obj kind.Object) ([]byte, error) {
 	return c.kind.Encode(c.accept.form(c.endpoint.GroupVersion()), obj)
 }
 
-// fail tells the client why its watch ends, where there is something to tell: a revision that is compacted.
+// fail tells the client why its watch ends, where there is something to tell: a revision that is compacted, or that
+// this server has never given out.
 func (w *watching) fail(err error) {
 	var compacted *store.CompactedError
+	var future *store.FutureError
 	var status metav1.Status
 	switch {
 	case errors.As(err, &compacted):
 		status = apierrors.NewResourceExpired("too old resource version: " + compacted.Requested.String() + " (" + compacted.Oldest.String() + ")").Status()
+	case errors.As(err, &future):
+		status = tooLarge(future).Status()
 	case errors.Is(err, store.ErrSlow), errors.Is(err, store.ErrClosed), w.stream.broken:
 		return
 	default:
