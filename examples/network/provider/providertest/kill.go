@@ -20,12 +20,12 @@ const victimUID types.UID = "11111111-2222-3333-4444-555555555555"
 
 // Main is for the TestMain of a package that calls Killed: in the process that is to be killed it makes, changes and
 // removes a network without end; else it runs the tests.
-func Main(m *testing.M, make func(plane string) (provider.Provider, error)) {
+func Main(m *testing.M, open func(plane string) (provider.Provider, error)) {
 	plane := os.Getenv(victimVariable)
 	if plane == "" {
 		os.Exit(m.Run())
 	}
-	p, err := make(plane)
+	p, err := open(plane)
 	for err == nil {
 		err = live(p)
 	}
@@ -53,9 +53,9 @@ func live(p provider.Provider) error {
 
 // Killed starts processes that make and remove a network, kills each with SIGKILL somewhere on its way, and checks that
 // the network can then be made, exists once, and can be removed.
-func Killed(t *testing.T, times int, env string, make func(plane string) (provider.Provider, error)) {
+func Killed(t *testing.T, times int, env string, open func(plane string) (provider.Provider, error)) {
 	plane := Plane()
-	p := provide(t, World{New: make}, plane)
+	p := provide(t, World{New: open}, plane)
 	want := Wanted(victimUID, "10.3.0.0/16", "10.3.0.1")
 	for n := range times {
 		killAfter(t, plane, env, n%4)

@@ -91,6 +91,32 @@ func TestKilledAnywhereARecordExistsOnce(t *testing.T) {
 	}
 }
 
+// Whoever watches has to begin again, and then finds that everything is gone.
+func TestRemovingTheFolderEndsTheWatch(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "networks")
+	p, err := inFolder(folder)("plane")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Apply(t.Context(), providertest.Wanted("uid", "10.0.0.0/8", "10.0.0.1")); err != nil {
+		t.Fatal(err)
+	}
+	err = p.Watch(t.Context(), func(uid types.UID) {
+		if uid == "" {
+			if err := os.RemoveAll(folder); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err == nil {
+		t.Error("the watch ended as if it had been asked to")
+	}
+	if uids, err := p.List(t.Context()); err != nil || len(uids) > 0 {
+		t.Errorf("after it there are %v, %v", uids, err)
+	}
+}
+
 // A watch of records in memory waits durably, so that time passes in a bubble.
 func TestMemoryWatchLetsTimePassInABubble(t *testing.T) {
 	t.Parallel()

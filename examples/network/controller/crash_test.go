@@ -1,0 +1,172 @@
+package controller_test
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/network/provider/record"
+)
+
+// life is how many steps a controller may still take: writes to the server and to the provider. After the last one
+// nothing that it does has any effect, which is what kill -9 does to it.
+type life struct {
+	mu   sync.Mutex
+	left int
+}
+
+var errDead = errors.New("the process has been killed")
+
+func (l *life) step() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left == 0 {
+		return errDead
+	}
+	l.left--
+	return nil
+}
+
+func (l *life) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.left == 0
+}
+
+// mortalTransport counts requests that write.
+type mortalTransport struct {
+	*life
+	http.RoundTripper
+}
+
+func (m mortalTransport) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.Method != http.MethodGet {
+		if err := m.step(); err != nil {
+			return nil, err
+		}
+	}
+	return m.RoundTripper.RoundTrip(q)
+}
+
+// mortalFiles counts files that are written or removed.
+type mortalFiles struct {
+	*life
+	*record.Memory
+}
+
+func (m mortalFiles) Write(name string, data []byte) error {
+	if err := m.step(); err != nil {
+		return err
+	}
+	return m.Memory.Write(name, data)
+}
+
+func (m mortalFiles) Remove(name string) error {
+	if err := m.step(); err != nil {
+		return err
+	}
+	return m.Memory.Remove(name)
+}
+
+// runMortal starts a controller that is killed after so many steps.
+func (w *world) runMortal(steps int) (running, *life) {
+	l := &life{left: steps}
+	config := w.plane.RESTConfig()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return mortalTransport{l, next} })
+	return w.run(config, mortalFiles{l, w.files}), l
+}
+
+// Whatever the last thing was that a killed controller did, the next one finishes: each network exists once, and goes
+// with its object.
+func TestKilledAfterAnyStepEachNetworkExistsOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.define()
+		finished := false
+		for steps := 0; !finished; steps++ {
+			n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+			first, l := w.runMortal(steps)
+			settle()
+			finished = !l.over()
+			first.stop()
+
+			second := w.run(nil, nil)
+			settle()
+			w.are(n.UID)
+			w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
+			w.delete(v1.SchemeGroupVersion, "a")
+			settle()
+			w.are()
+			second.stop()
+		}
+	})
+}
+
+func TestKilledAfterAnyStepOfADeletionNothingIsLeft(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.define()
+		finished := false
+		for steps := 0; !finished; steps++ {
+			w.declare("a", "192.168.0.0/16", "192.168.0.1")
+			before := w.run(nil, nil)
+			settle()
+			before.stop()
+			w.delete(v1.SchemeGroupVersion, "a")
+
+			first, l := w.runMortal(steps)
+			settle()
+			finished = !l.over()
+			first.stop()
+
+			second := w.run(nil, nil)
+			settle()
+			w.are()
+			if page, err := w.networks(v1.SchemeGroupVersion).List(w.Context(), "", metav1.ListOptions{}); err != nil || len(page.Items) > 0 {
+				w.Errorf("after %d steps the object is still there: %v", steps, err)
+			}
+			second.stop()
+		}
+	})
+}
+
+// Real networks whose object went while nobody looked are swept; another plane's are not.
+func TestSweepsWhatHasNoObject(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const theirs = "bowline.other.11111111-2222-3333-4444-555555555555.json"
+		for _, name := range []string{file("lost"), theirs} {
+			if err := w.files.Write(name, []byte("{}")); err != nil {
+				w.Fatal(err)
+			}
+		}
+		first := w.run(nil, nil)
+		settle()
+		if got := w.records(); len(got) != 1 {
+			w.Errorf("left are %q, want the other plane's alone", got)
+		}
+		w.define()
+		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		first.stop()
+
+		w.patch(v1.SchemeGroupVersion, "a", `{"metadata":{"finalizers":null}}`)
+		w.delete(v1.SchemeGroupVersion, "a")
+		defer w.run(nil, nil).stop()
+		settle()
+		if got := w.records(); len(got) != 1 {
+			w.Errorf("left are %q, want the other plane's alone, and not that of %s", got, n.UID)
+		}
+
+		// While the controller runs, what appears without an object is swept too.
+		if err := w.files.Write(file("stray"), []byte("{}")); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if got := w.records(); len(got) != 1 {
+			w.Errorf("left are %q, want the other plane's alone", got)
+		}
+	})
+}

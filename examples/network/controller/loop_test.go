@@ -1,0 +1,243 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/network/provider/record"
+)
+
+func TestNetworkIsMadeChangedAndRemoved(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run(nil, nil).stop()
+		w.define()
+		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		w.are(n.UID)
+		w.holds(n.UID, `"cidr": "192.168.0.0/16"`)
+		got := w.get(v1.SchemeGroupVersion, "a")
+		w.isReady(got, metav1.ConditionTrue, v1.ReasonProvisioned)
+		id := "bowline." + planeID + "." + string(n.UID)
+		if s := got.Status; s.Provider != "record" || s.ID != id || s.ObservedGeneration != got.Generation {
+			w.Errorf("status is %+v at generation %d", s, got.Generation)
+		}
+
+		changed := w.patch(v1.SchemeGroupVersion, "a", `{"spec":{"cidr":"10.0.0.0/8","gateway":"10.0.0.1"}}`)
+		settle()
+		w.are(n.UID)
+		w.holds(n.UID, `"gateway": "10.0.0.1"`)
+		if got := w.get(v1.SchemeGroupVersion, "a"); got.Status.ObservedGeneration != changed.Generation {
+			w.Errorf("status answers generation %d, want %d", got.Status.ObservedGeneration, changed.Generation)
+		}
+
+		w.delete(v1.SchemeGroupVersion, "a")
+		settle()
+		w.are()
+		if _, err := w.networks(v1.SchemeGroupVersion).Get(w.Context(), "default", "a"); !apierrors.IsNotFound(err) {
+			w.Errorf("the object is still there: %v", err)
+		}
+		if got := w.events(n.UID); !slices.Equal(got, []string{"Normal Created", "Normal Updated", "Normal Deleted"}) {
+			w.Errorf("events are %q", got)
+		}
+	})
+}
+
+func TestWhatIsBrokenBehindItsBackIsRepaired(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run(nil, nil).stop()
+		w.define()
+		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		if err := w.files.Remove(file(n.UID)); err != nil {
+			w.Fatal(err)
+		}
+		settle()
+		w.are(n.UID)
+		if err := w.files.Write(file(n.UID), []byte("{")); err != nil {
+			w.Fatal(err)
+		}
+		settle()
+		w.holds(n.UID, "192.168.0.1")
+		if got := w.events(n.UID); !slices.Contains(got, "Normal Restored") {
+			w.Errorf("events are %q", got)
+		}
+	})
+}
+
+func TestControllerBeginsWhenTheDefinitionIsThere(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run(nil, nil).stop()
+		time.Sleep(time.Hour)
+		w.define()
+		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		w.are(n.UID)
+		w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
+	})
+}
+
+func TestNetworksGoWithTheirDefinition(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run(nil, nil).stop()
+		w.define()
+		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		w.are(n.UID)
+
+		w.undefine("networks.samplecrd.k8s.io")
+		settle()
+		w.are()
+
+		w.define()
+		again := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		w.are(again.UID)
+	})
+}
+
+func TestBothGroupsAreServed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run(nil, nil).stop()
+		w.define()
+		w.apply("testdata", "sample-crd-v1.yaml")
+		first := w.apply("example", "example-network.yaml")
+		second := first.DeepCopy()
+		second.SetAPIVersion(v1.SampleGroupVersion.String())
+		second.SetUID("")
+		second.SetResourceVersion("")
+		second = w.create(second)
+		settle()
+		w.are(first.GetUID(), second.GetUID())
+		w.delete(v1.SampleGroupVersion, second.GetName())
+		settle()
+		w.are(first.GetUID())
+	})
+}
+
+// The older definitions have no schema, so anything is stored, and no status subresource, so that each status write
+// raises the generation.
+func TestOldDefinitionsWithoutSchemaAndStatus(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run(nil, nil).stop()
+		w.apply("testdata", "samplecrd-crd.yaml")
+		w.apply("testdata", "sample-crd.yaml")
+		good := w.apply("testdata", "samplecrd-network.yaml")
+		bad := w.apply("testdata", "sample-network.yaml")
+		settle()
+		w.are(good.GetUID())
+		w.isReady(w.get(v1.SchemeGroupVersion, good.GetName()), metav1.ConditionTrue, v1.ReasonProvisioned)
+		refused := w.get(v1.SampleGroupVersion, bad.GetName())
+		if m := w.isReady(refused, metav1.ConditionFalse, v1.ReasonInvalidSpec); !strings.Contains(m, "spec.gateway is missing") {
+			w.Errorf("the message is %q", m)
+		}
+		if refused.Status.ObservedGeneration != 0 {
+			w.Errorf("the status names generation %d", refused.Status.ObservedGeneration)
+		}
+
+		time.Sleep(24 * time.Hour)
+		if now := w.get(v1.SampleGroupVersion, bad.GetName()); now.ResourceVersion != refused.ResourceVersion {
+			w.Errorf("the status was written again: generation %d, then %d", refused.Generation, now.Generation)
+		}
+
+		w.patch(v1.SampleGroupVersion, bad.GetName(), `{"spec":{"gateway":"192.168.0.1"}}`)
+		settle()
+		w.are(good.GetUID(), bad.GetUID())
+		w.isReady(w.get(v1.SampleGroupVersion, bad.GetName()), metav1.ConditionTrue, v1.ReasonProvisioned)
+		if got := w.events(bad.GetUID()); !slices.Equal(got, []string{"Warning InvalidSpec", "Normal Created"}) {
+			w.Errorf("events are %q", got)
+		}
+	})
+}
+
+// A definition may get its status subresource later.
+func TestStatusMovesWithTheDefinition(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run(nil, nil).stop()
+		w.apply("testdata", "samplecrd-crd.yaml")
+		w.apply("testdata", "samplecrd-network.yaml")
+		settle()
+		w.redefine("crd", "network.yaml")
+		time.Sleep(21 * time.Minute)
+		got := w.get(v1.SchemeGroupVersion, "example-network")
+		if got.Status.ObservedGeneration != got.Generation {
+			w.Errorf("the status answers generation %d, want %d", got.Status.ObservedGeneration, got.Generation)
+		}
+	})
+}
+
+// failing is a folder that cannot be written to while full is set.
+type failing struct {
+	record.Memory
+	full bool
+}
+
+func (f *failing) Write(name string, data []byte) error {
+	if f.full {
+		return errors.New("the disk is full")
+	}
+	return f.Memory.Write(name, data)
+}
+
+func TestProviderErrorIsReportedAndTriedAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		files := &failing{full: true}
+		defer w.run(nil, files).stop()
+		w.define()
+		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		message := w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionFalse, v1.ReasonProviderError)
+		if !strings.Contains(message, "the disk is full") {
+			w.Errorf("the message is %q", message)
+		}
+		files.full = false
+		time.Sleep(10 * time.Minute)
+		w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
+		if got := w.events(n.UID); !slices.Equal(got, []string{"Warning ProviderError", "Normal Created"}) {
+			w.Errorf("events are %q", got)
+		}
+	})
+}
+
+// blind is a folder whose watch fails once, after something has happened that it did not tell of.
+type blind struct {
+	record.Memory
+	failed bool
+	miss   chan func()
+}
+
+func (f *blind) Watch(ctx context.Context, changed func(string)) error {
+	if f.failed {
+		return f.Memory.Watch(ctx, changed)
+	}
+	f.failed = true
+	changed("")
+	(<-f.miss)()
+	return errors.New("the folder is gone")
+}
+
+func TestWhatHappensWhileNothingIsSeenIsFoundAfterwards(t *testing.T) {
+	inWorld(t, func(w *world) {
+		files := &blind{miss: make(chan func())}
+		defer w.run(nil, files).stop()
+		w.define()
+		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		files.miss <- func() {
+			if err := files.Remove(file(n.UID)); err != nil {
+				w.Error(err)
+			}
+		}
+		settle()
+		if _, err := files.Read(file(n.UID)); err != nil {
+			w.Errorf("the network is not back: %v", err)
+		}
+	})
+}
