@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+)
+
+var knots = schema.GroupVersionResource{Group: "bench.bowline.example.com", Version: "v1", Resource: "knots"}
+
+// customResource times the way from a definition to its first instance. A server that serves the new resource only
+// some time after it took the definition is asked again and again.
+func customResource() measurement {
+	return measurement{
+		figures: []figure{{"CRD create to first instance created", milliseconds, 20}},
+		run: func(ctx context.Context, l *lab) (readings []reading, err error) {
+			err = withServer(ctx, l, func(s *server, namespace string) error {
+				definitions, err := apiextensions.NewForConfig(s.config)
+				if err != nil {
+					return err
+				}
+				instances, err := dynamic.NewForConfig(s.config)
+				if err != nil {
+					return err
+				}
+				crds := definitions.ApiextensionsV1().CustomResourceDefinitions()
+				s.cleanup = append(s.cleanup, func(ctx context.Context) error {
+					return crds.Delete(ctx, knotDefinition().Name, metav1.DeleteOptions{})
+				})
+				took, err := s.measure("crd", 1, func() error {
+					if _, err := crds.Create(ctx, knotDefinition(), metav1.CreateOptions{}); err != nil {
+						return err
+					}
+					return createKnot(ctx, instances.Resource(knots).Namespace(namespace))
+				})
+				readings = []reading{took.each()}
+				return err
+			})
+			return readings, err
+		},
+	}
+}
+
+// createKnot tries until the resource is served.
+func createKnot(ctx context.Context, knots dynamic.ResourceInterface) error {
+	knot := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "bench.bowline.example.com/v1", "kind": "Knot",
+		"metadata": map[string]any{"name": "first"},
+		"spec":     map[string]any{"loops": int64(1)},
+	}}
+	for {
+		_, err := knots.Create(ctx, knot, metav1.CreateOptions{})
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+func knotDefinition() *apiextensionsv1.CustomResourceDefinition {
+	object := func(properties map[string]apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+		return apiextensionsv1.JSONSchemaProps{Type: "object", Properties: properties}
+	}
+	spec := object(map[string]apiextensionsv1.JSONSchemaProps{"loops": {Type: "integer"}})
+	root := object(map[string]apiextensionsv1.JSONSchemaProps{"spec": spec})
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: knots.GroupResource().String()},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: knots.Group,
+			Scope: apiextensionsv1.NamespaceScoped,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: knots.Resource, Singular: "knot", Kind: "Knot", ListKind: "KnotList",
+			},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: knots.Version, Served: true, Storage: true,
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &root},
+			}},
+		},
+	}
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// unit is what a figure is counted in, and which way is better.
+type unit string
+
+const (
+	milliseconds unit = "ms"    // less is better
+	mebibytes    unit = "MiB"   // less is better
+	perSecond    unit = "per s" // more is better
+)
+
+// figure is one number of the table and what it should at least be.
+type figure struct {
+	work   string
+	unit   unit
+	target float64
+}
+
+// reached says whether a value is as good as the target.
+func (f figure) reached(value float64) bool {
+	if f.unit == perSecond {
+		return value >= f.target
+	}
+	return value <= f.target
+}
+
+// reading is a figure as one run measured it, with the CPU time of both processes for each request; zero where there
+// are no requests or the process is not known.
+type reading struct {
+	Value  float64       `json:"value"`
+	Client time.Duration `json:"clientCPU"`
+	Server time.Duration `json:"serverCPU"`
+}
+
+// measurement is work that yields one or more figures.
+type measurement struct {
+	figures []figure
+	// starts says that the work is to start processes, so that a server that runs already cannot be measured.
+	starts bool
+	// run does the work once, and returns a reading for each figure.
+	run func(context.Context, *lab) ([]reading, error)
+}
+
+// measurements are the rows of the table.
+var measurements = []measurement{
+	processStart(), firstProcessStart(), planeStart(), idleMemory(), filledMemory(),
+	creates(1, 4_000, 2_000), creates(16, 20_000, 5_500),
+	gets(1, 6_000, 3_500), gets(16, 30_000, 9_000),
+	lists(), watchers(), customResource(),
+}
+
+// result is a figure with all its readings, or what went wrong.
+type result struct {
+	figure
+	readings []reading
+	err      error
+}
+
+// runLimit is how long one run may take; a server that hangs is a row that failed.
+const runLimit = 5 * time.Minute
+
+// median of what a reading holds.
+func median[T cmp.Ordered](readings []reading, of func(reading) T) T {
+	values := make([]T, len(readings))
+	for i, r := range readings {
+		values[i] = of(r)
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+// measureAll runs the measurements with a figure that matches, and tells on standard error how they go.
+func (l *lab) measureAll(ctx context.Context, pattern *regexp.Regexp) []result {
+	var results []result
+	for _, m := range measurements {
+		wanted := slices.ContainsFunc(m.figures, func(f figure) bool { return pattern.MatchString(f.work) })
+		if wanted && !(m.starts && l.kubeconfig != "") && ctx.Err() == nil {
+			results = append(results, l.measure(ctx, m)...)
+		}
+	}
+	return results
+}
+
+// measure does one measurement as often as was asked for, or until it fails.
+func (l *lab) measure(ctx context.Context, m measurement) []result {
+	rows := make([]result, len(m.figures))
+	for i, f := range m.figures {
+		rows[i].figure = f
+	}
+	for run := range l.runs {
+		limited, cancel := context.WithTimeout(ctx, runLimit)
+		readings, err := m.run(limited, l)
+		cancel()
+		for i, f := range m.figures {
+			if err != nil {
+				rows[i].err = fmt.Errorf("%s: run %d of %d: %w", f.work, run+1, l.runs, err)
+				fmt.Fprintln(os.Stderr, rows[i].err)
+				continue
+			}
+			rows[i].readings = append(rows[i].readings, readings[i])
+			fmt.Fprintf(os.Stderr, "%s: run %d of %d: %s\n", f.work, run+1, l.runs, f.unit.format(readings[i].Value))
+		}
+		if err != nil {
+			break
+		}
+	}
+	return rows
+}

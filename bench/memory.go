@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// idle is how long a server is left alone before its memory counts as idle.
+const idle = 3 * time.Second
+
+func idleMemory() measurement {
+	return measurement{
+		figures: []figure{{"idle anonymous memory (RssAnon)", mebibytes, 35}},
+		starts:  true,
+		run: func(ctx context.Context, l *lab) ([]reading, error) {
+			s, err := l.server(ctx)
+			if err != nil {
+				return nil, err
+			}
+			select {
+			case <-time.After(idle):
+			case <-ctx.Done():
+			}
+			mib, err := s.process.anonymousMemory()
+			return []reading{{Value: mib}}, errors.Join(err, s.stop(context.WithoutCancel(ctx)))
+		},
+	}
+}
+
+// many is how many objects a full server has.
+const many = 100_000
+
+func filledMemory() measurement {
+	return measurement{
+		figures: []figure{
+			{"100,000 ConfigMaps of 1 KiB: live heap", mebibytes, 180},
+			{"100,000 ConfigMaps of 1 KiB: RssAnon", mebibytes, 350},
+		},
+		starts: true,
+		run: func(ctx context.Context, l *lab) (readings []reading, err error) {
+			err = withServer(ctx, l, func(s *server, namespace string) error {
+				client, err := kubernetes.NewForConfig(s.config)
+				if err != nil {
+					return err
+				}
+				create := createConfigMap(ctx, client, namespace)
+				if err := drive(ctx, 16, many, create); err != nil {
+					return err
+				}
+				heap, err := s.liveHeap(ctx, client, namespace)
+				if err != nil {
+					return err
+				}
+				anonymous, err := s.process.anonymousMemory()
+				readings = []reading{{Value: heap}, {Value: anonymous}}
+				return err
+			})
+			return readings, err
+		},
+	}
+}
+
+// liveHeap is what the server's last collection left, in MiB. The runtime tells it only through the size at which it
+// will collect next, so two collections are provoked first, by requests that find nothing.
+func (s *server) liveHeap(ctx context.Context, client kubernetes.Interface, namespace string) (float64, error) {
+	const collections, nextSize, percent = "go_gc_duration_seconds_count", "go_memstats_next_gc_bytes", "go_gc_gogc_percent"
+	before, err := s.metrics(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for range 200 {
+		if err := drive(ctx, 16, 2_000, func(int) error {
+			_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, "nothing", metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("a ConfigMap that is not there was answered with %w", err)
+		}); err != nil {
+			return 0, err
+		}
+		now, err := s.metrics(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if now[collections] >= before[collections]+2 {
+			return now[nextSize] / (1 + now[percent]/100) / (1 << 20), nil
+		}
+	}
+	return 0, errors.New("the server does not collect its garbage")
+}

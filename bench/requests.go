@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// warmUp is how many requests are sent before the clock starts, so that connections stand and code is in memory.
+const warmUp = 500
+
+// kibibyte is what a ConfigMap holds.
+var kibibyte = strings.Repeat("0123456789abcdef", 64)
+
+func configMap(i int) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("bench-%06d", i)},
+		Data:       map[string]string{"data": kibibyte},
+	}
+}
+
+// drive does work count times, numbered from 0, by a number of clients at once. All share one client-go transport, as
+// the workers of a controller do.
+func drive(ctx context.Context, clients, count int, work func(i int) error) error {
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for range clients {
+		group.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= count || ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err := work(i); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return group.Wait()
+}
+
+func createConfigMap(ctx context.Context, client kubernetes.Interface, namespace string) func(i int) error {
+	return func(i int) error {
+		_, err := client.CoreV1().ConfigMaps(namespace).Create(ctx, configMap(i), metav1.CreateOptions{})
+		return err
+	}
+}
+
+func creates(clients, count int, target float64) measurement {
+	return requests("create", clients, count, target, func(ctx context.Context, client kubernetes.Interface, namespace string) (func(i int) error, error) {
+		return createConfigMap(ctx, client, namespace), nil
+	})
+}
+
+func gets(clients, count int, target float64) measurement {
+	return requests("get", clients, count, target, func(ctx context.Context, client kubernetes.Interface, namespace string) (func(i int) error, error) {
+		const stored = 1_000
+		get := func(i int) error {
+			_, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, configMap(i%stored).Name, metav1.GetOptions{})
+			return err
+		}
+		return get, drive(ctx, 16, stored, createConfigMap(ctx, client, namespace))
+	})
+}
+
+// requests measures many requests of one verb. prepare makes the work; the warm-up takes its first numbers.
+func requests(verb string, clients, count int, target float64,
+	prepare func(ctx context.Context, client kubernetes.Interface, namespace string) (func(i int) error, error)) measurement {
+	work := fmt.Sprintf("%s ConfigMap of 1 KiB, %d clients", verb, clients)
+	if clients == 1 {
+		work = strings.TrimSuffix(work, "s")
+	}
+	return measurement{
+		figures: []figure{{work, perSecond, target}},
+		run: func(ctx context.Context, l *lab) (readings []reading, err error) {
+			err = withServer(ctx, l, func(s *server, namespace string) error {
+				client, err := kubernetes.NewForConfig(s.config)
+				if err != nil {
+					return err
+				}
+				request, err := prepare(ctx, client, namespace)
+				if err != nil {
+					return err
+				}
+				if err := drive(ctx, clients, warmUp, request); err != nil {
+					return err
+				}
+				took, err := s.measure(fmt.Sprintf("%s-%d", verb, clients), count, func() error {
+					return drive(ctx, clients, count, func(i int) error { return request(warmUp + i) })
+				})
+				if err != nil {
+					return err
+				}
+				readings = []reading{took.rate()}
+				return nil
+			})
+			return readings, err
+		},
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// server is the process that is measured.
+type server struct {
+	lab     *lab
+	config  *rest.Config
+	process process
+	command *exec.Cmd // nil for one that ran already
+	profile io.Writer // takes the names of profiles to write; nil when there are none
+	log     *bytes.Buffer
+	cleanup []func(context.Context) error
+}
+
+// server starts a fresh server that keeps nothing, or connects to the one that was named.
+func (l *lab) server(ctx context.Context) (*server, error) {
+	if l.kubeconfig != "" {
+		config, err := restConfig(l.kubeconfig)
+		return &server{lab: l, config: config, process: process(l.pid)}, err
+	}
+	dir, err := os.MkdirTemp(l.dir, "server-")
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if l.profiles != "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		return l.launch(ctx, kubeconfig, exec.Command(self, childServe, kubeconfig))
+	}
+	return l.launch(ctx, kubeconfig, exec.Command(l.binary, "up", "--ephemeral", "--listen", "127.0.0.1:0", "--kubeconfig", kubeconfig))
+}
+
+// launch starts a server and waits until it wrote its kubeconfig, which it does when it is ready.
+func (l *lab) launch(ctx context.Context, kubeconfig string, command *exec.Cmd) (*server, error) {
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	defer watcher.Close()
+	if err := watcher.Add(filepath.Dir(kubeconfig)); err != nil {
+		return nil, err
+	}
+	s := &server{lab: l, command: command, log: &bytes.Buffer{}}
+	command.Stdout, command.Stderr = s.log, s.log
+	if l.profiles != "" {
+		if s.profile, err = command.StdinPipe(); err != nil {
+			return nil, err
+		}
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	s.process = process(command.Process.Pid)
+	if err := awaitFile(ctx, watcher, kubeconfig); err != nil {
+		err = errors.Join(err, s.stop(ctx))
+		return nil, fmt.Errorf("%s: %w\n%s", command, err, s.log)
+	}
+	s.config, err = restConfig(kubeconfig)
+	return s, err
+}
+
+// startLimit is how long a server may take until it is ready.
+const startLimit = 20 * time.Second
+
+func awaitFile(ctx context.Context, watcher *fsnotify.Watcher, file string) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for {
+		if info, err := os.Stat(file); err == nil && info.Size() > 0 {
+			return nil
+		}
+		select {
+		case <-watcher.Events:
+		case err := <-watcher.Errors:
+			return err
+		case <-ctx.Done():
+			return fmt.Errorf("it did not become ready: %w", ctx.Err())
+		}
+	}
+}
+
+// stop ends a server that was started here, and removes from one that was not what was put there.
+func (s *server) stop(ctx context.Context) error {
+	var errs []error
+	if s.command == nil {
+		for _, undo := range s.cleanup {
+			errs = append(errs, undo(ctx))
+		}
+		return errors.Join(errs...)
+	}
+	s.lab.noteGOGC(ctx, s)
+	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
+		errs = append(errs, err)
+	}
+	late := time.AfterFunc(10*time.Second, func() { s.command.Process.Kill() })
+	defer late.Stop()
+	return errors.Join(append(errs, s.command.Wait())...)
+}
+
+// namespace makes a namespace to work in.
+func (s *server) namespace(ctx context.Context) (string, error) {
+	client, err := kubernetes.NewForConfig(s.config)
+	if err != nil {
+		return "", err
+	}
+	namespaces := client.CoreV1().Namespaces()
+	ns, err := namespaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "bench-"}}, metav1.CreateOptions{})
+	if err != nil {
+		return "", err
+	}
+	s.cleanup = append(s.cleanup, func(ctx context.Context) error {
+		return namespaces.Delete(ctx, ns.Name, metav1.DeleteOptions{})
+	})
+	return ns.Name, nil
+}
+
+// withServer gives work a server and a namespace, and stops the server when it is done.
+func withServer(ctx context.Context, l *lab, work func(s *server, namespace string) error) error {
+	s, err := l.server(ctx)
+	if err != nil {
+		return err
+	}
+	namespace, err := s.namespace(ctx)
+	if err == nil {
+		err = work(s, namespace)
+	}
+	return errors.Join(err, s.stop(context.WithoutCancel(ctx)))
+}
