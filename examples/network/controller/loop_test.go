@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -176,11 +177,11 @@ func TestStatusMovesWithTheDefinition(t *testing.T) {
 // failing is a folder that cannot be written to while full is set.
 type failing struct {
 	record.Memory
-	full bool
+	full atomic.Bool
 }
 
 func (f *failing) Write(name string, data []byte) error {
-	if f.full {
+	if f.full.Load() {
 		return errors.New("the disk is full")
 	}
 	return f.Memory.Write(name, data)
@@ -188,7 +189,8 @@ func (f *failing) Write(name string, data []byte) error {
 
 func TestProviderErrorIsReportedAndTriedAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
-		files := &failing{full: true}
+		files := &failing{}
+		files.full.Store(true)
 		defer w.run(nil, files).stop()
 		w.define()
 		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
@@ -197,7 +199,7 @@ func TestProviderErrorIsReportedAndTriedAgain(t *testing.T) {
 		if !strings.Contains(message, "the disk is full") {
 			w.Errorf("the message is %q", message)
 		}
-		files.full = false
+		files.full.Store(false)
 		time.Sleep(10 * time.Minute)
 		w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
 		if got := w.events(n.UID); !slices.Equal(got, []string{"Warning ProviderError", "Normal Created"}) {
@@ -209,15 +211,14 @@ func TestProviderErrorIsReportedAndTriedAgain(t *testing.T) {
 // blind is a folder whose watch fails once, after something has happened that it did not tell of.
 type blind struct {
 	record.Memory
-	failed bool
+	failed atomic.Bool
 	miss   chan func()
 }
 
 func (f *blind) Watch(ctx context.Context, changed func(string)) error {
-	if f.failed {
+	if f.failed.Swap(true) {
 		return f.Memory.Watch(ctx, changed)
 	}
-	f.failed = true
 	changed("")
 	(<-f.miss)()
 	return errors.New("the folder is gone")
