@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -33,7 +33,12 @@ func eventKind(cache *object.Cache) kind.Kind {
 			{Group: "events.k8s.io", Version: "v1", Selectable: newEventFields},
 		},
 		// The core version takes any name that a URL can hold; validateNewEvent asks for more.
-		ValidName: path.ValidatePathSegmentName,
+		ValidName: func(name string, prefix bool) []string {
+			if prefix {
+				return content.IsPathSegmentPrefix(name)
+			}
+			return content.IsPathSegmentName(name)
+		},
 	}, kind.Rules[*corev1.Event]{
 		Validate: validateEvent,
 		Fields:   eventFields,

@@ -2,7 +2,6 @@ package core
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,6 +87,7 @@ func validateNamespace(ns, old *corev1.Namespace, sub string) (errs field.ErrorL
 		}
 		return errs
 	}
+	errs = validateFinalizers(ns)
 	for _, f := range ns.Spec.Finalizers {
 		errs = append(errs, validateNamespaceFinalizer(path, string(f))...)
 	}
@@ -106,17 +106,8 @@ func validateNamespacePhase(ns *corev1.Namespace) field.ErrorList {
 	return nil
 }
 
-// standardFinalizers are the finalizers that need no domain before their name.
-var standardFinalizers = []string{
-	string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents,
-}
-
 func validateNamespaceFinalizer(path *field.Path, name string) field.ErrorList {
-	errs := apivalidation.ValidateFinalizerName(name, path)
-	if !strings.Contains(name, "/") && !slices.Contains(standardFinalizers, name) {
-		errs = append(errs, field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified"))
-	}
-	return errs
+	return append(apivalidation.ValidateFinalizerName(name, path), validateFinalizerDomain(path, name)...)
 }
 
 // BeginDelete implements kind.DeletePreparer. A namespace without finalizers of its own goes at once.

@@ -63,7 +63,7 @@ func defaultNode(n *corev1.Node) {
 }
 
 func nodeWarnings(n, _ *corev1.Node) (warnings []string) {
-	if n.Spec.ConfigSource != nil {
+	if configSourceOf(n) != nil {
 		warnings = append(warnings, "spec.configSource: the feature is removed")
 	}
 	if n.Spec.DoNotUseExternalID != "" {
@@ -73,6 +73,11 @@ func nodeWarnings(n, _ *corev1.Node) (warnings []string) {
 		warnings = append(warnings, validation.GetWarningsForCIDR(field.NewPath("spec", "podCIDRs").Index(i), cidr)...)
 	}
 	return warnings
+}
+
+// configSourceOf is a field without effect that Kubernetes still takes and checks.
+func configSourceOf(n *corev1.Node) *corev1.NodeConfigSource {
+	return n.Spec.ConfigSource //lint:ignore SA1019 old nodes may carry it
 }
 
 var nodeColumns = func() []metav1.TableColumnDefinition {

@@ -20,12 +20,13 @@ func validateNode(n, old *corev1.Node, _ string) (errs field.ErrorList) {
 	errs = append(errs, validateTaints(n.Spec.Taints, field.NewPath("metadata", "taints"))...)
 	errs = append(errs, validateNodeResources(n)...)
 	if old == nil {
+		errs = append(errs, validateFinalizers(n)...)
 		return append(errs, validatePodCIDRs(n.Spec.PodCIDRs)...)
 	}
 	errs = append(errs, validateNodeAddresses(n.Status.Addresses)...)
 	errs = append(errs, validateNodeUpdate(&n.Spec, &old.Spec)...)
-	if n.Spec.ConfigSource != nil {
-		errs = append(errs, validateConfigSource(n.Spec.ConfigSource, field.NewPath("spec", "configSource"), false)...)
+	if source := configSourceOf(n); source != nil {
+		errs = append(errs, validateConfigSource(source, field.NewPath("spec", "configSource"), false)...)
 	}
 	return append(errs, validateNodeConfig(n.Status.Config)...)
 }

@@ -59,6 +59,7 @@ func validateSecret(s, old *corev1.Secret, _ string) (errs field.ErrorList) {
 			errs = append(errs, keepValue(field.NewPath("data"), s.Data, old.Data)...)
 		}
 	}
+	errs = append(errs, validateFinalizers(s)...)
 	data := field.NewPath("data")
 	size := 0
 	for _, key := range sortedKeys(s.Data) {

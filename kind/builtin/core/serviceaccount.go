@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
@@ -22,6 +23,7 @@ func serviceAccountKind(cache *object.Cache) kind.Kind {
 		Endpoints:      []kind.Endpoint{{Version: "v1"}},
 	}, kind.Rules[*corev1.ServiceAccount]{
 		Prepare:  prepareServiceAccount,
+		Validate: func(sa, _ *corev1.ServiceAccount, _ string) field.ErrorList { return validateFinalizers(sa) },
 		Warnings: serviceAccountWarnings,
 		Columns:  []metav1.TableColumnDefinition{kind.NameColumn, kind.AgeColumn},
 		Row: func(sa *corev1.ServiceAccount, now time.Time) []any {
