@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -161,6 +162,7 @@ func (w *watching) follow(ctx context.Context, after object.Revision) {
 		}
 		select {
 		case <-changed:
+			runtime.Gosched() // under load, let writers run first: what they add goes out in the same write
 		case <-tick:
 			if w.progress(changes.Revision()) != nil {
 				return
