@@ -27,34 +27,27 @@ func read(t *testing.T, body string) kind.Object {
 	return obj
 }
 
-// TestLeaseRules: ValidateLeaseSpec of pkg/apis/coordination/validation, and AllowUnconditionalUpdate of
-// pkg/registry/coordination/lease.
+// TestLeaseRules: ValidateLeaseSpec of pkg/apis/coordination/validation.
 func TestLeaseRules(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name, old, body string
-		want            []string
+		name, body string
+		want       []string
 	}{
-		{"anything", "", `{}`, nil},
-		{"no duration", "", `{"spec":{"leaseDurationSeconds":0}}`, []string{"spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"}},
-		{"fewer than no transitions", "", `{"spec":{"leaseTransitions":-1}}`, []string{"spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0"}},
-		{"no transitions", "", `{"spec":{"leaseTransitions":0}}`, nil},
-		{"a strategy", "", `{"spec":{"strategy":"OldestEmulationVersion","preferredHolder":"a"}}`, nil},
-		{"a strategy of one's own", "", `{"spec":{"strategy":"example.com/x"}}`, nil},
-		{"an unknown strategy", "", `{"spec":{"strategy":"Odd"}}`, []string{`spec.strategy.strategy: Unsupported value: "Odd": supported values: "OldestEmulationVersion"`}},
-		{"a strategy of nobody", "", `{"spec":{"strategy":"/x"}}`, []string{`spec.strategy.strategy: Invalid value: "/x": prefix part must be non-empty`}},
-		{"a preference without a strategy", "", `{"spec":{"preferredHolder":"a"}}`, []string{"spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined"}},
-		{"an update of a known state", `{}`, `{"metadata":{"resourceVersion":"1"}}`, nil},
-		{"an update of any state", `{}`, `{}`, []string{"metadata.resourceVersion: Invalid value: 0: must be specified for an update"}},
+		{"anything", `{}`, nil},
+		{"no duration", `{"spec":{"leaseDurationSeconds":0}}`, []string{"spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"}},
+		{"fewer than no transitions", `{"spec":{"leaseTransitions":-1}}`, []string{"spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0"}},
+		{"no transitions", `{"spec":{"leaseTransitions":0}}`, nil},
+		{"a strategy", `{"spec":{"strategy":"OldestEmulationVersion","preferredHolder":"a"}}`, nil},
+		{"a strategy of one's own", `{"spec":{"strategy":"example.com/x"}}`, nil},
+		{"an unknown strategy", `{"spec":{"strategy":"Odd"}}`, []string{`spec.strategy.strategy: Unsupported value: "Odd": supported values: "OldestEmulationVersion"`}},
+		{"a strategy of nobody", `{"spec":{"strategy":"/x"}}`, []string{`spec.strategy.strategy: Invalid value: "/x": prefix part must be non-empty`}},
+		{"a preference without a strategy", `{"spec":{"preferredHolder":"a"}}`, []string{"spec.preferredHolder: Forbidden: may only be specified if `strategy` is defined"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var old kind.Object
-			if c.old != "" {
-				old = read(t, c.old)
-			}
 			var got []string
-			for _, e := range leases().Validate(read(t, c.body), old, "") {
+			for _, e := range leases().Validate(read(t, c.body), nil, "") {
 				got = append(got, e.Error())
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -8,12 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateLease also refuses an update that does not say what it is based on: who takes a lease from nobody knows whom
-// would defeat its purpose.
-func validateLease(l, old *coordinationv1.Lease, _ string) (errs field.ErrorList) {
-	if old != nil && l.ResourceVersion == "" {
-		errs = append(errs, field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"))
-	}
+func validateLease(l, _ *coordinationv1.Lease, _ string) (errs field.ErrorList) {
 	spec, path := &l.Spec, field.NewPath("spec")
 	if n := spec.LeaseDurationSeconds; n != nil && *n <= 0 {
 		errs = append(errs, field.Invalid(path.Child("leaseDurationSeconds"), *n, "must be greater than 0"))
