@@ -13,12 +13,13 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Kinds are all built-in kinds, for one server, in discovery's order. The cache bounds their second encodings.
+// Kinds are all built-in kinds, for one server. Their groups come in the order in which Kubernetes serves them: apps
+// before events.k8s.io, which is an endpoint of the core group's events. The cache bounds their second encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return slices.Concat(
-		core.Kinds(cache),
 		apps.Kinds(cache),
-		coordination.Kinds(cache),
+		core.Kinds(cache),
 		apiextensions.Kinds(cache),
+		coordination.Kinds(cache),
 	)
 }
