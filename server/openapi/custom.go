@@ -62,7 +62,7 @@ func (d *definitions) addCustom(gvk schema.GroupVersionKind, own *apiextensionsv
 			return err
 		}
 	}
-	if err := d.describeObject(s, objectMetaName); err != nil {
+	if err := d.describeObject(s, anyObjectName); err != nil {
 		return err
 	}
 	return d.add(customName(gvk), gvk, s)
@@ -81,25 +81,27 @@ func (d *definitions) listName(e kind.Entry, item string) (string, error) {
 			"items": map[string]any{"type": "array", "items": map[string]any{"$ref": refPrefix + item}},
 		},
 	}
-	if err := d.describeObject(s, listMetaName); err != nil {
+	if err := d.describeObject(s, anyListName); err != nil {
 		return "", err
 	}
 	return customName(gvk), d.add(customName(gvk), gvk, s)
 }
 
-// describeObject gives a schema the fields that every object has, with the descriptions that built-in kinds have.
-func (d *definitions) describeObject(s map[string]any, metadata string) error {
-	common, err := d.properties(statusName)
-	if err != nil {
-		return err
+// describeObject gives a schema the fields that every object has, or every list, as meta/v1 describes them.
+func (d *definitions) describeObject(s map[string]any, like string) error {
+	var common struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(d.schemas[like], &common); err != nil {
+		return fmt.Errorf("OpenAPI definition %s: %w", like, err)
 	}
 	properties, _ := s["properties"].(map[string]any)
 	if properties == nil {
 		properties = map[string]any{}
 	}
-	properties["apiVersion"] = common["apiVersion"]
-	properties["kind"] = common["kind"]
-	properties["metadata"] = map[string]any{"allOf": []any{map[string]any{"$ref": refPrefix + metadata}}}
+	for _, field := range []string{"apiVersion", "kind", "metadata"} {
+		properties[field] = common.Properties[field]
+	}
 	s["type"] = "object"
 	s["properties"] = properties
 	return nil
@@ -121,7 +123,7 @@ func (d *definitions) describeEmbedded(value any) error {
 			}
 		}
 		if v["x-kubernetes-embedded-resource"] == true {
-			return d.describeObject(v, objectMetaName)
+			return d.describeObject(v, anyObjectName)
 		}
 	}
 	return nil

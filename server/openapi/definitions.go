@@ -21,8 +21,8 @@ var compressedDefinitions []byte
 
 const (
 	refPrefix      = "#/components/schemas/"
-	objectMetaName = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-	listMetaName   = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
+	anyObjectName  = "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata"
+	anyListName    = "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadataList"
 	statusName     = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
 	patchName      = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch"
 	deleteName     = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
@@ -89,7 +89,7 @@ func (d *definitions) properties(name string) (map[string]property, error) {
 	return s.Properties, nil
 }
 
-// property is what parameters and the common fields of objects need of a field's schema.
+// property is what parameters need of a field's schema.
 type property struct {
 	Description string `json:"description,omitempty"`
 	Type        string `json:"type,omitempty"`

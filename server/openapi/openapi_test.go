@@ -128,7 +128,7 @@ func TestKubectlExplainsFields(t *testing.T) {
 		{schema.GroupVersionResource{Group: "apps", Version: "v1beta2", Resource: "deployments"}, []string{"spec"},
 			[]string{"VERSION:    v1beta2", "replicas"}},
 		{schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "networks"}, nil,
-			[]string{"GROUP:      example.com", "A Network is a range of addresses.", "metadata\t<ObjectMeta>"}},
+			[]string{"GROUP:      example.com", "A Network is a range of addresses.", "metadata\t<ObjectMeta>\n    Standard object's metadata."}},
 		{schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "networks"}, []string{"spec", "cidr"},
 			[]string{"The range in CIDR notation."}},
 	} {
