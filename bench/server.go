@@ -103,13 +103,13 @@ func awaitFile(ctx context.Context, watcher *fsnotify.Watcher, file string) erro
 // stop ends a server that was started here, and removes from one that was not what was put there.
 func (s *server) stop(ctx context.Context) error {
 	var errs []error
+	s.lab.noteGOGC(ctx, s)
 	if s.command == nil {
 		for _, undo := range s.cleanup {
 			errs = append(errs, undo(ctx))
 		}
 		return errors.Join(errs...)
 	}
-	s.lab.noteGOGC(ctx, s)
 	if err := s.command.Process.Signal(syscall.SIGTERM); err != nil {
 		errs = append(errs, err)
 	}
