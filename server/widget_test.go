@@ -1,0 +1,78 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	widgetsPath     = "/apis/example.com/v1/namespaces/default/widgets"
+)
+
+var widgetsResource = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// widgets is a definition with all that a definition may have, for tests to change.
+func widgets() *apiextensionsv1.CustomResourceDefinition {
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict([]byte(widgetDefinition), &crd); err != nil {
+		panic(err) // the text below is no definition
+	}
+	return &crd
+}
+
+const widgetDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, listKind: WidgetList, plural: widgets, singular: widget, shortNames: [wd], categories: [all]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources:
+      status: {}
+      scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}
+    selectableFields: [{jsonPath: .spec.color}]
+    additionalPrinterColumns:
+    - {name: Color, type: string, jsonPath: .spec.color}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              color: {type: string, default: blue, enum: [blue, red]}
+              size: {type: integer, minimum: 1, maximum: 9}
+              free: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status:
+            type: object
+            properties:
+              size: {type: integer}
+`
+
+// define creates a definition that has to be accepted.
+func (w *world) define(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	crd.TypeMeta = metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}
+	w.create(t, definitionsPath, string(must(yaml.Marshal(crd))(t)))
+}
+
+func (w *world) undefine(t testing.TB, name string) {
+	t.Helper()
+	w.send(t, http.MethodDelete, definitionsPath+"/"+name, "").want(t, http.StatusOK)
+}
+
+// widget is a widget in JSON; spec is JSON too.
+func widget(name, spec string) string {
+	return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `"},"spec":` + spec + `}`
+}

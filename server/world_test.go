@@ -1,0 +1,261 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline"
+)
+
+const (
+	jsonType     = "application/json"
+	yamlType     = "application/yaml"
+	protobufType = "application/vnd.kubernetes.protobuf"
+	mergeType    = "application/merge-patch+json"
+
+	configMaps = "/api/v1/namespaces/default/configmaps"
+)
+
+// world is a plane of its own for one test, and ways to speak to it.
+type world struct {
+	*bowline.Plane
+	config *rest.Config
+	// clients are client-go's typed ones, dynamic the untyped ones, as they come.
+	clients kubernetes.Interface
+	dynamic dynamic.Interface
+	wire    *http.Client
+	host    string
+}
+
+// start starts a plane in process, with no controllers: what happens is what the server does.
+func start(t testing.TB, change ...func(*bowline.Options)) *world {
+	t.Helper()
+	w := startPlane(t, bowline.Options{Controllers: []string{}}, change)
+	w.connect(t, w.RESTConfig())
+	return w
+}
+
+// startTLS starts a plane with a socket, and connects to it as its administrator.
+func startTLS(t testing.TB, change ...func(*bowline.Options)) *world {
+	t.Helper()
+	w := startPlane(t, bowline.Options{Controllers: []string{}, Listen: "127.0.0.1:0"}, change)
+	config, err := w.TLSConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.connect(t, config)
+	return w
+}
+
+func startPlane(t testing.TB, o bowline.Options, change []func(*bowline.Options)) *world {
+	t.Helper()
+	for _, c := range change {
+		c(&o)
+	}
+	plane, err := bowline.Start(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Close(); err != nil {
+			t.Errorf("closing the plane: %v", err)
+		}
+	})
+	return &world{Plane: plane}
+}
+
+// connect makes the world's clients of a config.
+func (w *world) connect(t testing.TB, config *rest.Config) {
+	t.Helper()
+	w.config, w.host = config, config.Host
+	w.clients = typed(t, config, "")
+	w.dynamic = must(dynamic.NewForConfig(config))(t)
+	transport := must(rest.TransportFor(config))(t)
+	w.wire = &http.Client{Transport: transport}
+}
+
+// typed makes typed clients that speak one content type; empty means client-go's own choice.
+func typed(t testing.TB, config *rest.Config, contentType string) kubernetes.Interface {
+	t.Helper()
+	config = rest.CopyConfig(config)
+	config.ContentType = contentType
+	return must(kubernetes.NewForConfig(config))(t)
+}
+
+// must ends the test on an error: must(f())(t) is f's result.
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// reply is an answer to a raw request.
+type reply struct {
+	code   int
+	header http.Header
+	body   []byte
+}
+
+// send makes a raw request as the administrator. headers are names and values in turn; a body without a Content-Type
+// among them is JSON.
+func (w *world) send(t testing.TB, method, path, body string, headers ...string) reply {
+	t.Helper()
+	return w.sendBody(t, method, path, strings.NewReader(body), headers...)
+}
+
+func (w *world) sendBody(t testing.TB, method, path string, body io.Reader, headers ...string) reply {
+	t.Helper()
+	r, err := w.try(t.Context(), method, path, body, headers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// try is send for what may not be answered, or runs beside the test's own goroutine.
+func (w *world) try(ctx context.Context, method, path string, body io.Reader, headers ...string) (reply, error) {
+	req, err := http.NewRequestWithContext(ctx, method, w.host+path, body)
+	if err != nil {
+		return reply{}, err
+	}
+	if method != http.MethodGet {
+		req.Header.Set("Content-Type", jsonType)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := w.wire.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return reply{resp.StatusCode, resp.Header, data}, err
+}
+
+func (w *world) get(t testing.TB, path string, headers ...string) reply {
+	t.Helper()
+	return w.send(t, http.MethodGet, path, "", headers...)
+}
+
+// create posts a JSON or YAML body that has to be accepted.
+func (w *world) create(t testing.TB, path, body string) map[string]any {
+	t.Helper()
+	contentType := yamlType
+	if strings.HasPrefix(body, "{") {
+		contentType = jsonType
+	}
+	return w.send(t, http.MethodPost, path, body, "Content-Type", contentType).want(t, http.StatusCreated).object(t)
+}
+
+// want ends the test unless the answer has the code.
+func (r reply) want(t testing.TB, code int) reply {
+	t.Helper()
+	if r.code != code {
+		t.Fatalf("answered %d, want %d: %s", r.code, code, r.body)
+	}
+	return r
+}
+
+// object is a JSON answer.
+func (r reply) object(t testing.TB) map[string]any {
+	t.Helper()
+	var out map[string]any
+	if err := json.Unmarshal(r.body, &out); err != nil {
+		t.Fatalf("%v: %s", err, r.body)
+	}
+	return out
+}
+
+// into reads a JSON answer into a struct.
+func (r reply) into(t testing.TB, v any) {
+	t.Helper()
+	if err := json.Unmarshal(r.body, v); err != nil {
+		t.Fatalf("%v: %s", err, r.body)
+	}
+}
+
+// refused ends the test unless the answer is a Status with the code and reason, whose message has the text.
+func (r reply) refused(t testing.TB, code int, reason metav1.StatusReason, text string) metav1.Status {
+	t.Helper()
+	r.want(t, code)
+	var s metav1.Status
+	r.into(t, &s)
+	if s.Kind != "Status" || s.APIVersion != "v1" || s.Status != metav1.StatusFailure || s.Code != int32(code) || s.Reason != reason {
+		t.Errorf("answered %s, want a failure Status %d %s", r.body, code, reason)
+	}
+	if !strings.Contains(s.Message, text) {
+		t.Errorf("message %q, want one with %q", s.Message, text)
+	}
+	return s
+}
+
+// at is the value at a path of a JSON object, nil when there is none.
+func at(object map[string]any, path ...string) any {
+	var v any = object
+	for _, part := range path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[part]
+	}
+	return v
+}
+
+func configMap(name string, data ...string) *corev1.ConfigMap {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for i := 0; i+1 < len(data); i += 2 {
+		if cm.Data == nil {
+			cm.Data = map[string]string{}
+		}
+		cm.Data[data[i]] = data[i+1]
+	}
+	return cm
+}
+
+// fill creates config maps with these names in a namespace.
+func (w *world) fill(t testing.TB, namespace string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		must(w.clients.CoreV1().ConfigMaps(namespace).Create(t.Context(), configMap(name), metav1.CreateOptions{}))(t)
+	}
+}
+
+func (w *world) namespace(t testing.TB, name string) {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	must(w.clients.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}))(t)
+}
+
+// state is everything in some resources, byte for byte: what must not change when nothing is written.
+func (w *world) state(t testing.TB, paths ...string) string {
+	t.Helper()
+	var all bytes.Buffer
+	for _, path := range paths {
+		all.Write(w.get(t, path).want(t, http.StatusOK).body)
+	}
+	return all.String()
+}
+
+// protobuf is an object in Kubernetes' protobuf envelope.
+func protobuf(t testing.TB, obj runtime.Object) []byte {
+	t.Helper()
+	return must(runtime.Encode(protobufSerializer(), obj))(t)
+}
