@@ -109,6 +109,7 @@ func (p *Plane) start(ctx context.Context, o Options, controllers []string) erro
 		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths()),
 		Plugins:       append(admission.Defaults(), o.Plugins...),
+		Initial:       builtin.Initial(),
 		Log:           o.Log,
 	})
 	if err != nil {

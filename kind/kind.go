@@ -91,6 +91,13 @@ type Info struct {
 	// CreateOnUpdate says that a PUT of an object that does not exist creates it.
 	CreateOnUpdate bool
 
+	// Claims says that the kind's objects own unique values: see Claimer.
+	Claims bool
+
+	// ConditionalUpdate says that a PUT must name the resourceVersion that it replaces; of other kinds it may leave it
+	// out, and replaces whatever is there.
+	ConditionalUpdate bool
+
 	// Generation says that metadata.generation counts the changes of what the user declares.
 	Generation bool
 
@@ -189,6 +196,8 @@ type Subresource struct {
 	Evicts bool
 	// Options are the DeleteOptions in the body of an eviction.
 	Options func(body runtime.Object) *metav1.DeleteOptions
+	// Text makes the plain text that a GET answers with (log); without any, the answer is 204.
+	Text func(obj Object) (string, error)
 }
 
 // GracePeriod is implemented by kinds whose Info is Graceful.
@@ -205,7 +214,7 @@ type Claim struct {
 	Value string
 }
 
-// Claimer is implemented by kinds whose objects own values that no other object may own.
+// Claimer is implemented by kinds whose Info has Claims: their objects own values that no other object may own.
 type Claimer interface {
 	// Assign chooses the values that obj leaves to the server (old is nil on create). taken says whether a claim is
 	// another object's. Assign is called again, on a fresh copy of the request, when a choice was lost to another writer.

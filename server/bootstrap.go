@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/kind"
@@ -13,27 +11,25 @@ import (
 	"github.com/bowline-dev/bowline/store"
 )
 
-// firstNamespaces exist in every cluster.
-var firstNamespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, "kube-node-lease"}
-
-// bootstrap makes the objects that every cluster starts with, where they are not there yet.
-func (s *Server) bootstrap(ctx context.Context) error {
-	k, ok := s.kinds.Stored(schema.GroupResource{Resource: "namespaces"})
-	if !ok {
-		return nil
-	}
-	for _, name := range firstNamespaces {
-		if err := s.ensure(ctx, k, name); err != nil {
-			return fmt.Errorf("making the namespace %s: %w", name, err)
+// bootstrap creates the objects that the server starts with, where they are not there yet.
+func (s *Server) bootstrap(ctx context.Context, initial []kind.Object) error {
+	for _, obj := range initial {
+		if err := s.ensure(ctx, obj.DeepCopyObject().(kind.Object)); err != nil {
+			return fmt.Errorf("creating %s %s: %w", obj.GetObjectKind().GroupVersionKind().Kind, obj.GetName(), err)
 		}
 	}
 	return nil
 }
 
-// ensure creates an object that has nothing but a name, unless it exists.
-func (s *Server) ensure(ctx context.Context, k kind.Kind, name string) error {
-	form := object.Form{APIVersion: k.Info().Endpoints[0].APIVersion()}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": name}})
+// ensure creates an object, with its kind's defaults and rules, unless it exists.
+func (s *Server) ensure(ctx context.Context, asked kind.Object) error {
+	gvk := asked.GetObjectKind().GroupVersionKind()
+	k, ok := s.kindNamed(gvk)
+	if !ok {
+		return fmt.Errorf("nothing serves %s", gvk)
+	}
+	form := object.Form{APIVersion: gvk.GroupVersion().String()}
+	body, err := kind.Marshal(form.Format, asked)
 	if err != nil {
 		return err
 	}
@@ -55,4 +51,14 @@ func (s *Server) ensure(ctx context.Context, k kind.Kind, name string) error {
 		return nil
 	}
 	return err
+}
+
+// kindNamed finds the kind that objects of a group, version and kind are of.
+func (s *Server) kindNamed(gvk schema.GroupVersionKind) (kind.Kind, bool) {
+	for _, k := range s.kinds.Kinds() {
+		if info := k.Info(); info.Kind == gvk.Kind && info.Endpoint(gvk.GroupVersion()) != nil {
+			return k, true
+		}
+	}
+	return nil, false
 }

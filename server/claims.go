@@ -23,7 +23,7 @@ func claimKey(c kind.Claim) object.Key {
 // assign lets a kind choose the values that the object leaves to the server.
 func (s *Server) assign(k kind.Kind, obj, old kind.Object) error {
 	claimer, ok := k.(kind.Claimer)
-	if !ok {
+	if !ok || !k.Info().Claims {
 		return nil
 	}
 	taken := func(c kind.Claim) bool { return s.store.Get(claimKey(c)) != nil }
@@ -33,7 +33,7 @@ func (s *Server) assign(k kind.Kind, obj, old kind.Object) error {
 // claimChanges are the claims that a write makes and gives up. obj is nil for a delete, old for a create.
 func claimChanges(k kind.Kind, obj, old kind.Object) []store.Change {
 	claimer, ok := k.(kind.Claimer)
-	if !ok {
+	if !ok || !k.Info().Claims {
 		return nil
 	}
 	var changes []store.Change

@@ -42,7 +42,7 @@ func (s *Server) create(c *call) error {
 
 // createObject admits, validates and commits a decoded object, and answers.
 func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
-	named := obj.GetName() != ""
+	generated := obj.GetName() == ""
 	fillCreate(obj)
 	if err := s.mutate(c, o, obj, nil); err != nil {
 		return err
@@ -51,60 +51,78 @@ func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
 		obj.SetNamespace(c.namespace)
 	}
 	c.kind.Prepare(obj, nil, "")
-	committed, err := s.insert(c, o, obj)
-	for try := 1; !named && try < generateTries && apierrors.IsAlreadyExists(err); try++ {
-		obj.SetName("")
-		generateName(obj)
-		committed, err = s.insert(c, o, obj)
-	}
+	w, err := s.insert(c, o, obj, generated)
 	if err != nil {
 		return err
 	}
-	if committed == nil {
-		return s.answerUncommitted(c, http.StatusCreated, obj)
+	if w.committed == nil {
+		return s.answerUncommitted(c, http.StatusCreated, w.state)
 	}
-	return s.answer(c, http.StatusCreated, committed)
+	return s.answer(c, http.StatusCreated, w.committed)
 }
 
-// insert validates a new object and commits it with what it claims; nil without an error is a dry run.
-func (s *Server) insert(c *call, o writeOptions, obj kind.Object) (*object.Object, error) {
-	for try := 0; ; try++ {
-		if err := s.assign(c.kind, obj, nil); err != nil {
-			return nil, err
+// insert stores a new object: again under another name when a generated one is taken, and with other values when
+// another writer took an assigned one in between.
+func (s *Server) insert(c *call, o writeOptions, asked kind.Object, generated bool) (*written, error) {
+	for names, claims := 0, 0; ; {
+		obj := asked
+		if c.info().Claims { // what was assigned and lost must not look like asked for
+			obj = asked.DeepCopyObject().(kind.Object)
 		}
-		if err := validateCreate(c.kind, obj); err != nil {
-			return nil, err
-		}
-		if err := s.validateAdmission(c, o, obj, nil); err != nil {
-			return nil, err
-		}
-		for _, w := range c.kind.Warnings(obj, nil) {
-			c.warn(w)
-		}
-		key := object.KeyOf(c.stored(), obj.GetNamespace(), obj.GetName())
-		if o.dryRun {
-			if s.store.Get(key) != nil {
-				return nil, apierrors.NewAlreadyExists(c.resource(), obj.GetName())
-			}
-			return nil, nil
-		}
-		committed, err := encode(c.kind, obj, c.accept.form(c.endpoint.GroupVersion()))
-		if err != nil {
-			return nil, err
-		}
-		err = s.commit(c.context(), c.kind, store.Change{Key: key, Object: committed, Expect: store.Absent()}, obj, nil)
+		w, err := s.insertOnce(c, o, obj)
 		var conflict *store.ConflictError
 		switch {
-		case err == nil:
-			return committed, s.settle(c.context(), c.kind, nil, committed)
-		case !errors.As(err, &conflict):
-			return nil, err
-		case conflict.Key == key:
-			return nil, apierrors.NewAlreadyExists(c.resource(), obj.GetName())
-		case try >= claimTries:
-			return nil, apierrors.NewConflict(c.resource(), obj.GetName(), errors.New("other writers keep taking the values that the server assigns; try again"))
+		case err == nil || !errors.As(err, &conflict):
+			return w, err
+		case conflict.Key.GroupResource() != c.stored():
+			if claims++; claims > claimTries {
+				return nil, apierrors.NewConflict(c.resource(), obj.GetName(), errors.New("other writers keep taking the values that the server assigns; try again"))
+			}
+		default:
+			if names++; !generated || names > generateTries {
+				return nil, apierrors.NewAlreadyExists(c.resource(), obj.GetName())
+			}
+			asked.SetName("")
+			generateName(asked)
 		}
-		c.warnings = nil
+	}
+}
+
+// insertOnce validates a new object and commits it with what it claims. A dry run ends before the commit.
+func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written, error) {
+	if err := s.assign(c.kind, obj, nil); err != nil {
+		return nil, err
+	}
+	if err := validateCreate(c.kind, obj); err != nil {
+		return nil, err
+	}
+	if err := s.validateAdmission(c, o, obj, nil); err != nil {
+		return nil, err
+	}
+	key := object.KeyOf(c.stored(), obj.GetNamespace(), obj.GetName())
+	if o.dryRun {
+		if there := s.store.Get(key); there != nil {
+			return nil, &store.ConflictError{Key: key, Actual: there}
+		}
+		c.warnAbout(obj, nil)
+		return &written{state: obj}, nil
+	}
+	committed, err := encode(c.kind, obj, c.accept.form(c.endpoint.GroupVersion()))
+	if err != nil {
+		return nil, err
+	}
+	change := store.Change{Key: key, Object: committed, Expect: store.Absent()}
+	if err := s.commit(c.context(), c.kind, change, obj, nil); err != nil {
+		return nil, err
+	}
+	c.warnAbout(obj, nil)
+	return &written{committed: committed}, s.settle(c.context(), c.kind, nil, committed)
+}
+
+// warnAbout adds what the kind has to say of a write that succeeded.
+func (c *call) warnAbout(obj, old kind.Object) {
+	for _, w := range c.kind.Warnings(obj, old) {
+		c.warn(w)
 	}
 }
 

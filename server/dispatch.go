@@ -27,7 +27,11 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, target ro
 	if !c.served() {
 		return methodNotAllowed()
 	}
-	return s.verb(c)
+	err := s.verb(c)
+	if err != nil {
+		c.sendWarnings()
+	}
+	return err
 }
 
 // unknownResource answers for what nobody serves: in a group that is not there with the 404 of a path, as Kubernetes does.

@@ -26,8 +26,11 @@ func (s *Server) get(c *call) error {
 	if obj == nil {
 		return notFound(c.resource(), c.name)
 	}
-	if c.sub != nil && c.sub.View != nil {
+	switch {
+	case c.sub != nil && c.sub.View != nil:
 		return s.answerView(c, http.StatusOK, obj)
+	case c.sub != nil && c.sub.Text != nil:
+		return c.answerText(obj)
 	}
 	return s.answer(c, http.StatusOK, obj)
 }
@@ -90,6 +93,24 @@ func (s *Server) answerView(c *call, code int, obj *object.Object) error {
 		return err
 	}
 	return c.answerTyped(code, view, c.sub.Kind)
+}
+
+// answerText writes what a subresource says of an object.
+func (c *call) answerText(obj *object.Object) error {
+	hub, err := decoded(obj)
+	if err != nil {
+		return err
+	}
+	text, err := c.sub.Text(hub)
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		c.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	writeBody(c.w, http.StatusOK, "text/plain; charset=utf-8", []byte(text))
+	return nil
 }
 
 // answerTyped writes a Go struct as a kind.

@@ -56,6 +56,9 @@ func fillUpdate(obj, old kind.Object) {
 	if obj.GetUID() == "" {
 		obj.SetUID(old.GetUID())
 	}
+	if v := obj.GetResourceVersion(); v == "" || v == "0" {
+		obj.SetResourceVersion(old.GetResourceVersion())
+	}
 	obj.SetCreationTimestamp(old.GetCreationTimestamp())
 	obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
 	obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
@@ -71,7 +74,12 @@ func validateCreate(k kind.Kind, obj kind.Object) error {
 	info := k.Info()
 	errs := validation.ValidateObjectMetaAccessor(obj, info.Namespaced, nameRule(info), metadataPath)
 	errs = append(errs, k.Validate(obj, nil, "")...)
-	return invalid(k, obj.GetName(), errs)
+	if len(errs) == 0 {
+		return nil
+	}
+	gk := qualified(k)
+	gk.Kind = obj.GetObjectKind().GroupVersionKind().Kind // a custom resource may say that it is another
+	return apierrors.NewInvalid(gk, obj.GetName(), errs)
 }
 
 func nameRule(info *kind.Info) validation.ValidateNameFunc {

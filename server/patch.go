@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjsonmeta "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -85,45 +83,40 @@ func (c *call) patched(o writeOptions, t types.PatchType, current kind.Object, b
 	if err != nil {
 		return nil, err
 	}
-	if err := c.patchedKind(t, after); err != nil {
+	if err := c.patchedKind(t, body, after); err != nil {
 		return nil, err
 	}
 	obj, unknown, err := c.kind.DecodeRequest(object.Form{APIVersion: version}, after, !o.strict && !o.warn)
 	if err != nil {
-		return nil, patchInvalid(after, err)
+		return nil, patch.Undecodable(t, body, after, c.kind.Prototype(version), err)
 	}
-	if err := c.patchStrictness(o, after, append(strict, unknown...)); err != nil {
+	if err := c.patchStrictness(o, t, body, after, append(strict, unknown...)); err != nil {
 		return nil, err
 	}
 	return obj, c.matchURL(obj)
 }
 
 // patchedKind refuses a patch that makes another kind of the object.
-func (c *call) patchedKind(t types.PatchType, after []byte) error {
+func (c *call) patchedKind(t types.PatchType, body, after []byte) error {
+	own := c.gvk()
+	prototype := c.kind.Prototype(own.GroupVersion().String())
 	gvk, err := kjsonmeta.DefaultMetaFactory.Interpret(after)
 	if err != nil {
-		return patchInvalid(after, err)
+		return patch.Undecodable(t, body, after, prototype, err)
 	}
-	own := c.gvk()
 	switch {
 	case *gvk == own:
 		return nil
 	case gvk.Kind != own.Kind && c.protobuf():
-		return patchInvalid(after, fmt.Errorf("unable to decode \"patch\": converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version, gvk.Kind, own.Version, own.Kind))
+		return patch.Undecodable(t, body, after, prototype, fmt.Errorf("unable to decode \"patch\": converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version, gvk.Kind, own.Version, own.Kind))
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", gvk.Kind, gvk.GroupVersion(), own.Kind))
 }
 
-// patchInvalid is the 422 of a patch whose result is no object of the kind; it shows the result.
-func patchInvalid(after []byte, err error) error {
-	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
-		field.Invalid(field.NewPath("patch"), string(after), err.Error()),
-	})
-}
-
-func (c *call) patchStrictness(o writeOptions, after []byte, found []string) error {
+// patchStrictness acts on fields of a patch that stand twice, or that the schema does not know.
+func (c *call) patchStrictness(o writeOptions, t types.PatchType, body, after []byte, found []string) error {
 	if len(found) > 0 && o.strict {
-		return patchInvalid(after, errors.New("strict decoding error: "+strings.Join(found, ", ")))
+		return patch.NotStrict(t, body, after, found)
 	}
 	for _, f := range found {
 		if o.warn {
@@ -155,9 +148,9 @@ func (s *Server) patchSubresource(c *call, o writeOptions, t types.PatchType, bo
 		}
 		next, found, err := readTyped(after, c.sub.New, o)
 		if err != nil {
-			return nil, patchInvalid(after, err)
+			return nil, patch.Undecodable(t, body, after, c.sub.New(), err)
 		}
-		if err := c.patchStrictness(o, after, append(strict, found...)); err != nil {
+		if err := c.patchStrictness(o, t, body, after, append(strict, found...)); err != nil {
 			return nil, err
 		}
 		return c.applied(current, next)

@@ -21,7 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/store"
 )
 
-// Options are what a server is made of. All but Log and RequestTimeout are required.
+// Options are what a server is made of. Log, Plugins, Initial and RequestTimeout may be left out.
 type Options struct {
 	Store         *store.Store
 	Kinds         *kind.Registry
@@ -30,6 +30,8 @@ type Options struct {
 	// Plugins are asked about each write, in order.
 	Plugins []admission.Plugin
 	Log     *slog.Logger
+	// Initial are objects to create where they are not there yet, before the first request.
+	Initial []kind.Object
 	// RequestTimeout bounds every request but watches; 0 means a minute.
 	RequestTimeout time.Duration
 }
@@ -54,7 +56,7 @@ type Server struct {
 	work   sync.WaitGroup
 }
 
-// New makes a server over a loaded store, and the namespaces that every cluster starts with.
+// New makes a server over a loaded store.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{
 		store: o.Store, kinds: o.Kinds, authenticator: o.Authenticator, authorizer: o.Authorizer,
@@ -74,7 +76,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
-	if err := s.bootstrap(ctx); err != nil {
+	if err := s.bootstrap(ctx, o.Initial); err != nil {
 		s.Close()
 		return nil, err
 	}

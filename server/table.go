@@ -73,17 +73,21 @@ func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy,
 		if err != nil {
 			return nil, err
 		}
-		cells, err := c.kind.Row(hub.(kind.Object), apiVersion, counted)
+		row, err := c.row(hub.(kind.Object), counted)
 		if err != nil {
 			return nil, err
 		}
-		row := metav1.TableRow{Cells: cells}
 		if row.Object, err = c.rowObject(o, hub.(kind.Object), include); err != nil {
 			return nil, err
 		}
 		t.Rows = append(t.Rows, row)
 	}
 	return t, nil
+}
+
+func (c *call) row(obj kind.Object, counted time.Time) (metav1.TableRow, error) {
+	cells, err := c.kind.Row(obj, c.endpoint.APIVersion(), counted)
+	return metav1.TableRow{Cells: cells}, err
 }
 
 func (c *call) rowObject(o *object.Object, hub kind.Object, include metav1.IncludeObjectPolicy) (runtime.RawExtension, error) {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
@@ -116,6 +118,9 @@ func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind
 	if errors.As(err, &conflict) {
 		return nil, !named, changed(c.resource(), c.name)
 	}
+	if err == nil {
+		c.warnAbout(obj, old)
+	}
 	return w, false, err
 }
 
@@ -140,10 +145,21 @@ func preconditions(c *call, obj kind.Object, current *object.Object) (named bool
 	if err != nil {
 		return false, apierrors.NewInvalid(qualified(c.kind), c.name, invalidVersion(obj.GetResourceVersion()))
 	}
-	if r != 0 && r != current.Revision {
+	switch {
+	case r != 0 && r != current.Revision:
 		return true, changed(c.resource(), c.name)
+	case r == 0 && c.info().ConditionalUpdate && (c.sub == nil || c.sub.Apply == nil):
+		return false, c.unconditional()
 	}
 	return r != 0 && c.verb == "update", nil
+}
+
+// unconditional is the 422 of an update that must name a resourceVersion and names none.
+func (c *call) unconditional() error {
+	gk := schema.GroupKind{Group: c.gvr.Group, Kind: c.gvr.Resource}
+	return apierrors.NewInvalid(gk, c.name, field.ErrorList{
+		field.Invalid(metadataPath.Child("resourceVersion"), uint64(0), "must be specified for an update"),
+	})
 }
 
 // registryPath is how Kubernetes names an object's place in its storage, in errors.
@@ -175,13 +191,7 @@ func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) erro
 	if err := validateUpdate(c.kind, obj, old, sub); err != nil {
 		return err
 	}
-	if err := s.validateAdmission(c, o, obj, old); err != nil {
-		return err
-	}
-	for _, w := range c.kind.Warnings(obj, old) {
-		c.warn(w)
-	}
-	return nil
+	return s.validateAdmission(c, o, obj, old)
 }
 
 // replace commits a valid new state. One that changes nothing is not written, so that its revision stays; one that

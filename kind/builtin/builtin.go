@@ -10,6 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/kind/builtin/apps"
 	"github.com/bowline-dev/bowline/kind/builtin/coordination"
 	"github.com/bowline-dev/bowline/kind/builtin/core"
+	"github.com/bowline-dev/bowline/kind/builtin/scheduling"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -21,5 +22,6 @@ func Kinds(cache *object.Cache) []kind.Kind {
 		core.Kinds(cache),
 		apiextensions.Kinds(cache),
 		coordination.Kinds(cache),
+		scheduling.Kinds(cache),
 	)
 }

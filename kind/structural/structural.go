@@ -118,7 +118,7 @@ func describe(crd *apiextensionsv1.CustomResourceDefinition) kind.Info {
 		Categories: slices.Clone(names.Categories),
 		Namespaced: crd.Spec.Scope != apiextensionsv1.ClusterScoped,
 		Verbs:      verbs,
-		Generation: true,
+		Generation: true, ConditionalUpdate: true,
 	}
 }
 

@@ -53,7 +53,7 @@ func info() kind.Info {
 			{Group: apiextensionsv1.GroupName, Version: "v1beta1", Deprecated: "apiextensions.k8s.io/v1beta1 CustomResourceDefinition is deprecated in v1.16+, unavailable in v1.22+; use apiextensions.k8s.io/v1 CustomResourceDefinition"},
 		},
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
-		Generation:   true,
+		Generation:   true, ConditionalUpdate: true,
 	}
 }
 

@@ -22,8 +22,8 @@ func leaseKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "Lease", Plural: "leases", Singular: "lease",
 		Namespaced:     true,
-		CreateOnUpdate: true,
-		Endpoints:      []kind.Endpoint{{Group: "coordination.k8s.io", Version: "v1"}},
+		CreateOnUpdate: true, ConditionalUpdate: true,
+		Endpoints: []kind.Endpoint{{Group: "coordination.k8s.io", Version: "v1"}},
 	}, kind.Rules[*coordinationv1.Lease]{
 		Validate: validateLease,
 		Columns: []metav1.TableColumnDefinition{

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +25,7 @@ func podKind(cache *object.Cache) kind.Kind {
 		Subresources: []kind.Subresource{
 			podBinding,
 			podEviction,
+			podLog,
 			{Name: "status", Verbs: []string{"get", "patch", "update"}},
 		},
 		Graceful:       true,
@@ -157,5 +159,19 @@ var podEviction = kind.Subresource{
 	Evicts: true,
 	Options: func(body runtime.Object) *metav1.DeleteOptions {
 		return body.(*policyv1.Eviction).DeleteOptions
+	},
+}
+
+// podLog is empty: nothing runs pods here, so nothing has written any. A pod that a node's agent elsewhere runs has its
+// log there.
+var podLog = kind.Subresource{
+	Name:  "log",
+	Verbs: []string{"get"},
+	Text: func(obj kind.Object) (string, error) {
+		pod := obj.(*corev1.Pod)
+		if pod.Spec.NodeName == "" {
+			return "", nil
+		}
+		return "", apierrors.NewServiceUnavailable("the log of pod " + pod.Name + " is with the node " + pod.Spec.NodeName + ", which this server does not reach")
 	},
 }

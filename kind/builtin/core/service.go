@@ -24,6 +24,7 @@ func serviceKind(cache *object.Cache) kind.Kind {
 		Namespaced:     true,
 		CreateOnUpdate: true,
 		AnswersDeleted: true,
+		Claims:         true,
 		Endpoints: []kind.Endpoint{
 			{Version: "v1", Selectable: map[string]string{"spec.clusterIP": "", "spec.type": ""}},
 		},

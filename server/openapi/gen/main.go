@@ -27,6 +27,7 @@ var packages = []string{
 	"k8s.io/api/core/v1",
 	"k8s.io/api/events/v1",
 	"k8s.io/api/policy/v1",
+	"k8s.io/api/scheduling/v1",
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1",
 	"k8s.io/apimachinery/pkg/api/resource",
