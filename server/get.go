@@ -73,7 +73,7 @@ func (s *Server) answerUncommitted(c *call, code int, obj kind.Object) error {
 		}
 		return c.answerTyped(code, view, c.sub.Kind)
 	}
-	data, err := c.kind.Encode(c.accept.form(c.endpoint.GroupVersion()), obj)
+	data, err := c.uncommittedBody(obj)
 	if err != nil {
 		return err
 	}

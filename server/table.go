@@ -73,11 +73,8 @@ func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy,
 		if err != nil {
 			return nil, err
 		}
-		row, err := c.row(hub.(kind.Object), counted)
+		row, err := c.row(hub.(kind.Object), include, counted, func() ([]byte, error) { return c.shownBytes(o) })
 		if err != nil {
-			return nil, err
-		}
-		if row.Object, err = c.rowObject(o, hub.(kind.Object), include); err != nil {
 			return nil, err
 		}
 		t.Rows = append(t.Rows, row)
@@ -85,24 +82,56 @@ func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy,
 	return t, nil
 }
 
-func (c *call) row(obj kind.Object, counted time.Time) (metav1.TableRow, error) {
-	cells, err := c.kind.Row(obj, c.endpoint.APIVersion(), counted)
-	return metav1.TableRow{Cells: cells}, err
-}
-
-func (c *call) rowObject(o *object.Object, hub kind.Object, include metav1.IncludeObjectPolicy) (runtime.RawExtension, error) {
+// row is one object's. full makes the object's bytes, for who wants them beside the cells.
+func (c *call) row(obj kind.Object, include metav1.IncludeObjectPolicy, counted time.Time, full func() ([]byte, error)) (row metav1.TableRow, err error) {
+	if row.Cells, err = c.kind.Row(obj, c.endpoint.APIVersion(), counted); err != nil {
+		return row, err
+	}
 	switch include {
 	case metav1.IncludeObject:
-		e, err := o.Encoding(object.Form{APIVersion: c.endpoint.APIVersion()})
-		if err != nil {
-			return runtime.RawExtension{}, err
-		}
-		return runtime.RawExtension{Raw: e.Bytes()}, nil
+		row.Object.Raw, err = full()
 	case metav1.IncludeMetadata:
-		data, err := json.Marshal(partial(hub, c.metaVersion()))
-		return runtime.RawExtension{Raw: data}, err
+		row.Object.Raw, err = json.Marshal(partial(obj, c.metaVersion()))
 	}
-	return runtime.RawExtension{}, nil
+	return row, err
+}
+
+func (c *call) shownBytes(o *object.Object) ([]byte, error) {
+	e, err := o.Encoding(object.Form{APIVersion: c.endpoint.APIVersion()})
+	if err != nil {
+		return nil, err
+	}
+	return e.Bytes(), nil
+}
+
+// uncommittedBody is an object that was not stored as the client wants it.
+func (c *call) uncommittedBody(obj kind.Object) ([]byte, error) {
+	switch c.accept.as {
+	case asPartial:
+		return kind.Marshal(c.accept.format(), partial(obj, c.metaVersion()))
+	case asTable:
+		return c.uncommittedTable(obj)
+	}
+	return c.kind.Encode(c.accept.form(c.endpoint.GroupVersion()), obj)
+}
+
+func (c *call) uncommittedTable(obj kind.Object) ([]byte, error) {
+	include, err := c.includeObject()
+	if err != nil {
+		return nil, err
+	}
+	table, err := c.table(nil, include, true)
+	if err != nil {
+		return nil, err
+	}
+	row, err := c.row(obj, include, time.Now(), func() ([]byte, error) {
+		return c.kind.Encode(object.Form{APIVersion: c.endpoint.APIVersion()}, obj)
+	})
+	if err != nil {
+		return nil, err
+	}
+	table.Rows, table.ResourceVersion = append(table.Rows, row), obj.GetResourceVersion()
+	return json.Marshal(table)
 }
 
 // partial is an object's metadata alone.

@@ -1,0 +1,129 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// TestStreamingListSendsTheStateThenABookmark that says so, then what comes.
+func TestStreamingListSendsTheStateThenABookmark(t *testing.T) {
+	t.Parallel()
+	for _, contentType := range []string{jsonType, protobufType} {
+		t.Run(contentType, func(t *testing.T) {
+			t.Parallel()
+			w := start(t)
+			w.fill(t, "default", "a", "b")
+			maps := typed(t, w.config, contentType).CoreV1().ConfigMaps("default")
+			now := must(maps.List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
+			yes := true
+			s := must(maps.Watch(t.Context(), metav1.ListOptions{
+				SendInitialEvents: &yes, AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+			}))(t)
+			defer s.Stop()
+			wantEvents(t, s, "ADDED a", "ADDED b")
+			e := <-s.ResultChan()
+			cm, ok := e.Object.(*corev1.ConfigMap)
+			if e.Type != watch.Bookmark || !ok || cm.Annotations[metav1.InitialEventsAnnotationKey] != "true" || cm.ResourceVersion != now {
+				t.Errorf("%s %+v, want the bookmark that ends the state at %s", e.Type, e.Object, now)
+			}
+			w.fill(t, "default", "c")
+			wantEvents(t, s, "ADDED c")
+		})
+	}
+}
+
+// TestStreamingListOptions: which combinations of parameters are no streaming list.
+func TestStreamingListOptions(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	for _, query := range []string{
+		"watch=1&sendInitialEvents=true&allowWatchBookmarks=true",
+		"sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+		"watch=1&sendInitialEvents=true&resourceVersionMatch=Exact&allowWatchBookmarks=true",
+		"watch=1&resourceVersionMatch=NotOlderThan",
+	} {
+		w.get(t, configMaps+"?"+query).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersionMatch")
+	}
+	w.get(t, configMaps+"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=9999999999999999999").
+		refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "Too large resource version")
+	// without initial events, only what comes
+	w.fill(t, "default", "a")
+	s := w.open(t, configMaps+"?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+	w.fill(t, "default", "b")
+	s.want(t, "ADDED b")
+}
+
+// recorder remembers the URLs of requests.
+type recorder struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	urls []string
+}
+
+func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	r.urls = append(r.urls, q.URL.String())
+	r.mu.Unlock()
+	return r.next.RoundTrip(q)
+}
+
+func (r *recorder) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.urls...)
+}
+
+// TestInformersUseStreamingLists: client-go's informers fill their caches by one watch and never fall back to a list, with
+// typed clients in JSON and protobuf, and with the dynamic client.
+func TestInformersUseStreamingLists(t *testing.T) {
+	t.Parallel()
+	for _, contentType := range []string{jsonType, protobufType, "dynamic"} {
+		t.Run(contentType, func(t *testing.T) {
+			t.Parallel()
+			w := start(t)
+			w.fill(t, "default", "a", "b")
+			seen := &recorder{}
+			config := rest.CopyConfig(w.config)
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper { seen.next = next; return seen })
+			informer := configMapInformer(t, config, contentType)
+			added := make(chan string, 10)
+			informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { added <- obj.(metav1.Object).GetName() }})
+			go informer.Run(t.Context().Done())
+			if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
+				t.Fatal("the informer never synced")
+			}
+			w.fill(t, "default", "c")
+			for range 3 {
+				<-added
+			}
+			urls := seen.all()
+			if len(urls) != 1 || !strings.Contains(urls[0], "sendInitialEvents=true") || !strings.Contains(urls[0], "watch=true") {
+				t.Errorf("requests: %q, want one watch with initial events", urls)
+			}
+		})
+	}
+}
+
+func configMapInformer(t *testing.T, config *rest.Config, contentType string) cache.SharedIndexInformer {
+	t.Helper()
+	if contentType == "dynamic" {
+		w := &world{}
+		w.connect(t, config)
+		return dynamicinformer.NewFilteredDynamicInformer(w.dynamic, corev1.SchemeGroupVersion.WithResource("configmaps"), "default", 0, nil, nil).Informer()
+	}
+	var clients kubernetes.Interface = typed(t, config, contentType)
+	var _ runtime.Object = &corev1.ConfigMap{}
+	return informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace("default")).Core().V1().ConfigMaps().Informer()
+}

@@ -1,0 +1,20 @@
+package server_test
+
+import (
+	"context"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// together runs n writers at once, and ends the test when one fails.
+func (w *world) together(t testing.TB, n int, write func(ctx context.Context, i int) error) {
+	t.Helper()
+	group, ctx := errgroup.WithContext(t.Context())
+	for i := range n {
+		group.Go(func() error { return write(ctx, i) })
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,321 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline"
+)
+
+// event is one line of a JSON watch.
+type event struct {
+	Type   string
+	Object map[string]any
+}
+
+func (e event) String() string {
+	name, _ := at(e.Object, "metadata", "name").(string)
+	return strings.TrimSpace(e.Type + " " + name)
+}
+
+// streaming is a raw watch.
+type streaming struct {
+	header http.Header
+	lines  *bufio.Scanner
+}
+
+// open begins a raw watch, which ends with the test.
+func (w *world) open(t testing.TB, path string, headers ...string) *streaming {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	req := must(http.NewRequestWithContext(ctx, http.MethodGet, w.host+path, nil))(t)
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp := must(w.wire.Do(req))(t)
+	t.Cleanup(func() { cancel(); resp.Body.Close() })
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("the watch was answered %d", resp.StatusCode)
+	}
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, 8<<20)
+	return &streaming{resp.Header, lines}
+}
+
+// next is the next event; ok is false at the end of the watch.
+func (s *streaming) next(t testing.TB) (e event, ok bool) {
+	t.Helper()
+	if !s.lines.Scan() {
+		return e, false
+	}
+	if err := json.Unmarshal(s.lines.Bytes(), &e); err != nil {
+		t.Fatalf("%v: %s", err, s.lines.Bytes())
+	}
+	return e, true
+}
+
+// want takes events, and compares their types and names.
+func (s *streaming) want(t testing.TB, want ...string) (last event) {
+	t.Helper()
+	for i, text := range want {
+		e, ok := s.next(t)
+		if !ok {
+			t.Fatalf("the watch ended before event %d, %s", i, text)
+		}
+		if e.String() != text {
+			t.Errorf("event %d: %s %v, want %s", i, e, e.Object, text)
+		}
+		last = e
+	}
+	return last
+}
+
+// TestWatchFromARevision sends what came after it, from the history.
+func TestWatchFromARevision(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.fill(t, "default", "a")
+	from := must(w.clients.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}))(t).ResourceVersion
+	w.fill(t, "default", "b")
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodDelete, configMaps+"/b", "").want(t, http.StatusOK)
+	for _, path := range []string{
+		configMaps + "?watch=true&resourceVersion=" + from, "/api/v1/watch/configmaps?resourceVersion=" + from,
+		"/api/v1/watch/namespaces/default/configmaps?resourceVersion=" + from, "/api/v1/configmaps?watch=yes&resourceVersion=" + from,
+	} {
+		s := w.open(t, path)
+		if got := s.header.Get("Content-Type"); got != jsonType {
+			t.Errorf("%s: content type %q", path, got)
+		}
+		deleted := s.want(t, "ADDED b", "MODIFIED a", "DELETED b")
+		if deleted.Object["kind"] != "ConfigMap" || deleted.Object["apiVersion"] != "v1" {
+			t.Errorf("%s: the object is %v", path, deleted.Object)
+		}
+	}
+	one := w.open(t, "/api/v1/watch/namespaces/default/configmaps/b?resourceVersion="+from)
+	one.want(t, "ADDED b", "DELETED b")
+}
+
+// TestDeletedEventsCarryTheRevisionOfTheDeletion so that a watch may resume after them.
+func TestDeletedEventsCarryTheRevisionOfTheDeletion(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.fill(t, "default", "a")
+	s := w.open(t, configMaps+"?watch=1")
+	added := s.want(t, "ADDED a")
+	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
+	deleted := s.want(t, "DELETED a")
+	before, after := at(added.Object, "metadata", "resourceVersion").(string), at(deleted.Object, "metadata", "resourceVersion").(string)
+	if after <= before {
+		t.Errorf("deleted at %s, added at %s", after, before)
+	}
+	again := w.open(t, configMaps+"?watch=1&resourceVersion="+after)
+	w.fill(t, "default", "b")
+	again.want(t, "ADDED b")
+}
+
+// TestWatchBySelector turns changes into and out of the selection into ADDED and DELETED.
+func TestWatchBySelector(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	s := w.open(t, configMaps+"?watch=1&labelSelector=on%3Dyes&resourceVersion=0")
+	byField := w.open(t, "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn1&resourceVersion=0")
+	w.fill(t, "default", "a", "b")
+	label := func(value string) {
+		t.Helper()
+		w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"labels":{"on":`+value+`}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	}
+	label(`"yes"`)
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	label(`null`)
+	label(`"yes"`)
+	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
+	s.want(t, "ADDED a", "MODIFIED a", "DELETED a", "ADDED a", "DELETED a")
+
+	w.create(t, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	w.create(t, "/api/v1/namespaces/default/pods/p/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n1"}}`)
+	byField.want(t, "ADDED p")
+}
+
+// TestWatchOnACompactedRevision is a 200 with an ERROR event of 410.
+func TestWatchOnACompactedRevision(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		w.fill(t, "default", "a")
+		old := must(w.clients.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
+		w.fill(t, "default", "b")
+		time.Sleep(time.Hour)
+		s := w.open(t, configMaps+"?watch=1&resourceVersion="+old)
+		e := s.want(t, "ERROR")
+		if e.Object["kind"] != "Status" || e.Object["code"] != float64(http.StatusGone) || e.Object["reason"] != "Expired" {
+			t.Errorf("the event carries %v", e.Object)
+		}
+		if e, more := s.next(t); more {
+			t.Errorf("after the error: %v", e)
+		}
+		for _, contentType := range []string{jsonType, protobufType} {
+			typed := must(typed(t, w.config, contentType).CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{ResourceVersion: old}))(t)
+			got := <-typed.ResultChan()
+			status, ok := got.Object.(*metav1.Status)
+			if got.Type != watch.Error || !ok || status.Code != http.StatusGone {
+				t.Errorf("%s: %v %+v", contentType, got.Type, got.Object)
+			}
+			typed.Stop()
+		}
+		w.get(t, configMaps+"?resourceVersionMatch=Exact&resourceVersion="+old).refused(t, http.StatusGone, metav1.StatusReasonExpired, "too old")
+	})
+}
+
+// TestWatchOfTheFuture is told at once, and is not left waiting.
+func TestWatchOfTheFuture(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	s := w.open(t, configMaps+"?watch=1&resourceVersion=9999999999999999999")
+	if e := s.want(t, "ERROR"); e.Object["code"] != float64(http.StatusGatewayTimeout) {
+		t.Errorf("the event carries %v", e.Object)
+	}
+}
+
+// TestWatchEndsAtItsTimeout in an orderly way, on the second.
+func TestWatchEndsAtItsTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		began := time.Now()
+		s := w.open(t, configMaps+"?watch=1&timeoutSeconds=77")
+		if e, more := s.next(t); more {
+			t.Errorf("an empty resource sends %v", e)
+		}
+		if err := s.lines.Err(); err != nil {
+			t.Errorf("the end is %v", err)
+		}
+		if lasted := time.Since(began); lasted != 77*time.Second {
+			t.Errorf("the watch lasted %s", lasted)
+		}
+	})
+}
+
+// TestWatchWithoutTimeoutEndsWithinTheHour so that clients spread over servers again.
+func TestWatchWithoutTimeoutEndsWithinTheHour(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		began := time.Now()
+		w.open(t, configMaps+"?watch=1").next(t)
+		if lasted := time.Since(began); lasted < 30*time.Minute || lasted > time.Hour {
+			t.Errorf("the watch lasted %s", lasted)
+		}
+	})
+}
+
+// TestBookmarksTellHowFarAQuietWatchIs: they come only when asked for, carry nothing but kind and revision, and a watch
+// resumes at them.
+func TestBookmarksTellHowFarAQuietWatchIs(t *testing.T) {
+	t.Parallel()
+	for _, contentType := range []string{jsonType, protobufType} {
+		t.Run(contentType, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t)
+				maps := typed(t, w.config, contentType).CoreV1().ConfigMaps("kube-system")
+				quiet := must(maps.Watch(t.Context(), metav1.ListOptions{}))(t)
+				defer quiet.Stop()
+				marked := must(maps.Watch(t.Context(), metav1.ListOptions{AllowWatchBookmarks: true}))(t)
+				defer marked.Stop()
+				w.fill(t, "default", "elsewhere")
+				now := must(maps.List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
+				e := <-marked.ResultChan()
+				cm, ok := e.Object.(*corev1.ConfigMap)
+				if e.Type != watch.Bookmark || !ok || cm.ResourceVersion != now || cm.Name != "" || len(cm.Annotations) > 0 {
+					t.Fatalf("%s %+v, want a bookmark at %s", e.Type, e.Object, now)
+				}
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				select {
+				case e := <-quiet.ResultChan():
+					t.Errorf("a watch without bookmarks got %v", e)
+				case e := <-marked.ResultChan():
+					t.Errorf("a second bookmark at the same revision: %v", e)
+				default:
+				}
+				w.fill(t, "kube-system", "here")
+				wantEvents(t, marked, "ADDED here")
+			})
+		})
+	}
+}
+
+// TestWatchesOfOneResourceSeeTheSameOrder has many writers, and watchers that begin at any time.
+func TestWatchesOfOneResourceSeeTheSameOrder(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	watchers := make([]*streaming, 5)
+	for i := range watchers {
+		watchers[i] = w.open(t, configMaps+"?watch=1&resourceVersion=0")
+	}
+	const writers, each = 8, 20
+	w.together(t, writers, func(ctx context.Context, i int) error {
+		name := string(rune('a' + i))
+		if _, err := w.clients.CoreV1().ConfigMaps("default").Create(ctx, configMap(name), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		for n := 1; n < each; n++ {
+			cm := configMap(name, "n", strings.Repeat("x", n))
+			if _, err := w.clients.CoreV1().ConfigMaps("default").Update(ctx, cm, metav1.UpdateOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	var first []string
+	for i, s := range watchers {
+		last := ""
+		for n := range writers * each {
+			e, ok := s.next(t)
+			if !ok {
+				t.Fatalf("watcher %d ended after %d events", i, n)
+			}
+			revision := at(e.Object, "metadata", "resourceVersion").(string)
+			if revision <= last {
+				t.Fatalf("watcher %d: %s after %s", i, revision, last)
+			}
+			last = revision
+			if i == 0 {
+				first = append(first, e.String()+revision)
+			} else if first[n] != e.String()+revision {
+				t.Fatalf("watcher %d: event %d is %s, the first watcher's %s", i, n, e.String()+revision, first[n])
+			}
+		}
+	}
+}
+
+// TestWatchesEndWhenThePlaneCloses and do not hold it up.
+func TestWatchesEndWhenThePlaneCloses(t *testing.T) {
+	t.Parallel()
+	for name, begin := range map[string]func(testing.TB, ...func(*bowline.Options)) *world{"in process": start, "TLS": startTLS} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := begin(t)
+			s := w.open(t, configMaps+"?watch=1&resourceVersion=0")
+			w.fill(t, "default", "a")
+			s.want(t, "ADDED a")
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if e, more := s.next(t); more {
+				t.Errorf("after Close: %v", e)
+			}
+		})
+	}
+}
