@@ -29,6 +29,7 @@ type upPlan struct {
 
 // run serves until ctx is done, and then stops in the opposite order of starting.
 func (p *upPlan) run(ctx context.Context) (err error) {
+	boundGarbage()
 	home, err := p.openHome()
 	if err != nil {
 		return err
