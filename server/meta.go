@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
@@ -60,8 +60,13 @@ func fillUpdate(obj, old kind.Object) {
 		obj.SetResourceVersion(old.GetResourceVersion())
 	}
 	obj.SetCreationTimestamp(old.GetCreationTimestamp())
-	obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
-	obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	obj.SetGeneration(old.GetGeneration())
+	if old.GetDeletionTimestamp() != nil { // where there is none, setting one is an error of the client
+		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	}
+	if obj.GetDeletionGracePeriodSeconds() == nil {
+		obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
+	}
 	obj.SetSelfLink("")
 	obj.SetManagedFields(nil)
 	if obj.GetGenerateName() == "" {
@@ -93,7 +98,7 @@ func nameRule(info *kind.Info) validation.ValidateNameFunc {
 // again for each, and clients see both causes.
 func validateUpdate(k kind.Kind, obj, old kind.Object, sub string) error {
 	errs := validation.ValidateObjectMetaAccessorUpdate(obj, old, metadataPath)
-	for _, msg := range path.ValidatePathSegmentName(obj.GetName(), false) {
+	for _, msg := range content.IsPathSegmentName(obj.GetName()) {
 		errs = append(errs, field.Invalid(metadataPath.Child("name"), obj.GetName(), msg))
 	}
 	errs = append(errs, errs...)

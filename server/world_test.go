@@ -79,6 +79,7 @@ func startPlane(t testing.TB, o bowline.Options, change []func(*bowline.Options)
 // connect makes the world's clients of a config.
 func (w *world) connect(t testing.TB, config *rest.Config) {
 	t.Helper()
+	config.WarningHandler = rest.NoWarnings{}
 	w.config, w.host = config, config.Host
 	w.clients = typed(t, config, "")
 	w.dynamic = must(dynamic.NewForConfig(config))(t)

@@ -1,0 +1,216 @@
+package server_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/admission"
+)
+
+func TestGenerateName(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	generated := func(prefix string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
+	}
+	maps := w.clients.CoreV1().ConfigMaps("default")
+	shape := regexp.MustCompile(`^web-[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+	seen := map[string]bool{}
+	for range 20 {
+		cm := must(maps.Create(t.Context(), generated("web-"), metav1.CreateOptions{}))(t)
+		if !shape.MatchString(cm.Name) || cm.GenerateName != "web-" || seen[cm.Name] {
+			t.Errorf("generated %q of %q", cm.Name, cm.GenerateName)
+		}
+		seen[cm.Name] = true
+	}
+	if long := must(maps.Create(t.Context(), generated(strings.Repeat("x", 100)), metav1.CreateOptions{}))(t); len(long.Name) != 63 {
+		t.Errorf("a long prefix gives %d characters: %s", len(long.Name), long.Name)
+	}
+	both := generated("prefix-")
+	both.Name = "own"
+	if cm := must(maps.Create(t.Context(), both, metav1.CreateOptions{}))(t); cm.Name != "own" {
+		t.Errorf("a name and a prefix give %q", cm.Name)
+	}
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "name or generateName is required")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"UPPER-"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.generateName")
+}
+
+// taken gives every generated name an ending that is taken, until it has done so a number of times.
+type taken struct {
+	name  string
+	times int
+}
+
+func (*taken) Name() string { return "Taken" }
+func (*taken) Handles(op admission.Operation, r resourceOf, _ string) bool {
+	return op == admission.Create && r.Resource == "configmaps"
+}
+func (p *taken) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+	if a.Object.GetGenerateName() != "" && p.times > 0 {
+		p.times--
+		a.Object.SetName(p.name)
+	}
+	return nil
+}
+func (*taken) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+
+// TestGeneratedNamesThatAreTakenAreMadeAgain and the client hears nothing of it.
+func TestGeneratedNamesThatAreTakenAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	plugin := &taken{name: "there"}
+	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{plugin} })
+	w.fill(t, "default", "there")
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-"}}
+	plugin.times = 5
+	if got := must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t); got.Name == "there" || plugin.times != 0 {
+		t.Errorf("created %s with %d collisions to come", got.Name, plugin.times)
+	}
+	plugin.times = 1000
+	_, err := w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		t.Errorf("when every name is taken: %v", err)
+	}
+}
+
+// TestUidAndTimesAreTheServers whatever a client sends.
+func TestUidAndTimesAreTheServers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		began := time.Now().UTC().Format(time.RFC3339)
+		body := `{"metadata":{"name":"a","uid":"mine","creationTimestamp":"1999-01-01T00:00:00Z","deletionTimestamp":"1999-01-01T00:00:00Z",
+			"deletionGracePeriodSeconds":5,"generation":9,"selfLink":"/mine","managedFields":[]}}`
+		created := w.create(t, configMaps, body)
+		uid, _ := at(created, "metadata", "uid").(string)
+		if len(uid) != 36 || at(created, "metadata", "creationTimestamp") != began {
+			t.Errorf("created %v", created)
+		}
+		for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
+			if got := at(created, "metadata", field); got != nil {
+				t.Errorf("%s is %v", field, got)
+			}
+		}
+		time.Sleep(time.Hour)
+		for _, update := range []string{
+			`{"metadata":{"name":"a","creationTimestamp":"1999-01-01T00:00:00Z","generation":3}}`, `{"metadata":{"name":"a"}}`,
+		} {
+			updated := w.send(t, http.MethodPut, configMaps+"/a", update).want(t, http.StatusOK).object(t)
+			if at(updated, "metadata", "uid") != uid || at(updated, "metadata", "creationTimestamp") != began || at(updated, "metadata", "deletionTimestamp") != nil {
+				t.Errorf("updated %v", updated)
+			}
+		}
+		for _, field := range []string{`"deletionTimestamp":"1999-01-01T00:00:00Z"`, `"deletionGracePeriodSeconds":1`} {
+			w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a",`+field+`}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "field is immutable")
+		}
+		w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a","uid":"other"}}`).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "Precondition failed: UID in precondition: other")
+	})
+}
+
+// TestGenerationCountsChangesOfTheSpec of kinds that count it, and neither those of metadata nor of the status.
+func TestGenerationCountsChangesOfTheSpec(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	path := widgetsPath + "/a"
+	w.create(t, widgetsPath, widget("a", `{"size":1}`))
+	deployments := "/apis/apps/v1/namespaces/default/deployments"
+	w.create(t, deployments, deploymentBody("a"))
+	for _, c := range []struct {
+		path, patch string
+		generation  float64
+	}{
+		{path, `{"metadata":{"labels":{"l":"1"}}}`, 1},
+		{path, `{"metadata":{"generation":7}}`, 1},
+		{path, `{"spec":{"size":2}}`, 2},
+		{path, `{"spec":{"size":2}}`, 2},
+		{path, `{"status":{"size":2}}`, 2},
+		{path + "/status", `{"status":{"size":2}}`, 2},
+		{path + "/scale", `{"spec":{"replicas":3}}`, 3},
+		{deployments + "/a", `{"metadata":{"labels":{"l":"1"}}}`, 1},
+		{deployments + "/a", `{"spec":{"replicas":4}}`, 2},
+		{deployments + "/a/status", `{"status":{"replicas":1}}`, 2},
+		{deployments + "/a/scale", `{"spec":{"replicas":5}}`, 3},
+	} {
+		w.send(t, http.MethodPatch, c.path, c.patch, "Content-Type", mergeType).want(t, http.StatusOK)
+		object := w.get(t, strings.TrimSuffix(strings.TrimSuffix(c.path, "/status"), "/scale")).want(t, http.StatusOK).object(t)
+		if got := at(object, "metadata", "generation"); got != c.generation {
+			t.Errorf("after %s %s the generation is %v, want %v", c.path, c.patch, got, c.generation)
+		}
+	}
+	w.fill(t, "default", "a")
+	if got := at(w.get(t, configMaps+"/a").object(t), "metadata", "generation"); got != nil {
+		t.Errorf("a config map has generation %v", got)
+	}
+}
+
+func deploymentBody(name string) string {
+	return `{"metadata":{"name":"` + name + `"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"nginx:1"}]}}}}`
+}
+
+// TestRevisionStaysWhenAnUpdateChangesNothing and no watcher hears of it.
+func TestRevisionStaysWhenAnUpdateChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", "k", "1"), metav1.CreateOptions{}))(t)
+	w.create(t, widgetsPath, widget("a", `{"size":1}`))
+	for _, path := range []string{configMaps + "/a", widgetsPath + "/a"} {
+		before := w.get(t, path).want(t, http.StatusOK)
+		revision := at(before.object(t), "metadata", "resourceVersion").(string)
+		s := w.open(t, path[:len(path)-2]+"?watch=1&resourceVersion="+revision)
+		for _, write := range []struct{ method, contentType, body string }{
+			{http.MethodPut, jsonType, string(before.body)},
+			{http.MethodPatch, mergeType, `{}`},
+			{http.MethodPatch, mergeType, `{"metadata":{"labels":{"not-there":null}}}`},
+			{http.MethodPatch, "application/json-patch+json", `[]`},
+		} {
+			after := w.send(t, write.method, path, write.body, "Content-Type", write.contentType).want(t, http.StatusOK)
+			if got := at(after.object(t), "metadata", "resourceVersion"); got != revision {
+				t.Errorf("%s %s %s: the revision moved from %s to %v", write.method, path, write.body, revision, got)
+			}
+		}
+		w.send(t, http.MethodDelete, path, "").want(t, http.StatusOK)
+		s.want(t, "DELETED a")
+	}
+	// a typed client that asks in protobuf and writes in JSON changes nothing either
+	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("b", "k", "1"), metav1.CreateOptions{}))(t)
+	proto, plain := typed(t, w.config, protobufType), typed(t, w.config, jsonType)
+	read := must(plain.CoreV1().ConfigMaps("default").Get(t.Context(), "b", metav1.GetOptions{}))(t)
+	for _, clients := range []interface {
+		Update(ctx, *corev1.ConfigMap, metav1.UpdateOptions) (*corev1.ConfigMap, error)
+		Patch(ctx, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (*corev1.ConfigMap, error)
+	}{proto.CoreV1().ConfigMaps("default"), plain.CoreV1().ConfigMaps("default")} {
+		written := must(clients.Update(t.Context(), read, metav1.UpdateOptions{}))(t)
+		if written.ResourceVersion != read.ResourceVersion {
+			t.Errorf("the revision moved from %s to %s", read.ResourceVersion, written.ResourceVersion)
+		}
+	}
+}
+
+// TestNamesThatAreNone are refused with Kubernetes' causes.
+func TestNamesThatAreNone(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	for _, name := range []string{"UPPER", "under_score", "-dash", "dot.", "a b", "ä", strings.Repeat("x", 254)} {
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
+		w.send(t, http.MethodPost, widgetsPath, widget(name, `{}`)).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
+	}
+	for _, name := range []string{"a/b", "..", ".", "a%b"} {
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
+	}
+	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"with.dot"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.name")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","labels":{"bad key":"x"}}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.labels")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","finalizers":["plain"],"ownerReferences":[{"name":"x"}]}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.ownerReferences")
+	w.send(t, http.MethodGet, configMaps+"/UPPER", "").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `configmaps "UPPER" not found`)
+}
