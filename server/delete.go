@@ -211,10 +211,12 @@ func markDeleted(obj kind.Object, grace int64, byKind bool) {
 // the garbage collector has seen to its dependents.
 func setPolicyFinalizer(obj kind.Object, o *metav1.DeleteOptions) bool {
 	want := ""
+	//lint:ignore SA1019 old clients still send it, and Kubernetes still takes it
+	orphan := o.OrphanDependents
 	switch {
-	case o.OrphanDependents != nil && *o.OrphanDependents:
+	case orphan != nil && *orphan:
 		want = metav1.FinalizerOrphanDependents
-	case o.PropagationPolicy == nil && o.OrphanDependents == nil:
+	case o.PropagationPolicy == nil && orphan == nil:
 		return false
 	case o.PropagationPolicy != nil && *o.PropagationPolicy == metav1.DeletePropagationOrphan:
 		want = metav1.FinalizerOrphanDependents

@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -112,14 +111,4 @@ func (s *selection) narrow(c *call, selector fields.Selector) {
 	if !selector.Empty() {
 		s.fields = selector
 	}
-}
-
-// fieldNames are the fields that an endpoint selects by, sorted, for documents.
-func fieldNames(selectable map[string]string) []string {
-	names := []string{"metadata.name", "metadata.namespace"}
-	for n := range selectable {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -53,6 +53,7 @@ func (s *Server) createByUpdate(c *call, o writeOptions, obj kind.Object) error 
 		return notFound(c.resource(), c.name)
 	}
 	if obj.GetUID() != "" {
+		//lint:ignore ST1005 the text is Kubernetes'
 		return apierrors.NewConflict(c.resource(), c.name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: ", obj.GetUID()))
 	}
 	return s.createObject(c, o, obj)
