@@ -80,12 +80,24 @@ func (s *Server) insert(c *call, o writeOptions, asked kind.Object, generated bo
 			}
 		default:
 			if names++; !generated || names > generateTries {
-				return nil, apierrors.NewAlreadyExists(c.resource(), obj.GetName())
+				return nil, alreadyExists(c, conflict.Actual, obj.GetName())
 			}
 			asked.SetName("")
 			generateName(asked)
 		}
 	}
+}
+
+// alreadyExists is the 409 of a create whose name is taken; it says when the object there is on its way out.
+func alreadyExists(c *call, there *object.Object, name string) error {
+	err := apierrors.NewAlreadyExists(c.resource(), name)
+	if there == nil {
+		return err
+	}
+	if obj, decodeErr := decoded(there); decodeErr == nil && obj.GetDeletionTimestamp() != nil {
+		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+	}
+	return err
 }
 
 // insertOnce validates a new object and commits it with what it claims. A dry run ends before the commit.

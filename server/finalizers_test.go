@@ -1,0 +1,113 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const held = `{"metadata":{"name":"a","finalizers":["example.com/hold","example.com/too"]}}`
+
+// TestFinalizersHoldADeletedObject until the last of them is taken away.
+func TestFinalizersHoldADeletedObject(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		w.create(t, configMaps, held)
+		s := w.open(t, configMaps+"?watch=1")
+		s.want(t, "ADDED a")
+		deleted := w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK).object(t)
+		began := time.Now().UTC().Format(time.RFC3339)
+		if at(deleted, "metadata", "deletionTimestamp") != began || at(deleted, "metadata", "deletionGracePeriodSeconds") != 0.0 {
+			t.Errorf("the delete answers %v", deleted)
+		}
+		time.Sleep(time.Minute)
+		again := w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK).object(t)
+		if at(again, "metadata", "deletionTimestamp") != began || at(again, "metadata", "resourceVersion") != at(deleted, "metadata", "resourceVersion") {
+			t.Errorf("the second delete answers %v", again)
+		}
+		w.send(t, http.MethodPost, configMaps, held).refused(t, http.StatusConflict, metav1.StatusReasonAlreadyExists, "object is being deleted")
+		w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"finalizers":["example.com/new","example.com/hold","example.com/too"]}}`, "Content-Type", mergeType).
+			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "no new finalizers can be added if the object is being deleted")
+		w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"still"},"metadata":{"finalizers":["example.com/hold"]}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+		last := w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"finalizers":null}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+		if at(last, "metadata", "name") != "a" || at(last, "metadata", "finalizers") != nil {
+			t.Errorf("the last write answers %v", last)
+		}
+		w.get(t, configMaps+"/a").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, "")
+		gone := s.want(t, "MODIFIED a", "MODIFIED a", "DELETED a")
+		if at(gone.Object, "data", "k") != "still" {
+			t.Errorf("the last event shows %v", gone.Object)
+		}
+	})
+}
+
+// TestDeletePolicies write what the garbage collector is to do into the finalizers.
+func TestDeletePolicies(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	for policy, finalizer := range map[metav1.DeletionPropagation]string{
+		metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents, metav1.DeletePropagationOrphan: metav1.FinalizerOrphanDependents,
+	} {
+		name := string(finalizer[0])
+		w.fill(t, "default", name)
+		maps := w.clients.CoreV1().ConfigMaps("default")
+		if err := maps.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+			t.Fatal(err)
+		}
+		cm := must(maps.Get(t.Context(), name, metav1.GetOptions{}))(t)
+		if len(cm.Finalizers) != 1 || cm.Finalizers[0] != finalizer || cm.DeletionTimestamp == nil {
+			t.Errorf("%s: %+v", policy, cm.ObjectMeta)
+		}
+		background := metav1.DeletePropagationBackground
+		if err := maps.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := maps.Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("%s, then Background: %v, want it gone", policy, err)
+		}
+	}
+	w.fill(t, "default", "b")
+	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Sideways"}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "propagationPolicy")
+	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Orphan","orphanDependents":true}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "")
+	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":`).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "")
+	w.get(t, configMaps+"/b").want(t, http.StatusOK)
+}
+
+// TestPreconditions of deletes and updates: a uid and a revision.
+func TestPreconditions(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.fill(t, "default", "a")
+	maps := w.clients.CoreV1().ConfigMaps("default")
+	cm := must(maps.Get(t.Context(), "a", metav1.GetOptions{}))(t)
+	wrongUID, wrongVersion := types.UID("another"), "1"
+	for _, p := range []metav1.Preconditions{
+		{UID: &wrongUID}, {ResourceVersion: &wrongVersion}, {UID: &cm.UID, ResourceVersion: &wrongVersion}, {UID: &wrongUID, ResourceVersion: &cm.ResourceVersion},
+	} {
+		if err := maps.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &p}); !apierrors.IsConflict(err) {
+			t.Errorf("delete with %s: %v, want a conflict", p.String(), err)
+		}
+		if err := maps.DeleteCollection(t.Context(), metav1.DeleteOptions{Preconditions: &p}, metav1.ListOptions{}); !apierrors.IsConflict(err) {
+			t.Errorf("deletecollection with %s: %v, want a conflict", p.String(), err)
+		}
+	}
+	if err := maps.Delete(t.Context(), "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &cm.UID, ResourceVersion: &cm.ResourceVersion}}); err != nil {
+		t.Errorf("delete with what is there: %v", err)
+	}
+
+	w.fill(t, "default", "b")
+	for _, c := range []struct{ method, contentType, body string }{
+		{http.MethodPut, jsonType, `{"metadata":{"name":"b","resourceVersion":"1"}}`},
+		{http.MethodPatch, mergeType, `{"metadata":{"resourceVersion":"1"}}`},
+		{http.MethodPatch, "application/strategic-merge-patch+json", `{"metadata":{"resourceVersion":"1"}}`},
+		{http.MethodPatch, "application/json-patch+json", `[{"op":"replace","path":"/metadata/resourceVersion","value":"1"}]`},
+	} {
+		w.send(t, c.method, configMaps+"/b", c.body, "Content-Type", c.contentType).refused(t, http.StatusConflict, metav1.StatusReasonConflict, `Operation cannot be fulfilled on configmaps "b": the object has been modified`)
+	}
+}
