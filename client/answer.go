@@ -15,6 +15,7 @@ import (
 // may be called from anywhere.
 type answer struct {
 	method string
+	body   io.Closer   // the caller's
 	header http.Header // the handler's, until it is sent
 	pipe   *pipe
 
@@ -26,8 +27,8 @@ type answer struct {
 	err    error
 }
 
-func newAnswer(method string) *answer {
-	return &answer{method: method, header: http.Header{}, pipe: newPipe(), ready: make(chan struct{})}
+func newAnswer(method string, body io.Closer) *answer {
+	return &answer{method: method, body: body, header: http.Header{}, pipe: newPipe(), ready: make(chan struct{})}
 }
 
 func (a *answer) Header() http.Header { return a.header }
@@ -88,8 +89,14 @@ func (a *answer) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// SetReadDeadline does nothing: the caller's body is in memory already.
-func (a *answer) SetReadDeadline(time.Time) error { return nil }
+// SetReadDeadline closes the caller's body when its time is over. A time to come is no deadline here: the context of the
+// request has one.
+func (a *answer) SetReadDeadline(at time.Time) error {
+	if at.IsZero() || at.After(time.Now()) {
+		return nil
+	}
+	return a.body.Close()
+}
 
 // EnableFullDuplex does nothing: reading the request while answering is always possible here.
 func (a *answer) EnableFullDuplex() error { return nil }

@@ -95,7 +95,7 @@ func (t *Transport) RoundTrip(q *http.Request) (*http.Response, error) {
 		body.Close()
 		return nil, ErrClosed
 	}
-	a := newAnswer(q.Method)
+	a := newAnswer(q.Method, body)
 	ctx, cancel := context.WithCancelCause(t.identify(t.requests.ctx))
 	unlink := context.AfterFunc(q.Context(), func() { cancel(context.Cause(q.Context())) })
 	attached := context.AfterFunc(ctx, func() {

@@ -53,7 +53,7 @@ func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
 	if err := readOptions(c.http.URL.Query(), o, metav1.Convert_url_Values_To_v1_DeleteOptions); err != nil {
 		return nil, err
 	}
-	body, err := readBody(c.http, maxBody)
+	body, err := c.readBody()
 	if err != nil {
 		return nil, err
 	}

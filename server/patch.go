@@ -31,7 +31,7 @@ func (s *Server) patch(c *call) error {
 	if err != nil {
 		return err
 	}
-	body, err := readBody(c.http, maxBody)
+	body, err := c.readBody()
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,35 +95,38 @@ func (c *call) sendWarnings() {
 	c.warnings = nil
 }
 
-// readBody reads a whole body, up to limit bytes.
-func readBody(r *http.Request, limit int64) ([]byte, error) {
-	if r.ContentLength > limit {
-		return nil, tooBig(limit)
+// readBody reads a whole body within the request's time: one that does not come holds nobody up.
+func (c *call) readBody() ([]byte, error) {
+	r := c.http
+	if r.ContentLength > maxBody {
+		return nil, tooBig()
 	}
+	ended := context.AfterFunc(r.Context(), func() { http.NewResponseController(c.w).SetReadDeadline(time.Now()) })
+	defer ended()
 	var buf bytes.Buffer
 	if r.ContentLength > 0 {
 		buf.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
-	n, err := buf.ReadFrom(io.LimitReader(r.Body, limit+1))
+	n, err := buf.ReadFrom(io.LimitReader(r.Body, maxBody+1))
 	if err != nil {
 		if ctxErr := r.Context().Err(); ctxErr != nil {
 			return nil, ctxErr
 		}
 		return nil, apierrors.NewBadRequest("the body of the request broke off: " + err.Error())
 	}
-	if n > limit {
-		return nil, tooBig(limit)
+	if n > maxBody {
+		return nil, tooBig()
 	}
 	return buf.Bytes(), nil
 }
 
-func tooBig(limit int64) error {
-	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", limit))
+func tooBig() error {
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 }
 
 // decode reads the object in the body of a create or update: of the call's kind and version, with its defaults.
 func (c *call) decode(o writeOptions) (kind.Object, error) {
-	body, err := readBody(c.http, maxBody)
+	body, err := c.readBody()
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 // decodeSubresource reads the body of a request to a subresource that has a kind of its own.
 func (c *call) decodeSubresource(o writeOptions) (runtime.Object, error) {
-	body, err := readBody(c.http, maxBody)
+	body, err := c.readBody()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,121 @@
+package server_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/admission"
+)
+
+// blocking holds every write of a config map until the request's time is over, or its client has gone.
+type blocking struct{ ended atomic.Int32 }
+
+func (*blocking) Name() string { return "Blocking" }
+func (*blocking) Handles(_ admission.Operation, r resourceOf, _ string) bool {
+	return r.Resource == "configmaps"
+}
+func (b *blocking) Admit(ctx context.Context, _ *admission.Attributes, _ admission.Reader) error {
+	<-ctx.Done()
+	b.ended.Add(1)
+	return ctx.Err()
+}
+func (*blocking) Validate(ctx, *admission.Attributes, admission.Reader) error { return nil }
+
+// TestRequestsHaveADeadline: the client's, or the server's minute where that is shorter. The answer is a 504.
+func TestRequestsHaveADeadline(t *testing.T) {
+	t.Parallel()
+	for query, lasts := range map[string]time.Duration{
+		"?timeout=5s": 5 * time.Second, "": time.Minute, "?timeout=10m": time.Minute, "?timeout=0s": time.Minute, "?timeout=1500ms": 1500 * time.Millisecond,
+	} {
+		t.Run(query, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				plugin := &blocking{}
+				w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{plugin} })
+				began := time.Now()
+				w.send(t, http.MethodPost, configMaps+query, `{"metadata":{"name":"a"}}`).refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the request did not complete within its time")
+				if took := time.Since(began); took != lasts || plugin.ended.Load() != 1 {
+					t.Errorf("it took %s, want %s", took, lasts)
+				}
+				if got := w.names(t, configMaps); got != "" {
+					t.Errorf("stored %q", got)
+				}
+			})
+		})
+	}
+	w := start(t)
+	for _, broken := range []string{"soon", "5", "1h1"} {
+		w.get(t, configMaps+"?timeout="+broken).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "invalid timeout specified in the request URL")
+	}
+}
+
+// TestClientThatGoesEndsItsRequest so that nothing of it goes on.
+func TestClientThatGoesEndsItsRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		plugin := &blocking{}
+		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{plugin} })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := w.clients.CoreV1().ConfigMaps("default").Create(ctx, configMap("a"), metav1.CreateOptions{}); err == nil {
+			t.Error("the create was answered")
+		}
+		synctest.Wait()
+		if plugin.ended.Load() != 1 {
+			t.Error("the plugin was not told that the client had gone")
+		}
+	})
+}
+
+// TestTimeoutsReachTypedClients as an error that they know.
+func TestTimeoutsReachTypedClients(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&blocking{}} })
+		for _, contentType := range []string{jsonType, protobufType} {
+			_, err := typed(t, w.config, contentType).CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a"), metav1.CreateOptions{})
+			if !apierrors.IsTimeout(err) {
+				t.Errorf("%s: %v", contentType, err)
+			}
+		}
+	})
+}
+
+// TestBodyThatNeverComes does not hold a request longer than its time, in process and over both protocols of a socket.
+func TestBodyThatNeverComes(t *testing.T) {
+	t.Parallel()
+	for name, w := range map[string]*world{"in process": start(t), "HTTP/2": startTLS(t), "HTTP/1.1": http1(t, startTLS(t))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, c := range []struct{ method, path string }{
+				{http.MethodPost, configMaps}, {http.MethodPatch, configMaps + "/a"}, {http.MethodDelete, configMaps + "/a"},
+			} {
+				body, writer := io.Pipe()
+				go writer.Write([]byte(`{"metadata":`))
+				r, err := w.try(t.Context(), c.method, c.path+"?timeout=100ms", body, "Content-Type", patchTypeFor(c.method))
+				if err != nil {
+					t.Fatalf("%s: %v", c.method, err)
+				}
+				r.refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "")
+				writer.Close()
+			}
+			w.fill(t, "default", "a") // the server goes on
+		})
+	}
+}
+
+func patchTypeFor(method string) string {
+	if method == http.MethodPatch {
+		return mergeType
+	}
+	return jsonType
+}
