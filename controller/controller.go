@@ -90,7 +90,7 @@ func New(options Options) *Controller {
 	}
 	c.log = c.log.With("controller", options.Name)
 	for _, s := range options.Sources {
-		c.synced = append(c.synced, s.feed(c.queue.Add))
+		c.synced = append(c.synced, s.feed(c.queue))
 	}
 	return c
 }

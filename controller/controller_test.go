@@ -16,16 +16,16 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// hand is a source that a test adds requests to by hand.
+// hand is a trigger that a test pulls by hand, and that has something to tell of at first.
 type hand struct {
-	add    func(Request)
+	Trigger
 	synced chan struct{}
 }
 
 func newHand() *hand { return &hand{synced: make(chan struct{})} }
 
-func (h *hand) feed(add func(Request)) <-chan struct{} {
-	h.add = add
+func (h *hand) feed(queue *workqueue.Queue[Request]) <-chan struct{} {
+	h.Trigger.feed(queue)
 	return h.synced
 }
 
@@ -73,7 +73,7 @@ func TestWorkersBeginWhenTheSourcesHaveToldWhatThereIs(t *testing.T) {
 		count++
 		return Result{}, nil
 	}, func(c *Controller, h *hand) {
-		h.add(a)
+		h.Add(a)
 		time.Sleep(time.Hour)
 		if count != 0 {
 			t.Error("reconciled before the cache was filled")
@@ -103,7 +103,7 @@ func TestErrorIsTriedAgainLaterEachTime(t *testing.T) {
 		return Result{}, nil
 	}, func(c *Controller, h *hand) {
 		close(h.synced)
-		h.add(a)
+		h.Add(a)
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
 		if want := []time.Duration{0, time.Second, 3 * time.Second, 7 * time.Second}; !slices.Equal(tries.at, want) {
@@ -131,8 +131,8 @@ func TestPanicIsAFailureOfOneRequest(t *testing.T) {
 		return Result{}, nil
 	}, func(c *Controller, h *hand) {
 		close(h.synced)
-		h.add(a)
-		h.add(b)
+		h.Add(a)
+		h.Add(b)
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(tries.at, want) || reconciled != 1 {
@@ -149,7 +149,7 @@ func TestRequeueAfterComesAgainInTimeAndIsNoFailure(t *testing.T) {
 		return Result{RequeueAfter: 10 * time.Minute}, nil
 	}, func(c *Controller, h *hand) {
 		close(h.synced)
-		h.add(a)
+		h.Add(a)
 		time.Sleep(48*time.Hour + time.Minute)
 		synctest.Wait()
 		if n := len(tries.at); n != 289 || tries.at[288] != 48*time.Hour {
@@ -178,8 +178,8 @@ func TestWorkersWorkAtTheSameTimeButNeverOnOneObject(t *testing.T) {
 	}, func(c *Controller, h *hand) {
 		close(h.synced)
 		for range 10 {
-			h.add(a)
-			h.add(b)
+			h.Add(a)
+			h.Add(b)
 			time.Sleep(30 * time.Second)
 		}
 		time.Sleep(time.Hour)
@@ -200,7 +200,7 @@ func TestStoppingEndsTheContextOfReconciliations(t *testing.T) {
 		return Result{}, ctx.Err()
 	}, func(c *Controller, h *hand) {
 		close(h.synced)
-		h.add(a)
+		h.Add(a)
 		synctest.Wait()
 	})
 	if !ended {

@@ -6,12 +6,14 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// Source is where the requests of a controller come from. For, Owns and Watches make them.
+// Source is where the requests of a controller come from. For, Owns and Watches make them of informers; a Trigger takes
+// those that no informer tells of.
 type Source interface {
-	// feed has add called for every request; the channel is closed when it was for all that there is.
-	feed(add func(Request)) (synced <-chan struct{})
+	// feed adds every request to the queue; the channel is closed when those for all that there is at first are in it.
+	feed(queue *workqueue.Queue[Request]) (synced <-chan struct{})
 }
 
 // For reconciles the objects of an informer.
@@ -43,10 +45,10 @@ type watched[T client.Object] struct {
 	requests func(T) []Request
 }
 
-func (w watched[T]) feed(add func(Request)) <-chan struct{} {
+func (w watched[T]) feed(queue *workqueue.Queue[Request]) <-chan struct{} {
 	each := func(obj T) {
 		for _, request := range w.requests(obj) {
-			add(request)
+			queue.Add(request)
 		}
 	}
 	return w.informer.AddHandler(informer.HandlerFuncs[T]{

@@ -54,13 +54,10 @@ func Run(ctx context.Context, options Options) error {
 	if log == nil {
 		log = slog.Default()
 	}
-	c, err := client.New(options.Config)
-	if err != nil {
-		return err
-	}
 	plane := options.Plane
 	if plane == "" {
-		if plane, err = planeOf(ctx, c); err != nil {
+		var err error
+		if plane, err = planeOf(ctx, options.Config); err != nil {
 			return err
 		}
 	}
@@ -69,9 +66,13 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	log.Info("network provider "+chosen.Name()+" chosen", "why", why, "plane", plane)
-	controller.New(controller.Options{
-		Client: c, Source: options.Source, Provider: chosen, Resync: options.Resync, Log: log,
-	}).Run(ctx)
+	loop, err := controller.New(controller.Options{
+		Config: options.Config, Source: options.Source, Provider: chosen, Resync: options.Resync, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	loop.Run(ctx)
 	if options.RemoveOnStop {
 		err = errors.Join(err, removeAll(context.WithoutCancel(ctx), chosen))
 	}
@@ -79,7 +80,11 @@ func Run(ctx context.Context, options Options) error {
 }
 
 // planeOf asks the server for its identity.
-func planeOf(ctx context.Context, c *client.Client) (string, error) {
+func planeOf(ctx context.Context, config *rest.Config) (string, error) {
+	c, err := client.New(config)
+	if err != nil {
+		return "", err
+	}
 	namespaces := client.Of[*corev1.Namespace](c, corev1.SchemeGroupVersion.WithResource("namespaces"))
 	ns, err := namespaces.Get(ctx, "", metav1.NamespaceSystem)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
 	loop "github.com/bowline-dev/bowline/controller"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/examples/network/provider"
-	"github.com/bowline-dev/bowline/workqueue"
 )
 
 const (
@@ -20,14 +20,13 @@ const (
 	DefaultResync = 10 * time.Minute
 	// workers is how many networks of a group are reconciled at once.
 	workers = 4
-	// sweepDelay is how long a sweep waits for the other deletions of a burst.
-	sweepDelay = time.Second
 )
 
-// Options are what a controller works with. Client and Provider are required.
+// Options are what a controller works with. Config and Provider are required.
 type Options struct {
-	Client *client.Client
-	// Source is where the informers list and watch; nil is the client's connection.
+	// Config reaches the server.
+	Config *rest.Config
+	// Source is where the informers list and watch; nil is Config's connection.
 	Source   client.Source
 	Provider provider.Provider
 	// Resync is DefaultResync when it is 0.
@@ -39,78 +38,48 @@ type Options struct {
 // Controller makes real networks match the Networks of both groups. It needs none of their definitions to be there: each
 // group begins when it is served.
 type Controller struct {
+	manager  *loop.Manager
 	provider provider.Provider
-	resync   time.Duration
-	log      *slog.Logger
-	events   *loop.Recorder
 	groups   []*group
 	sweeper  *sweeper
-	sweeps   *workqueue.Queue[struct{}]
+	log      *slog.Logger
 }
 
 // New makes a controller; Run runs it.
-func New(o Options) *Controller {
-	if o.Source == nil {
-		o.Source = client.NewSource(o.Client)
-	}
+func New(o Options) (*Controller, error) {
 	if o.Resync == 0 {
 		o.Resync = DefaultResync
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	c := &Controller{
-		provider: o.Provider,
-		resync:   o.Resync,
-		log:      o.Log,
-		events:   loop.NewRecorder(o.Client, "network-controller", o.Log),
-		sweeper:  &sweeper{provider: o.Provider, log: o.Log},
-		sweeps:   workqueue.New[struct{}](nil),
+	m, err := loop.NewManager(o.Config, loop.ManagerOptions{Source: o.Source, Resync: o.Resync, Log: o.Log})
+	if err != nil {
+		return nil, err
 	}
+	c := &Controller{
+		manager:  m,
+		provider: o.Provider,
+		sweeper:  &sweeper{provider: o.Provider, resync: o.Resync, log: o.Log},
+		log:      o.Log,
+	}
+	events := m.Recorder("network-controller")
 	for _, gv := range v1.GroupVersions() {
-		g := newGroup(o, gv.WithResource(v1.Resource), c.events, c.sweepSoon)
+		g := newGroup(m, o, gv.WithResource(v1.Resource), events, c.sweeper.soon)
 		c.groups = append(c.groups, g)
 		c.sweeper.groups = append(c.sweeper.groups, g.list)
 	}
-	return c
+	c.sweeper.add(m)
+	return c, nil
 }
 
 // Run runs the controller until ctx ends, and returns when every goroutine that it started has ended. It must be called
 // once at most.
 func (c *Controller) Run(ctx context.Context) {
 	var parts sync.WaitGroup
-	for _, g := range c.groups {
-		parts.Go(func() { g.run(ctx) })
-	}
-	parts.Go(func() { c.events.Run(ctx) })
+	parts.Go(func() { c.manager.Run(ctx) })
 	parts.Go(func() { c.watch(ctx) })
-	parts.Go(func() { c.sweepRegularly(ctx) })
 	parts.Wait()
-}
-
-func (c *Controller) sweepSoon() { c.sweeps.AddAfter(struct{}{}, sweepDelay) }
-
-// sweepRegularly sweeps at the start, when it is asked to, and as often as the informers resync.
-func (c *Controller) sweepRegularly(ctx context.Context) {
-	defer c.sweeps.ShutDown()
-	c.sweeps.Add(struct{}{})
-	for {
-		item, ok := c.sweeps.Get(ctx)
-		if !ok {
-			return
-		}
-		if err := c.sweeper.sweep(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error("networks whose object is gone cannot be swept: trying again", "error", err)
-			c.sweeps.AddRateLimited(item)
-		} else {
-			c.sweeps.Forget(item)
-			c.sweeps.AddAfter(item, c.resync)
-			for _, g := range c.groups {
-				g.forgetStatusInMain()
-			}
-		}
-		c.sweeps.Done(item)
-	}
 }
 
 // watch has what the provider sees looked after, and begins again when the provider cannot see any longer.
@@ -137,6 +106,6 @@ func (c *Controller) moved(uid types.UID) {
 		known = g.look(uid) || known
 	}
 	if !known {
-		c.sweepSoon()
+		c.sweeper.soon()
 	}
 }

@@ -166,7 +166,7 @@ func TestStatusMovesWithTheDefinition(t *testing.T) {
 		w.apply("testdata", "samplecrd-network.yaml")
 		settle()
 		w.redefine("crd", "network.yaml")
-		time.Sleep(21 * time.Minute)
+		time.Sleep(11 * time.Minute)
 		got := w.get(v1.SchemeGroupVersion, "example-network")
 		if got.Status.ObservedGeneration != got.Generation {
 			w.Errorf("the status answers generation %d, want %d", got.Status.ObservedGeneration, got.Generation)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,9 +40,6 @@ type reconciler struct {
 	provider provider.Provider
 	events   *loop.Recorder
 	log      *slog.Logger
-
-	// statusInMain is set while the kind is known to have no status subresource.
-	statusInMain atomic.Bool
 }
 
 // reconcile compares one object, which it does not change, with its real network, and makes that match. An error means

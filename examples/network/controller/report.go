@@ -15,21 +15,18 @@ import (
 
 // report writes a verdict into the object's status if that says anything else, with a warning event for one that is new
 // and bad. Where the kind has no status subresource, which a server answers as if nothing were there, it writes to the
-// object itself.
+// object itself. It does not remember which is the case: definitions are replaced.
 func (r *reconciler) report(ctx context.Context, n *v1.Network, v verdict) error {
 	if !v.ready && !v.holds(n) {
 		r.log.Warn("network "+v.reason, "network", n.Namespace+"/"+n.Name, "message", v.message)
 		r.events.Warning(r.subject(n), v.reason, "%s", v.message)
 	}
-	if !r.statusInMain.Load() {
-		err := r.writeStatus(ctx, n, v.status(n, r.provider.Name(), n.Generation), "status")
-		if !apierrors.IsNotFound(err) {
-			return err
-		}
-		if has, err := r.hasStatus(ctx); has || err != nil {
-			return err // the object is what is gone
-		}
-		r.statusInMain.Store(true)
+	err := r.writeStatus(ctx, n, v.status(n, r.provider.Name(), n.Generation), "status")
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	if has, err := r.hasStatus(ctx); has || err != nil {
+		return err // the object is what is gone
 	}
 	return ignoreGone(r.writeStatus(ctx, n, v.status(n, r.provider.Name(), 0), ""))
 }
@@ -56,7 +53,3 @@ func (r *reconciler) hasStatus(ctx context.Context) (bool, error) {
 	isStatus := func(a metav1.APIResource) bool { return a.Name == r.resource.Resource+"/status" }
 	return slices.ContainsFunc(list.APIResources, isStatus), nil
 }
-
-// forgetStatusInMain lets the next report find out anew whether the kind has a status subresource: its definition may
-// have been replaced.
-func (r *reconciler) forgetStatusInMain() { r.statusInMain.Store(false) }

@@ -4,20 +4,44 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	loop "github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
+// sweepDelay is how long a sweep waits for the other deletions of a burst.
+const sweepDelay = time.Second
+
 // sweeper removes real networks whose object is gone: what is left when an object went without its finalizer, or when
-// the objects were lost altogether.
+// the objects were lost altogether. It is a control loop with one request, for everything.
 type sweeper struct {
 	provider provider.Provider
 	groups   []declared
+	resync   time.Duration
+	due      loop.Trigger
 	log      *slog.Logger
+}
+
+// everything is what a sweep is asked for.
+var everything = loop.Request{Name: "everything"}
+
+// add adds the loop to a manager. It sweeps at the start, soon after it is told to, and as often as informers resync.
+func (s *sweeper) add(m *loop.Manager) {
+	s.due.Add(everything)
+	m.Add(loop.Options{Name: "network-sweep", Reconciler: s, Sources: []loop.Source{&s.due}})
+}
+
+// soon has everything swept when a burst of deletions is likely to be over.
+func (s *sweeper) soon() { s.due.AddAfter(everything, sweepDelay) }
+
+// Reconcile implements controller.Reconciler.
+func (s *sweeper) Reconcile(ctx context.Context, _ loop.Request) (loop.Result, error) {
+	return loop.Result{RequeueAfter: s.resync}, s.sweep(ctx)
 }
 
 // declared reads the uids of all objects of a group from the server, not from a cache, which may be behind. The error is

@@ -69,17 +69,16 @@ func (w *world) run(config *rest.Config, files record.FS) running {
 	if files == nil {
 		files = w.files
 	}
-	c, err := client.New(config)
+	p, err := record.New(planeID, files)
 	if err != nil {
 		w.Fatal(err)
 	}
-	p, err := record.New(planeID, files)
+	loop, err := controller.New(controller.Options{Config: config, Provider: p, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		w.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	loop := controller.New(controller.Options{Client: c, Provider: p, Log: slog.New(slog.DiscardHandler)})
 	go func() {
 		defer close(done)
 		loop.Run(ctx)
