@@ -164,8 +164,8 @@ func (s *Server) patchSubresource(c *call, o writeOptions, t types.PatchType, bo
 // applied writes a subresource's body into an object, with the revision that the body names.
 func (c *call) applied(current kind.Object, body runtime.Object) (kind.Object, error) {
 	if m, ok := body.(metav1.Object); ok {
-		if m.GetName() != "" && m.GetName() != c.name {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), c.name))
+		if err := c.matchURL(m); err != nil {
+			return nil, err
 		}
 		defer current.SetResourceVersion(m.GetResourceVersion())
 	}

@@ -272,14 +272,14 @@ func (c *call) matchURL(obj metav1.Object) error {
 		default:
 			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 		}
-	} else if obj.GetNamespace() != "" {
-		return apierrors.NewBadRequest("namespace may not be set on a cluster-scoped object")
+	} else {
+		obj.SetNamespace("") // nothing else is meant
 	}
-	if c.verb == "create" {
+	switch {
+	case c.verb == "create":
 		return nil
-	}
-	if obj.GetName() == "" {
-		obj.SetName(c.name)
+	case obj.GetName() == "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", c.name))
 	}
 	if obj.GetName() != c.name {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), c.name))

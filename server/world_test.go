@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -85,6 +86,9 @@ func (w *world) connect(t testing.TB, config *rest.Config) {
 	w.dynamic = must(dynamic.NewForConfig(config))(t)
 	transport := must(rest.TransportFor(config))(t)
 	w.wire = &http.Client{Transport: transport}
+	if config.Transport == nil { // a socket's: the plane would give idle connections a second to go
+		t.Cleanup(func() { utilnet.CloseIdleConnectionsFor(transport) })
+	}
 }
 
 // typed makes typed clients that speak one content type; empty means client-go's own choice.

@@ -1,0 +1,116 @@
+package server_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestMalformedBodies are 400s that quote what is wrong, in JSON and YAML, of typed and custom kinds.
+func TestMalformedBodies(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	w.fill(t, "default", "a")
+	w.create(t, widgetsPath, widget("a", `{}`))
+	for _, path := range []string{configMaps, widgetsPath} {
+		for _, body := range []string{
+			``, `{`, `null`, `[]`, `"text"`, `{"metadata":{"name":"x"}`, `{"metadata":{"name":"x"}} trailing`, "{\x00}", `{"metadata":[]}`,
+			`{"metadata":{"name":7}}`, `{"metadata":{"name":"x","labels":{"a":1}}}`, "{ // a comment\n}", strings.Repeat("[", 20000),
+		} {
+			for _, method := range []string{http.MethodPost, http.MethodPut} {
+				target := path
+				if method == http.MethodPut {
+					target += "/a"
+				}
+				if r := w.send(t, method, target, body); r.code != http.StatusBadRequest && r.code != http.StatusUnprocessableEntity {
+					t.Errorf("%s %s %.40q: %d %s", method, target, body, r.code, r.body)
+				}
+			}
+		}
+		for _, body := range []string{"a: b: c", "\t", "- 1\n- 2", "a: &x [*x]", "%", "metadata:\n  name: x\n // comment", "{{}}"} {
+			if r := w.send(t, http.MethodPost, path, body, "Content-Type", yamlType); r.code != http.StatusBadRequest && r.code != http.StatusUnprocessableEntity {
+				t.Errorf("%s %.40q: %d %s", path, body, r.code, r.body)
+			}
+		}
+	}
+}
+
+// TestMalformedPatches are told apart from patches that do not apply.
+func TestMalformedPatches(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	w.fill(t, "default", "a")
+	w.create(t, widgetsPath, widget("a", `{}`))
+	for _, path := range []string{configMaps + "/a", widgetsPath + "/a"} {
+		for contentType, bodies := range map[string][]string{
+			mergeType:                                {``, `{`, `[]`, `7`, `"x"`, `null`},
+			"application/json-patch+json":            {``, `{`, `{}`, `[1]`, `[{"op":"nothing"}]`, `[{"op":"add","path":"no-slash","value":1}]`, `[{"op":"test","path":"/metadata/name","value":"b"}]`, `[{"op":"remove","path":"/nothing"}]`},
+			"application/strategic-merge-patch+json": {``, `{`, `[]`, `7`, `{"$retainKeys":7}`, `{"data":[[1]]}`},
+		} {
+			for _, body := range bodies {
+				r := w.send(t, http.MethodPatch, path, body, "Content-Type", contentType)
+				if r.code/100 != 4 {
+					t.Errorf("%s %s %q: %d %s", path, contentType, body, r.code, r.body)
+				}
+			}
+		}
+		w.send(t, http.MethodPatch, path, `{}`, "Content-Type", "text/plain").refused(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "")
+	}
+	w.send(t, http.MethodPatch, widgetsPath+"/a", `{}`, "Content-Type", "application/strategic-merge-patch+json").refused(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, mergeType)
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"name":"b"}}`, "Content-Type", mergeType).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "does not match the name on the URL")
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"kind":"Secret"}`, "Content-Type", mergeType).want(t, http.StatusUnprocessableEntity)
+	w.send(t, http.MethodPatch, configMaps+"/nothing", `{}`, "Content-Type", mergeType).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, "")
+}
+
+// endless is a body of any length, read by nobody to its end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+// TestBodiesOver3MiB are a 413, whether their length is told or not, and the connection may be used again.
+func TestBodiesOver3MiB(t *testing.T) {
+	t.Parallel()
+	big := bytes.Repeat([]byte("x"), 3<<20)
+	whole := append(append([]byte(`{"metadata":{"name":"big"},"data":{"k":"`), big...), `"}}`...)
+	for name, w := range map[string]*world{"in process": start(t), "HTTP/2": startTLS(t), "HTTP/1.1": http1(t, startTLS(t))} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for method, path := range map[string]string{http.MethodPost: configMaps, http.MethodPut: configMaps + "/a", http.MethodPatch: configMaps + "/a", http.MethodDelete: configMaps + "/a"} {
+				bodies := map[string]io.Reader{"of a told length": bytes.NewReader(whole), "chunked": io.MultiReader(bytes.NewReader(whole)), "endless": endless{}}
+				for kind, body := range bodies {
+					r, err := w.try(t.Context(), method, path, body, "Content-Type", patchTypeFor(method))
+					if err != nil {
+						t.Errorf("%s %s: %v", method, kind, err)
+						continue
+					}
+					r.refused(t, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, "limit is 3145728")
+				}
+			}
+			w.fill(t, "default", "small")
+		})
+	}
+}
+
+// TestMediaTypesThatAreNotRead are a 415 that lists those which are.
+func TestMediaTypesThatAreNotRead(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	for _, contentType := range []string{"text/plain", "application/xml", "application/cbor", "a/b/c", ";", mergeType} {
+		for _, path := range []string{configMaps, widgetsPath} {
+			w.send(t, http.MethodPost, path, `{}`, "Content-Type", contentType).refused(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, jsonType)
+		}
+	}
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`, "Content-Type", "application/json; charset=utf-8").want(t, http.StatusCreated)
+}

@@ -1,0 +1,81 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestNamespacesAtStart(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	if got, want := w.names(t, "/api/v1/namespaces"), "default kube-node-lease kube-public kube-system"; got != want {
+		t.Errorf("a plane starts with %q, want %q", got, want)
+	}
+	ns := w.get(t, "/api/v1/namespaces/default").want(t, http.StatusOK).object(t)
+	if at(ns, "status", "phase") != "Active" || at(ns, "metadata", "labels", "kubernetes.io/metadata.name") != "default" {
+		t.Errorf("default is %v", ns)
+	}
+}
+
+// TestCreateNeedsItsNamespace: a missing one is 404, one that is ending 403, for built-in and custom kinds.
+func TestCreateNeedsItsNamespace(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	w.namespace(t, "going")
+	w.fill(t, "going", "left")
+	w.send(t, http.MethodDelete, "/api/v1/namespaces/going", "").want(t, http.StatusOK)
+	if got := at(w.get(t, "/api/v1/namespaces/going").want(t, http.StatusOK).object(t), "status", "phase"); got != "Terminating" {
+		t.Errorf("a deleted namespace is %v", got)
+	}
+	for resource, body := range map[string]string{
+		"/api/v1/namespaces/%/configmaps":                       `{"metadata":{"name":"a"}}`,
+		"/apis/example.com/v1/namespaces/%/widgets":             widget("a", `{}`),
+		"/apis/coordination.k8s.io/v1/namespaces/%/leases":      `{"metadata":{"name":"a"}}`,
+		"/api/v1/namespaces/%/configmaps?dryRun=All":            `{"metadata":{"name":"a"}}`,
+		"/api/v1/namespaces/%/configmaps?fieldManager=somebody": `{"metadata":{"generateName":"a"}}`,
+	} {
+		w.send(t, http.MethodPost, replace(resource, "nowhere"), body).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "nowhere" not found`)
+		s := w.send(t, http.MethodPost, replace(resource, "going"), body).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "because it is being terminated")
+		if s.Details == nil || len(s.Details.Causes) != 1 || s.Details.Causes[0].Type != "NamespaceTerminating" {
+			t.Errorf("%s: details %+v", resource, s.Details)
+		}
+	}
+	// what is there may still be changed and deleted, and reads of a missing namespace find nothing
+	w.send(t, http.MethodPatch, "/api/v1/namespaces/going/configmaps/left", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodDelete, "/api/v1/namespaces/going/configmaps/left", "").want(t, http.StatusOK)
+	if got := w.names(t, "/api/v1/namespaces/nowhere/configmaps"); got != "" {
+		t.Errorf("a missing namespace has %q", got)
+	}
+	w.get(t, "/api/v1/namespaces/nowhere/configmaps/a").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `configmaps "a" not found`)
+}
+
+func replace(path, namespace string) string {
+	for i := range path {
+		if path[i] == '%' {
+			return path[:i] + namespace + path[i+1:]
+		}
+	}
+	return path
+}
+
+// TestFinalizeEndsANamespace: the last finalizer of its spec goes through the finalize subresource alone.
+func TestFinalizeEndsANamespace(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.namespace(t, "going")
+	w.send(t, http.MethodDelete, "/api/v1/namespaces/going", "").want(t, http.StatusOK)
+	ns := w.get(t, "/api/v1/namespaces/going").want(t, http.StatusOK).object(t)
+	if at(ns, "spec", "finalizers") == nil || at(ns, "metadata", "deletionTimestamp") == nil {
+		t.Fatalf("a deleted namespace: %v", ns)
+	}
+	around := w.send(t, http.MethodPatch, "/api/v1/namespaces/going", `{"spec":{"finalizers":null}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+	if at(around, "spec", "finalizers") == nil {
+		t.Error("an update of the namespace took its finalizer")
+	}
+	w.send(t, http.MethodPut, "/api/v1/namespaces/going/finalize", `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"going"},"spec":{}}`).want(t, http.StatusOK)
+	w.get(t, "/api/v1/namespaces/going").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "going" not found`)
+	w.namespace(t, "going")
+}
