@@ -13,12 +13,32 @@ import (
 // definitions are where resources that a server does not bring along come from.
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// longestAwait is when to look for the resource again although no definition was heard of: it may come by other means.
-const longestAwait = 30 * time.Second
+const (
+	// quietAwait is how long a resource may be missing before that is said: whoever applies a definition while its
+	// controller starts has no use for the news.
+	quietAwait = time.Second
+	// longestAwait is when to look for the resource again although no definition was heard of: it may come by other means.
+	longestAwait = 30 * time.Second
+)
 
-// definitionAppears waits for the CustomResourceDefinition of a resource that is not there. It is false when waiting
-// for one is no use, because there is one, or none can be watched for.
-func (r *reflector[T]) definitionAppears(ctx context.Context) bool {
+// await waits for a resource that was not found, or until it is time to look for it again.
+func (r *reflector[T]) await(ctx context.Context, notFound error) {
+	if r.absence.IsZero() {
+		r.absence = time.Now()
+	}
+	longest := quietAwait - time.Since(r.absence)
+	if longest <= 0 {
+		r.complain(notFound)
+		longest = longestAwait
+	}
+	if !r.definitionAppears(ctx, longest) {
+		sleep(ctx, r.backoff.next())
+	}
+}
+
+// definitionAppears waits for the CustomResourceDefinition of a resource that is not there, so long at most. It is false
+// when waiting for one is no use, because there is one, or none can be watched for.
+func (r *reflector[T]) definitionAppears(ctx context.Context, longest time.Duration) bool {
 	name := r.resource.Resource + "." + r.resource.Group
 	options := client.Options{Fields: fields.OneTermEqualSelector("metadata.name", name)}
 	list, err := r.source.List(ctx, definitions, options)
@@ -31,7 +51,7 @@ func (r *reflector[T]) definitionAppears(ctx context.Context) bool {
 		return false
 	}
 	defer watching.Stop()
-	ctx, cancel := context.WithTimeout(ctx, longestAwait)
+	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	if _, err := watching.Next(ctx); err != nil {
 		return ctx.Err() != nil

@@ -248,14 +248,15 @@ func TestSurvivesAServerThatWasRestoredToAnOlderState(t *testing.T) {
 	})
 }
 
+// logged has an informer log to a text.
+func logged(log *strings.Builder) func() options {
+	return func() options { return options{Log: slog.New(slog.NewTextHandler(log, nil))} }
+}
+
 func TestWaitsForAResourceThatIsNotServedYetAndSaysSoOnce(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	logged := func() options {
-		log.Reset()
-		return options{Log: slog.New(slog.NewTextHandler(&log, nil))}
-	}
-	inBubble(t, func() *plane { p := newPlane(); p.missing = true; return p }, logged, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	inBubble(t, func() *plane { p := newPlane(); p.missing = true; return p }, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		time.Sleep(24 * time.Hour)
 		select {
 		case <-i.Synced():
@@ -266,11 +267,25 @@ func TestWaitsForAResourceThatIsNotServedYetAndSaysSoOnce(t *testing.T) {
 		p.put("a", "1")
 		pause()
 		d.expect(t, "add a=1 initial=true")
-		if n := strings.Count(log.String(), "nothing serves this resource yet"); n != 1 {
+		if n := strings.Count(log.String(), "level=INFO msg=\"nothing serves this resource yet"); n != 1 {
 			t.Errorf("said %d times that it waits:\n%s", n, log.String())
 		}
 		if !strings.Contains(log.String(), "the resource is served now") {
 			t.Errorf("did not say that it begins:\n%s", log.String())
+		}
+	})
+}
+
+func TestResourceThatIsServedAMomentLaterIsNoNews(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	inBubble(t, func() *plane { p := newPlane(); p.missing = true; return p }, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		time.Sleep(500 * time.Millisecond)
+		p.set(func(p *plane) { p.missing = false })
+		<-i.Synced()
+		synctest.Wait()
+		if log.Len() > 0 {
+			t.Errorf("logged:\n%s", log.String())
 		}
 	})
 }

@@ -30,6 +30,7 @@ type reflector[T client.Object] struct {
 	sequence  sequence
 	backoff   backoff
 	trouble   metav1.StatusReason // what was logged last and is not over yet
+	absence   time.Time           // when the resource was first found not to be served; zero while it is
 }
 
 // How long to wait after a failure, and how long a watch must have lasted to count as none.
@@ -54,10 +55,7 @@ func (r *reflector[T]) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil || err == errRelist:
 		case apierrors.IsNotFound(err):
-			r.complain(err)
-			if !r.definitionAppears(ctx) {
-				sleep(ctx, r.backoff.next())
-			}
+			r.await(ctx, err)
 		default:
 			r.complain(err)
 			sleep(ctx, r.backoff.next())
@@ -197,7 +195,7 @@ func (r *reflector[T]) complain(err error) {
 	}
 	r.trouble = reason
 	if reason == metav1.StatusReasonNotFound {
-		r.log.Warn("nothing serves this resource yet: waiting until its definition is created", "error", err)
+		r.log.Info("nothing serves this resource yet: waiting until its definition is created")
 		return
 	}
 	r.log.Warn("cannot list or watch: trying again until it works", "error", err)
@@ -205,8 +203,9 @@ func (r *reflector[T]) complain(err error) {
 
 // recovered ends a trouble.
 func (r *reflector[T]) recovered() {
+	r.absence = time.Time{}
 	if r.trouble != "" {
-		r.log.Info("the resource is served now", "revision", r.sequence.last)
+		r.log.Info("the resource is served now")
 		r.trouble = ""
 	}
 }
