@@ -114,7 +114,7 @@ func (r *reconciler) tell(n *v1.Network, done verdict, missing bool, was provide
 	case missing:
 		reason = reasonCreated
 	}
-	r.log.Info("network "+reason, "network", n.Namespace+"/"+n.Name, "id", done.id, "message", message)
+	r.log.Info("network "+reason, "network", n.Namespace+"/"+n.Name, "id", done.id, "detail", message)
 	r.events.Normal(r.subject(n), reason, "%s", message)
 }
 

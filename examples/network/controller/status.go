@@ -21,14 +21,14 @@ type verdict struct {
 
 // provisioned is the verdict on a network that is as it should be.
 func provisioned(want provider.Network, id string) verdict {
-	message := want.CIDR.String() + " with gateway " + want.Gateway.String() + " exists as " + id
+	message := want.CIDR.String() + " with gateway " + want.Gateway.String()
 	return verdict{ready: true, reason: v1.ReasonProvisioned, message: message, id: id}
 }
 
 // holds says whether the object's status says so already.
 func (v verdict) holds(n *v1.Network) bool {
 	c := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady)
-	return c != nil && (c.Status == metav1.ConditionTrue) == v.ready && c.Reason == v.reason && c.Message == v.message
+	return c != nil && n.Status.ID == v.id && (c.Status == metav1.ConditionTrue) == v.ready && c.Reason == v.reason && c.Message == v.message
 }
 
 // status is what an object's status should be. generation is the one that it answers, or 0 where a status write raises
