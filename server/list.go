@@ -117,7 +117,7 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 		from = ""
 	}
 	if limit <= 0 && selected.everything() && from == "" {
-		p.items = make([]*object.Object, 0, snapshot.Len(selected.prefix))
+		p.items = make([]*object.Object, 0, snapshot.Len(selected.prefix, ""))
 	}
 	var next object.Key
 	err := c.context().Err()
@@ -138,8 +138,7 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 	last := p.items[len(p.items)-1].Key
 	p.meta.next = continueToken{Revision: snapshot.Revision(), Start: "/" + strings.TrimPrefix(string(last), string(resourcePart(selected.prefix))) + "\x00"}.String()
 	if selected.everything() {
-		left := int64(0)
-		snapshot.Scan(selected.prefix, next, func(*object.Object) bool { left++; return true })
+		left := int64(snapshot.Len(selected.prefix, next))
 		p.meta.remaining = &left
 	}
 	return p, nil

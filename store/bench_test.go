@@ -147,7 +147,7 @@ func BenchmarkLen(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		state.Len(object.Prefix(configMaps, "default"))
+		state.Len(object.Prefix(configMaps, "default"), "")
 	}
 }
 

@@ -131,13 +131,13 @@ func (s *Snapshot) Scan(prefix, from object.Key, yield func(*object.Object) bool
 	})
 }
 
-// Len is how many objects Scan would yield, without visiting them.
-func (s *Snapshot) Len(prefix object.Key) int {
-	if !strings.HasSuffix(string(prefix), "/") {
-		if s.Get(prefix) == nil {
-			return 0
-		}
-		return 1
+// Len is how many objects Scan would yield from a key on, without visiting them.
+func (s *Snapshot) Len(prefix, from object.Key) int {
+	if strings.HasSuffix(string(prefix), "/") {
+		return s.objects.rank(prefix+"\xff") - s.objects.rank(max(prefix, from))
 	}
-	return s.objects.rank(prefix+"\xff") - s.objects.rank(prefix)
+	if from > prefix || s.Get(prefix) == nil {
+		return 0
+	}
+	return 1
 }

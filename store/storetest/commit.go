@@ -143,8 +143,8 @@ func claimHasOneWinner(t *testing.T, start func(store.Options) *store.Store) {
 		}
 	})
 	state := snapshot(t, s, store.Latest())
-	if won.Load() != addresses || state.Len(all) != addresses {
-		t.Errorf("%d writers won and %d services exist for %d addresses", won.Load(), state.Len(all), addresses)
+	if won.Load() != addresses || state.Len(all, "") != addresses {
+		t.Errorf("%d writers won and %d services exist for %d addresses", won.Load(), state.Len(all, ""), addresses)
 	}
 	state.Scan(object.Prefix(networks, ""), "", func(claim *object.Object) bool {
 		if s.Get(Key(Value(claim))) == nil {

@@ -168,8 +168,8 @@ func (m *model) snapshot() {
 	}
 	prefix := m.prefix()
 	m.compare(fmt.Sprint("snapshot ", revision), seenIn(got, prefix), m.states[revision], prefix)
-	if want := len(within(m.states[revision], prefix)); got.Len(prefix) != want {
-		m.t.Errorf("snapshot %d has %d of %s, not %d", revision, got.Len(prefix), prefix, want)
+	if want := len(within(m.states[revision], prefix)); got.Len(prefix, "") != want {
+		m.t.Errorf("snapshot %d has %d of %s, not %d", revision, got.Len(prefix, ""), prefix, want)
 	}
 }
 

@@ -27,8 +27,8 @@ func snapshotNeverChanges(t *testing.T, start func(store.Options) *store.Store) 
 			}
 		}
 	})
-	if before.Revision() != base+200 || before.Len(all) != 200 || before.Get(Key("new1")) != nil || Value(before.Get(Key("7"))) != "1" {
-		t.Errorf("the snapshot is at %d with %d objects", before.Revision(), before.Len(all))
+	if before.Revision() != base+200 || before.Len(all, "") != 200 || before.Get(Key("new1")) != nil || Value(before.Get(Key("7"))) != "1" {
+		t.Errorf("the snapshot is at %d with %d objects", before.Revision(), before.Len(all, ""))
 	}
 }
 
@@ -55,7 +55,7 @@ func snapshotAtEveryRevision(t *testing.T, start func(store.Options) *store.Stor
 	for _, i := range random.Perm(len(states)) {
 		revision := base + object.Revision(i)
 		old := snapshot(t, s, store.Exactly(revision))
-		if got := contents(old, all, base); old.Revision() != revision || !slices.Equal(got, states[i]) || old.Len(all) != len(got) {
+		if got := contents(old, all, base); old.Revision() != revision || !slices.Equal(got, states[i]) || old.Len(all, "") != len(got) {
 			t.Fatalf("revision %d is\n%v\nnot\n%v", i, got, states[i])
 		}
 	}
@@ -97,8 +97,8 @@ func scanIsOrderedAndWithinItsPrefix(t *testing.T, start func(store.Options) *st
 		all: 302, inDefault: 300, object.Prefix(configMaps, "default2"): 1, object.Prefix(configMaps, "none"): 0,
 		object.Prefix(networks, ""): 1, Key("n007"): 1, Key("n00"): 0,
 	} {
-		if got := contents(state, prefix, base); len(got) != want || state.Len(prefix) != want {
-			t.Errorf("%s has %d objects and the length %d, not %d", prefix, len(got), state.Len(prefix), want)
+		if got := contents(state, prefix, base); len(got) != want || state.Len(prefix, "") != want || state.Len(prefix, prefix+"\xff") != 0 {
+			t.Errorf("%s has %d objects and the length %d, not %d", prefix, len(got), state.Len(prefix, ""), want)
 		}
 	}
 	var names []string
@@ -155,7 +155,7 @@ func historyIsBoundedByBytes(t *testing.T, start func(store.Options) *store.Stor
 	if _, err := s.Snapshot(t.Context(), store.Exactly(oldest-1)); !errors.As(err, &compacted) || compacted.Oldest != oldest {
 		t.Errorf("what was dropped returned %v", err)
 	}
-	if got := snapshot(t, s, store.Exactly(oldest)); got.Revision() != oldest || got.Len(all) != 10 {
-		t.Errorf("the oldest revision is %d with %d objects", got.Revision(), got.Len(all))
+	if got := snapshot(t, s, store.Exactly(oldest)); got.Revision() != oldest || got.Len(all, "") != 10 {
+		t.Errorf("the oldest revision is %d with %d objects", got.Revision(), got.Len(all, ""))
 	}
 }
