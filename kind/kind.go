@@ -82,6 +82,9 @@ type Info struct {
 
 	Subresources []Subresource
 
+	// Protobuf says that objects have a protobuf form beside JSON: those of typed kinds have.
+	Protobuf bool
+
 	// Graceful says that a delete gives the object time to end (pods): the pipeline asks the kind's GracePeriod.
 	Graceful bool
 

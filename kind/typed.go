@@ -75,6 +75,7 @@ var (
 
 // NewTyped makes a typed kind. The cache bounds the second encodings of all kinds of a server.
 func NewTyped[T any, P Pointer[T]](cache *object.Cache, info Info, rules Rules[P]) *Typed[T, P] {
+	info.Protobuf = true
 	return &Typed[T, P]{info: info, rules: rules, cache: cache}
 }
 

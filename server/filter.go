@@ -103,8 +103,8 @@ func (s *Server) authorize(ctx context.Context, target route, user *auth.User) e
 // bounded gives a request its deadline: the server's, or a shorter one that the client asks for with ?timeout=.
 func (s *Server) bounded(r *http.Request) (context.Context, context.CancelFunc, error) {
 	limit := s.timeout
-	if r.URL.RawQuery != "" && strings.Contains(r.URL.RawQuery, "timeout=") {
-		asked, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if text := r.URL.Query().Get("timeout"); text != "" {
+		asked, err := time.ParseDuration(text)
 		switch {
 		case err != nil:
 			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))

@@ -68,7 +68,7 @@ func (c *call) gvk() schema.GroupVersionKind {
 }
 
 // protobuf says whether the kind has a protobuf form.
-func (c *call) protobuf() bool { return c.kind.Prototype(c.endpoint.APIVersion()) != nil }
+func (c *call) protobuf() bool { return c.info().Protobuf }
 
 // negotiate decides what the answer is written as. as are the transformations that this call can give.
 func (c *call) negotiate(as ...string) error {
@@ -101,8 +101,7 @@ func (c *call) readBody() ([]byte, error) {
 	if r.ContentLength > maxBody {
 		return nil, tooBig()
 	}
-	ended := context.AfterFunc(r.Context(), func() { http.NewResponseController(c.w).SetReadDeadline(time.Now()) })
-	defer ended()
+	defer whenOver(r.Context(), func() { http.NewResponseController(c.w).SetReadDeadline(time.Now()) })()
 	var buf bytes.Buffer
 	if r.ContentLength > 0 {
 		buf.Grow(int(r.ContentLength) + bytes.MinRead)
@@ -118,6 +117,18 @@ func (c *call) readBody() ([]byte, error) {
 		return nil, tooBig()
 	}
 	return buf.Bytes(), nil
+}
+
+// whenOver calls f when ctx ends before stop is called. f does not run any longer when stop returns: it may use what the
+// handler's return takes away.
+func whenOver(ctx context.Context, f func()) (stop func()) {
+	ran := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() { defer close(ran); f() })
+	return func() {
+		if !cancel() {
+			<-ran
+		}
+	}
 }
 
 func tooBig() error {

@@ -153,7 +153,7 @@ func (r *resource) subresource(d *definitions, sub kind.Subresource) (*pathItem,
 // patchFormats are the kinds of patch that the kind takes.
 func (r *resource) patchFormats() []string {
 	formats := []string{"application/json-patch+json", "application/merge-patch+json"}
-	if r.Kind.Prototype(r.gv.String()) != nil {
+	if r.Kind.Info().Protobuf {
 		formats = append(formats, "application/strategic-merge-patch+json")
 	}
 	return formats
