@@ -2,11 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/declare"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
 )
 
 // How often a report tells what is still awaited: to a person, who sees one line change, or to a log.
@@ -15,32 +15,29 @@ const (
 	everyForLogs   = 10 * time.Second
 )
 
-// report prints what up does: with marks, colours and a changing last line in a terminal, else in plain lines. One
-// goroutine uses it at a time.
+// report prints what up does: with marks and colours in a terminal, else in plain lines. One goroutine uses it at a time.
 type report struct {
-	out      io.Writer
-	terminal bool
-	showing  bool // a changing last line is on the terminal
+	*screen
 
 	begun                   time.Time
 	declared, became, wrong int
 }
 
-func newReport(out io.Writer) *report { return &report{out: out, terminal: isTerminal(out)} }
+func newReport(to *screen) *report { return &report{screen: to} }
 
 // every is how often StillWaiting is to be told.
 func (r *report) every() time.Duration {
-	if r.terminal {
+	if r.out.forPeople() {
 		return everyForPeople
 	}
 	return everyForLogs
 }
 
 func (r *report) serving(url, kubeconfig string, after time.Duration) {
-	r.line("%s", r.bold("Bowline serves the Kubernetes API at "+url)+fmt.Sprintf(" (ready in %s)", rounded(after)))
+	r.line(r.out.in(strong, "Bowline serves the Kubernetes API at "+url) + fmt.Sprintf(" (ready in %s)", rounded(after)))
 	r.line("The store is memory: what is declared is lost when bowline stops.")
 	r.line("")
-	r.line("    export KUBECONFIG=%s", quoted(kubeconfig))
+	r.line("    export KUBECONFIG=" + quoted(kubeconfig))
 	r.line("")
 }
 
@@ -52,7 +49,7 @@ func (r *report) end() {
 	if r.wrong > 0 {
 		summary += fmt.Sprintf(", %d failed", r.wrong)
 	}
-	r.line("%s", r.bold(summary))
+	r.line(r.out.in(strong, summary))
 }
 
 func (r *report) stopping() { r.line("Stopped.") }
@@ -60,25 +57,43 @@ func (r *report) stopping() { r.line("Stopped.") }
 // failed prints a document that could not be read or applied. The error says where it stands.
 func (r *report) failed(err error) {
 	r.wrong++
-	r.line("%s%s", r.mark("✗ ", red, "failed: "), err)
+	r.line(r.mark("✗", red, "failed:") + " " + err.Error())
 }
 
-func (r *report) warning(text string) { r.line("%s%s", r.mark("! ", yellow, "warning: "), text) }
+// warning prints what the server has to say about a document that it takes.
+func (r *report) warning(about manifest.Source, text string) {
+	r.line(fmt.Sprintf("%s %s: %s", r.mark("!", yellow, "warning:"), about, text))
+}
 
 // BecameTrue implements declare.Reporter.
 func (r *report) BecameTrue(a declare.Applied, t declare.Truth) {
 	r.became++
-	r.line("%s%s  %s after %s  (%s)", r.mark("✓ ", green, ""), a.Name(), t.What, rounded(time.Since(r.begun)), a.Source)
+	r.happened(a, "✓", green, t.What, "")
 }
 
 // NotYet implements declare.Reporter.
 func (r *report) NotYet(a declare.Applied, t declare.Truth) {
-	r.line("%s%s  not %s yet: %s  (%s)", r.mark("… ", yellow, ""), a.Name(), t.What, t.Why, a.Source)
+	r.happened(a, "…", yellow, "not "+t.What+" yet", ": "+t.Why)
 }
 
 // Deleted implements declare.Reporter.
 func (r *report) Deleted(a declare.Applied) {
-	r.line("%s%s  deleted before it was true  (%s)", r.mark("- ", yellow, ""), a.Name(), a.Source)
+	r.happened(a, "-", yellow, "deleted", "")
+}
+
+// happened prints what became of an object, in columns: what, after how long, which object, and where it is declared,
+// which people are told only where it fits.
+func (r *report) happened(a declare.Applied, sign, colour, what, more string) {
+	text := fmt.Sprintf("%-13s %7s  %s%s", what, rounded(time.Since(r.begun)), a.Name(), more)
+	source := "  " + a.Source.String()
+	if !r.out.forPeople() {
+		r.line(text + source)
+		return
+	}
+	if 2+len(text)+len(source) > r.out.width() {
+		source = ""
+	}
+	r.line(r.out.in(colour, sign) + " " + text + r.out.in(faint, source))
 }
 
 // StillWaiting implements declare.Reporter.
@@ -91,47 +106,15 @@ func (r *report) StillWaiting(waiting []declare.Applied) {
 	if extra := len(names) - most; extra > 0 {
 		names = append(names[:most], fmt.Sprintf("and %d more", extra))
 	}
-	text := fmt.Sprintf("waiting for %s (%s)", strings.Join(names, ", "), time.Since(r.begun).Round(time.Second))
-	if !r.terminal {
-		r.line("%s", text)
-		return
-	}
-	fmt.Fprintf(r.out, "%s%s", clearLine, text)
-	r.showing = true
+	r.change(fmt.Sprintf("waiting for %s (%s)", strings.Join(names, ", "), time.Since(r.begun).Round(time.Second)))
 }
 
-// What terminals understand.
-const (
-	red       = "\x1b[31m"
-	green     = "\x1b[32m"
-	yellow    = "\x1b[33m"
-	strong    = "\x1b[1m"
-	normal    = "\x1b[0m"
-	clearLine = "\r\x1b[2K"
-)
-
-// line prints one line, in the place of a changing one where that is shown.
-func (r *report) line(format string, args ...any) {
-	if r.showing {
-		fmt.Fprint(r.out, clearLine)
-		r.showing = false
-	}
-	fmt.Fprintf(r.out, format+"\n", args...)
-}
-
-// mark begins a line: with a coloured sign in a terminal, else with a word, which may be empty.
+// mark begins a line: with a coloured sign for people, else with a word.
 func (r *report) mark(sign, colour, word string) string {
-	if !r.terminal {
+	if !r.out.forPeople() {
 		return word
 	}
-	return colour + sign + normal
-}
-
-func (r *report) bold(text string) string {
-	if !r.terminal {
-		return text
-	}
-	return strong + text + normal
+	return r.out.in(colour, sign)
 }
 
 // rounded is a duration to three digits or so.

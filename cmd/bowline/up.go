@@ -1,15 +1,12 @@
 package main
 
 import (
-	"io"
-	"log/slog"
 	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 	"k8s.io/klog/v2"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
@@ -63,8 +60,10 @@ Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line 
 			if err != nil {
 				return err
 			}
-			plan.started, plan.stdin, plan.out = started, cmd.InOrStdin(), cmd.OutOrStdout()
-			plan.log = flags.logger(cmd.ErrOrStderr())
+			plan.started, plan.stdin = started, cmd.InOrStdin()
+			plan.screen = newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
+			plan.log = flags.logger(plan.screen)
+			klog.SetSlogLogger(plan.log) // what client-go has to say
 			return untilSignal(cmd.Context(), plan.run)
 		},
 	}
@@ -123,25 +122,4 @@ func (f *upFlags) plan() (*upPlan, error) {
 		return nil, &usageError{err: err}
 	}
 	return &upPlan{flags: *f, host: host, controllers: controllers}, nil
-}
-
-// logger writes to standard error, for people or for programs, and takes what client-go logs too.
-func (f *upFlags) logger(to io.Writer) *slog.Logger {
-	options := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if f.verbose {
-		options.Level = slog.LevelDebug
-	}
-	var handler slog.Handler = slog.NewTextHandler(to, options)
-	if f.logFormat == "json" {
-		handler = slog.NewJSONHandler(to, options)
-	}
-	logger := slog.New(handler)
-	klog.SetSlogLogger(logger)
-	return logger
-}
-
-// isTerminal reports whether a person watches the output.
-func isTerminal(out io.Writer) bool {
-	file, ok := out.(interface{ Fd() uintptr })
-	return ok && term.IsTerminal(int(file.Fd()))
 }

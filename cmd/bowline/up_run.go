@@ -23,7 +23,7 @@ type upPlan struct {
 
 	started time.Time
 	stdin   io.Reader
-	out     io.Writer
+	screen  *screen
 	log     *slog.Logger
 }
 
@@ -43,7 +43,7 @@ func (p *upPlan) run(ctx context.Context) (err error) {
 	if err := home.publish(p.url(plane)); err != nil {
 		return err
 	}
-	report := newReport(p.out)
+	report := newReport(p.screen)
 	report.serving(p.url(plane), home.kubeconfig, time.Since(p.started))
 	if err := p.work(ctx, plane, home, report); err != nil {
 		return err
@@ -87,6 +87,7 @@ func (p *upPlan) work(ctx context.Context, plane *bowline.Plane, home *home, rep
 	start(func(ctx context.Context) error { return p.declare(ctx, plane, report) })
 	start(func(ctx context.Context) error { return p.renew(ctx, plane, home) })
 	<-ctx.Done()
+	p.screen.settle()
 	group.Wait()
 	return errors.Join(failures...)
 }

@@ -31,21 +31,27 @@ type Applier struct {
 	config  *rest.Config
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
 	clients map[schema.GroupVersion]resource.RESTClient
+	now     manifest.Source     // what is being applied
+	warned  map[string]struct{} // what the server said of it
 }
 
-// NewApplier returns an Applier for the server. The server's warnings go to warn.
-func NewApplier(config *rest.Config, warn func(text string)) (*Applier, error) {
-	config = rest.CopyConfig(config)
-	config.WarningHandler = warnings(warn)
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+// NewApplier returns an Applier for the server. The server's warnings go to warn, with what they are about.
+func NewApplier(config *rest.Config, warn func(about manifest.Source, text string)) (*Applier, error) {
+	a := &Applier{clients: map[schema.GroupVersion]resource.RESTClient{}, warned: map[string]struct{}{}}
+	a.config = rest.CopyConfig(config)
+	a.config.WarningHandler = warnings(func(text string) {
+		// The read and the write that applying takes are warned about alike.
+		if _, again := a.warned[text]; !again {
+			a.warned[text] = struct{}{}
+			warn(a.now, text)
+		}
+	})
+	client, err := discovery.NewDiscoveryClientForConfig(a.config)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for discovery: %w", err)
 	}
-	return &Applier{
-		config:  config,
-		mapper:  restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client)),
-		clients: map[schema.GroupVersion]resource.RESTClient{},
-	}, nil
+	a.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client))
+	return a, nil
 }
 
 // warnings receives the Warning headers of answers.
@@ -61,6 +67,8 @@ func (w warnings) HandleWarningHeader(code int, _, text string) {
 // Apply creates the object, or changes the server's to what was declared as kubectl apply does: by the difference of
 // three, what was applied last, what is declared, and what the server has. What others have set stays.
 func (a *Applier) Apply(d manifest.Declared) (Applied, error) {
+	a.now = d.Source
+	clear(a.warned)
 	mapping, err := a.mapping(d.Object.GroupVersionKind())
 	if err != nil {
 		return Applied{}, &Error{Source: d.Source, Err: err}

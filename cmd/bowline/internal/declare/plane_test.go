@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ func startPlane(t *testing.T) *rest.Config {
 // apply applies all documents of the text and returns what the server keeps of them.
 func apply(t *testing.T, config *rest.Config, text string) []declare.Applied {
 	t.Helper()
-	applier, err := declare.NewApplier(config, func(text string) { t.Error("warning:", text) })
+	applier, err := declare.NewApplier(config, func(about manifest.Source, text string) { t.Error("warning:", about, text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func TestApplyKeepsWhatOthersSet(t *testing.T) {
 func TestWhatIsNotTakenSaysWhere(t *testing.T) {
 	t.Parallel()
 	config := startPlane(t)
-	applier, err := declare.NewApplier(config, func(string) {})
+	applier, err := declare.NewApplier(config, func(manifest.Source, string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,5 +213,28 @@ func TestWhatIsNotTakenSaysWhere(t *testing.T) {
 		if !errors.As(err, &failure) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
+	}
+}
+
+func TestWarningsAreToldOnceWithWhatTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	config := startPlane(t)
+	var told []string
+	applier, err := declare.NewApplier(config, func(about manifest.Source, text string) {
+		told = append(told, about.String()+": "+text[:len("apiextensions.k8s.io/v1beta1")])
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := strings.Replace(widgets, "apiextensions.k8s.io/v1\n", "apiextensions.k8s.io/v1beta1\n", 1)
+	old = old[:strings.Index(old, "  versions:")] + "  version: v1\n"
+	for range 2 {
+		documents, _ := manifest.Parse("f.yaml", []byte(old))
+		if _, err := applier.Apply(documents[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"f.yaml:2: apiextensions.k8s.io/v1beta1", "f.yaml:2: apiextensions.k8s.io/v1beta1"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 }

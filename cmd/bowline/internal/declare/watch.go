@@ -73,6 +73,8 @@ type seen struct {
 
 // start watches each resource of which something is awaited. The group is done when all of it has stopped.
 func (w *watch) start(ctx context.Context, config *rest.Config) (<-chan seen, *sync.WaitGroup, error) {
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{} // what there is to say was said when it was applied
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a client to watch with: %w", err)

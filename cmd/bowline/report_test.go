@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/declare"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
+)
+
+// applied is a declared object of that name, as the server keeps it.
+func applied(name string, document int) declare.Applied {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion("example.com/v1")
+	object.SetKind("Network")
+	object.SetNamespace("default")
+	object.SetName(name)
+	return declare.Applied{Object: object, Source: manifest.Source{File: "f.yaml", Document: document, Line: 3}}
+}
+
+// session drives a report through all that it can be told.
+func session(r *report) {
+	r.serving("https://127.0.0.1:1", "/home/a b/kubeconfig", 17*time.Millisecond)
+	r.begin(6)
+	r.failed(errors.New("f.yaml:1: not valid YAML"))
+	r.warning(manifest.Source{File: "f.yaml", Line: 7}, "deprecated")
+	time.Sleep(1234 * time.Millisecond)
+	r.BecameTrue(applied("a", 1), declare.Truth{True: true, What: "Ready"})
+	r.NotYet(applied("b", 2), declare.Truth{What: "Ready", Why: "InvalidSpec: no gateway"})
+	r.StillWaiting([]declare.Applied{applied("b", 2), applied("c", 3), applied("d", 4), applied("e", 5)})
+	r.StillWaiting([]declare.Applied{applied("b", 2)})
+	r.Deleted(applied("b", 2))
+	r.end()
+	r.settle()
+	r.stopping()
+}
+
+func TestReportInPlainLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		session(newReport(newScreen(&out, io.Discard)))
+		want := `Bowline serves the Kubernetes API at https://127.0.0.1:1 (ready in 17ms)
+The store is memory: what is declared is lost when bowline stops.
+
+    export KUBECONFIG='/home/a b/kubeconfig'
+
+failed: f.yaml:1: not valid YAML
+warning: f.yaml:7: deprecated
+Ready           1.23s  network.example.com/default/a  f.yaml:3
+not Ready yet   1.23s  network.example.com/default/b: InvalidSpec: no gateway  f.yaml:3 (document 2)
+waiting for network.example.com/default/b, network.example.com/default/c, network.example.com/default/d, and 1 more (1s)
+waiting for network.example.com/default/b (1s)
+deleted         1.23s  network.example.com/default/b  f.yaml:3 (document 2)
+1 of 6 declared objects true after 1.23s, 1 failed
+Stopped.
+`
+		if out.String() != want {
+			t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
+		}
+	})
+}
+
+// shown is what a terminal shows in the end of what was written to it, without colours.
+func shown(written string) string {
+	for _, colour := range []string{red, green, yellow, strong, faint, normal} {
+		written = strings.ReplaceAll(written, colour, "")
+	}
+	lines := strings.Split(written, "\n")
+	for i, line := range lines {
+		lines[i] = line[strings.LastIndex(line, clearLine)+1:]
+		lines[i] = strings.TrimPrefix(lines[i], clearLine[1:])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestReportInATerminal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		session(newReport(terminalOf(&out, 70)))
+		want := `Bowline serves the Kubernetes API at https://127.0.0.1:1 (ready in 17ms)
+The store is memory: what is declared is lost when bowline stops.
+
+    export KUBECONFIG='/home/a b/kubeconfig'
+
+✗ f.yaml:1: not valid YAML
+! f.yaml:7: deprecated
+✓ Ready           1.23s  network.example.com/default/a  f.yaml:3
+… not Ready yet   1.23s  network.example.com/default/b: InvalidSpec: no gateway
+- deleted         1.23s  network.example.com/default/b
+1 of 6 declared objects true after 1.23s, 1 failed
+Stopped.
+`
+		if got := shown(out.String()); got != want {
+			t.Errorf("got:\n%s\nwant:\n%s", got, want)
+		}
+		cut := clearLine + "waiting for network.example.com/default/b, network.example.com/defau…"
+		if !strings.Contains(out.String(), cut) {
+			t.Errorf("%q is missing in %q", cut, out.String())
+		}
+	})
+}
