@@ -22,6 +22,8 @@ func newHTTPServer(handler http.Handler, to *slog.Logger) *http.Server {
 			// A request body and many small answers share a connection: larger windows save round trips.
 			MaxReceiveBufferPerStream:     1 << 20,
 			MaxReceiveBufferPerConnection: 4 << 20,
+			// A client that stops reading its connection stops all of its streams, and is cut off.
+			WriteByteTimeout: 30 * time.Second,
 		},
 	}
 }

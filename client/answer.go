@@ -18,6 +18,7 @@ type answer struct {
 	body   io.Closer   // the caller's
 	header http.Header // the handler's, until it is sent
 	pipe   *pipe
+	wrote  int64 // bytes of the body, by the handler
 
 	mu     sync.Mutex
 	begun  bool
@@ -70,7 +71,9 @@ func (a *answer) Write(b []byte) (int, error) {
 	case a.method == http.MethodHead:
 		return len(b), nil
 	}
-	return a.pipe.Write(b)
+	n, err := a.pipe.Write(b)
+	a.wrote += int64(n)
+	return n, err
 }
 
 func (a *answer) hasBegun() bool {
@@ -101,9 +104,13 @@ func (a *answer) SetReadDeadline(at time.Time) error {
 // EnableFullDuplex does nothing: reading the request while answering is always possible here.
 func (a *answer) EnableFullDuplex() error { return nil }
 
-// finish is the orderly end of the handler.
+// finish is the orderly end of the handler. A body that is shorter than its header said is broken, as on a socket.
 func (a *answer) finish() {
 	a.begin(http.StatusOK, nil)
+	if a.method != http.MethodHead && a.sent != nil && contentLength(a.sent) > a.wrote {
+		a.pipe.end(io.ErrUnexpectedEOF)
+		return
+	}
 	a.pipe.end(io.EOF)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -118,4 +119,29 @@ func patchTypeFor(method string) string {
 		return mergeType
 	}
 	return jsonType
+}
+
+// TestListThatIsNotReadEndsWithItsTime so that no client can hold what it asked for.
+func TestListThatIsNotReadEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	for _, accept := range []string{jsonType, protobufType, yamlType} {
+		t.Run(accept, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t)
+				for _, name := range []string{"a", "b", "c"} {
+					cm := configMap(name, "k", strings.Repeat("x", 100<<10))
+					must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t)
+				}
+				req := must(http.NewRequest(http.MethodGet, w.host+configMaps, nil))(t)
+				req.Header.Set("Accept", accept)
+				resp := must(w.wire.Do(req))(t)
+				defer resp.Body.Close()
+				time.Sleep(2 * time.Minute)
+				if n, err := io.Copy(io.Discard, resp.Body); err == nil {
+					t.Errorf("after two minutes all %d bytes could be read", n)
+				}
+			})
+		})
+	}
 }

@@ -34,6 +34,8 @@ type Options struct {
 	Initial []kind.Object
 	// RequestTimeout bounds every request but watches; 0 means a minute.
 	RequestTimeout time.Duration
+	// Patience is how long a client may leave a write of its watch waiting before it is cut off; 0 means 30 seconds.
+	Patience time.Duration
 }
 
 // Server answers the Kubernetes API. Make it with New, serve its Handler, Close it.
@@ -49,6 +51,7 @@ type Server struct {
 	metrics       *metrics
 	log           *slog.Logger
 	timeout       time.Duration
+	patience      time.Duration
 
 	// ctx ends when the server closes: watches end with it.
 	ctx    context.Context
@@ -61,13 +64,16 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{
 		store: o.Store, kinds: o.Kinds, authenticator: o.Authenticator, authorizer: o.Authorizer,
 		discovery: discovery.New(o.Kinds), openapi: openapi.New(o.Kinds),
-		metrics: newMetrics(), log: o.Log, timeout: o.RequestTimeout,
+		metrics: newMetrics(), log: o.Log, timeout: o.RequestTimeout, patience: o.Patience,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	if s.timeout == 0 {
 		s.timeout = time.Minute
+	}
+	if s.patience == 0 {
+		s.patience = 30 * time.Second
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.admission = admission.NewChain(reader{s}, o.Plugins...)

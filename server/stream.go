@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -13,19 +14,24 @@ type stream struct {
 	events int
 	// dirty says that something was written and not flushed.
 	dirty bool
-	// stall closes the connection of a client that does not take a write in time.
-	stall  *time.Timer
-	broken bool
+	// stall cuts off a client that leaves a write waiting for as long as patience lasts.
+	stall    *time.Timer
+	patience time.Duration
+	broken   bool
+
+	// mu orders the end of the stream and stall, which must not touch the ResponseWriter after it.
+	mu    sync.Mutex
+	ended bool
 }
 
 // newStream sends the head of the answer.
-func newStream(c *call) *stream {
+func newStream(c *call, patience time.Duration) *stream {
 	c.w.Header().Set("Cache-Control", "no-cache, private")
 	c.w.Header().Set("Content-Type", c.accept.streamType())
 	c.sendWarnings()
 	c.w.WriteHeader(http.StatusOK)
-	s := &stream{w: c.w, rc: http.NewResponseController(c.w), dirty: true}
-	s.stall = time.AfterFunc(time.Hour, func() { s.rc.SetWriteDeadline(time.Now()) })
+	s := &stream{w: c.w, rc: http.NewResponseController(c.w), dirty: true, patience: patience}
+	s.stall = time.AfterFunc(time.Hour, s.cutOff)
 	s.stall.Stop()
 	return s
 }
@@ -54,7 +60,7 @@ func (s *stream) spill() error {
 
 func (s *stream) put(data []byte) error {
 	s.dirty = true
-	s.stall.Reset(stalled)
+	s.stall.Reset(s.patience)
 	_, err := s.w.Write(data)
 	s.stall.Stop()
 	s.broken = s.broken || err != nil
@@ -72,11 +78,25 @@ func (s *stream) flush() error {
 		return nil
 	}
 	s.dirty = false
-	s.stall.Reset(stalled)
+	s.stall.Reset(s.patience)
 	err := s.rc.Flush()
 	s.stall.Stop()
 	s.broken = s.broken || err != nil
 	return err
 }
 
-func (s *stream) close() { s.stall.Stop() }
+// cutOff makes a write that waits fail.
+func (s *stream) cutOff() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.rc.SetWriteDeadline(time.Now())
+	}
+}
+
+func (s *stream) close() {
+	s.stall.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+}

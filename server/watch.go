@@ -24,8 +24,6 @@ const (
 	shortestWatch = 30 * time.Minute
 	// bookmarkEvery is how often a watch that asked for bookmarks hears how far it is.
 	bookmarkEvery = time.Minute
-	// stalled is how long a client may leave a write waiting before its watch is closed.
-	stalled = 30 * time.Second
 	// batch is how many events are taken, and how many bytes gathered, before a write.
 	batch      = 256
 	batchBytes = 64 << 10
@@ -62,7 +60,7 @@ func (s *Server) watch(c *call) error {
 	}
 	ctx, cancel := w.lifetime(o)
 	defer cancel()
-	w.stream = newStream(c)
+	w.stream = newStream(c, s.patience)
 	defer w.stream.close()
 	if err := w.initial(initial, o); err != nil {
 		return nil // the client is gone: there is nobody to tell

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,8 @@ func (c *call) answerList(p *page) error {
 	if err != nil {
 		return err
 	}
+	// A client that does not take its list within the request's time is cut off.
+	defer whenOver(c.context(), func() { http.NewResponseController(c.w).SetWriteDeadline(time.Now()) })()
 	c.sendWarnings()
 	if c.accept.name == mediaProtobuf {
 		return c.writeProtobufList(p, encodings)
