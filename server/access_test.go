@@ -1,0 +1,97 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// as is a client of the world's socket with another config.
+func (w *world) as(t testing.TB, config *rest.Config) *world {
+	t.Helper()
+	other := &world{Plane: w.Plane}
+	other.connect(t, config)
+	return other
+}
+
+// TestWhoMayDoWhat: the administrators everything, another certificate nothing but the public paths, and nobody at all
+// has to say who they are.
+func TestWhoMayDoWhat(t *testing.T) {
+	t.Parallel()
+	admin := startTLS(t)
+	admin.fill(t, "default", "a")
+	somebody := admin.as(t, must(admin.IssueClient("somebody", "a-group"))(t))
+	second := admin.as(t, must(admin.IssueClient("second-admin", "system:masters"))(t))
+	plain := rest.CopyConfig(admin.config)
+	plain.CertData, plain.KeyData = nil, nil
+	nobody := admin.as(t, plain)
+
+	for _, path := range []string{"/livez", "/readyz", "/version", "/healthz"} {
+		for name, w := range map[string]*world{"admin": admin, "somebody": somebody, "nobody": nobody} {
+			want := http.StatusOK
+			if r := w.get(t, path); r.code != want && !(path == "/healthz" && name != "admin") {
+				t.Errorf("%s gets %s: %d %s", name, path, r.code, r.body)
+			}
+		}
+	}
+	second.fill(t, "default", "b")
+	for _, c := range []struct{ method, path, what string }{
+		{http.MethodGet, configMaps + "/a", `configmaps "a" is forbidden: User "somebody" cannot get resource "configmaps" in API group "" in the namespace "default"`},
+		{http.MethodGet, configMaps, `configmaps is forbidden: User "somebody" cannot list resource "configmaps"`},
+		{http.MethodGet, configMaps + "?watch=1", `User "somebody" cannot watch resource "configmaps"`},
+		{http.MethodPost, configMaps, `User "somebody" cannot create resource "configmaps"`},
+		{http.MethodDelete, configMaps, `User "somebody" cannot deletecollection resource "configmaps"`},
+		{http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/a/scale", `User "somebody" cannot patch resource "deployments/scale" in API group "apps"`},
+		{http.MethodGet, "/metrics", `User "somebody" cannot get path "/metrics"`},
+		{http.MethodGet, "/debug/pprof/", `User "somebody" cannot get path "/debug/pprof/"`},
+		{http.MethodGet, "/api/v1/nothings", `User "somebody" cannot list resource "nothings"`},
+	} {
+		somebody.send(t, c.method, c.path, `{}`).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, c.what)
+		nobody.send(t, c.method, c.path, `{}`).refused(t, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+	}
+	if got := admin.names(t, configMaps); got != "a b" {
+		t.Errorf("the config maps are %q", got)
+	}
+}
+
+// TestCertificatesOfOthersAreNoCertificates: one that another plane issued proves nothing here.
+func TestCertificatesOfOthersAreNoCertificates(t *testing.T) {
+	t.Parallel()
+	here, there := startTLS(t), startTLS(t)
+	stranger := rest.CopyConfig(here.config)
+	stranger.CertData, stranger.KeyData = there.config.CertData, there.config.KeyData
+	w := here.as(t, stranger)
+	if r, err := w.try(t.Context(), http.MethodGet, configMaps, http.NoBody); err == nil && r.code != http.StatusUnauthorized {
+		t.Errorf("a stranger's certificate: %d %s", r.code, r.body)
+	}
+}
+
+// TestActingAsSomebodyElseIsRefused rather than ignored, for whoever asks and however.
+func TestActingAsSomebodyElseIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, w := range map[string]*world{"in process": start(t), "TLS": startTLS(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, header := range []string{"Impersonate-User", "Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-scopes", "impersonate-user"} {
+				w.get(t, configMaps, header, "system:masters").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "asks to act as another user")
+			}
+			config := rest.CopyConfig(w.config)
+			config.Impersonate = rest.ImpersonationConfig{UserName: "jane", Groups: []string{"dev"}}
+			if _, err := typed(t, config, "").CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); err == nil {
+				t.Error("a typed client acted as jane")
+			}
+		})
+	}
+}
+
+// TestBearerTokensAreNobody until there are tokens: one that is sent is refused, beside a certificate too or not at all.
+func TestBearerTokensAreNobody(t *testing.T) {
+	t.Parallel()
+	w := startTLS(t)
+	config := rest.CopyConfig(w.config)
+	config.CertData, config.KeyData = nil, nil
+	config.BearerToken = "made-up"
+	w.as(t, config).get(t, configMaps).refused(t, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "")
+}

@@ -1,0 +1,190 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func service(name string, kind corev1.ServiceType, ports ...int32) *corev1.Service {
+	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Type: kind}}
+	for i, p := range ports {
+		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprintf("p%d", i), Port: p})
+	}
+	return s
+}
+
+// TestAddressesAndPortsAreExactUnderManyWriters: 50 creators get an address and node ports that nobody else has.
+func TestAddressesAndPortsAreExactUnderManyWriters(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	services := w.clients.CoreV1().Services("default")
+	const creators, each = 50, 4
+	var mu sync.Mutex
+	owners := map[string]string{}
+	w.together(t, creators, func(ctx context.Context, i int) error {
+		for n := range each {
+			s, err := services.Create(ctx, service(fmt.Sprintf("s-%d-%d", i, n), corev1.ServiceTypeNodePort, 80, 443), metav1.CreateOptions{})
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			for _, value := range []string{s.Spec.ClusterIP, fmt.Sprint(s.Spec.Ports[0].NodePort), fmt.Sprint(s.Spec.Ports[1].NodePort)} {
+				if owner := owners[value]; owner != "" || value == "" || value == "0" {
+					t.Errorf("%s has %q, which is %q's", s.Name, value, owner)
+				}
+				owners[value] = s.Name
+			}
+			mu.Unlock()
+		}
+		return nil
+	})
+	if want := creators * each * 3; len(owners) != want {
+		t.Errorf("%d values are given out, want %d", len(owners), want)
+	}
+}
+
+// TestOneOfManyGetsTheAddressThatAllAskFor and the others are told whose fault it is.
+func TestOneOfManyGetsTheAddressThatAllAskFor(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	services := w.clients.CoreV1().Services("default")
+	first := must(services.Create(t.Context(), service("probe", corev1.ServiceTypeNodePort, 80), metav1.CreateOptions{}))(t)
+	if err := services.Delete(t.Context(), "probe", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	won := map[string]int{}
+	w.together(t, 50, func(ctx context.Context, i int) error {
+		byAddress := service(fmt.Sprintf("a-%d", i), corev1.ServiceTypeClusterIP, 80)
+		byAddress.Spec.ClusterIP = first.Spec.ClusterIP
+		byPort := service(fmt.Sprintf("p-%d", i), corev1.ServiceTypeNodePort, 80)
+		byPort.Spec.Ports[0].NodePort = first.Spec.Ports[0].NodePort
+		for what, s := range map[string]*corev1.Service{"address": byAddress, "port": byPort} {
+			_, err := services.Create(ctx, s, metav1.CreateOptions{})
+			switch {
+			case err == nil:
+				mu.Lock()
+				won[what]++
+				mu.Unlock()
+			case !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "already allocated"):
+				return err
+			}
+		}
+		return nil
+	})
+	if won["address"] != 1 || won["port"] != 1 {
+		t.Errorf("the address has %d owners, the port %d", won["address"], won["port"])
+	}
+}
+
+// TestAddressesAndPortsAreReleased on delete, when the type no longer has them, and when a port goes.
+func TestAddressesAndPortsAreReleased(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	services := w.clients.CoreV1().Services("default")
+	again := func(name, address string, port int32) error {
+		s := service(name, corev1.ServiceTypeNodePort, 80)
+		s.Spec.ClusterIP = address
+		s.Spec.Ports[0].NodePort = port
+		_, err := services.Create(t.Context(), s, metav1.CreateOptions{})
+		return err
+	}
+	a := must(services.Create(t.Context(), service("a", corev1.ServiceTypeNodePort, 80, 443), metav1.CreateOptions{}))(t)
+	if err := again("taken", "", a.Spec.Ports[0].NodePort); !apierrors.IsInvalid(err) {
+		t.Errorf("a port that is taken: %v", err)
+	}
+	if err := again("taken", a.Spec.ClusterIP, 0); !apierrors.IsInvalid(err) {
+		t.Errorf("an address that is taken: %v", err)
+	}
+	// one port goes
+	p := must(services.Patch(t.Context(), "a", types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/ports/1"}]`), metav1.PatchOptions{}))(t)
+	if p.Spec.ClusterIP != a.Spec.ClusterIP || p.Spec.Ports[0].NodePort != a.Spec.Ports[0].NodePort {
+		t.Errorf("a patch of one port changed %+v to %+v", a.Spec, p.Spec)
+	}
+	if err := again("b", "", a.Spec.Ports[1].NodePort); err != nil {
+		t.Errorf("the port that went: %v", err)
+	}
+	// the type changes
+	p = must(services.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"type":"ClusterIP"}}`), metav1.PatchOptions{}))(t)
+	if p.Spec.Ports[0].NodePort != 0 || p.Spec.ClusterIP != a.Spec.ClusterIP {
+		t.Errorf("as ClusterIP it is %+v", p.Spec)
+	}
+	if err := again("c", "", a.Spec.Ports[0].NodePort); err != nil {
+		t.Errorf("the port of the type that went: %v", err)
+	}
+	p = must(services.Patch(t.Context(), "a", types.MergePatchType, []byte(`{"spec":{"type":"ExternalName","externalName":"example.com","clusterIP":"","clusterIPs":null}}`), metav1.PatchOptions{}))(t)
+	if p.Spec.ClusterIP != "" {
+		t.Errorf("as ExternalName it is %+v", p.Spec)
+	}
+	if err := again("d", a.Spec.ClusterIP, 0); err != nil {
+		t.Errorf("the address of the type that went: %v", err)
+	}
+	// the object goes, one by one and all together
+	d := must(services.Get(t.Context(), "d", metav1.GetOptions{}))(t)
+	if err := services.Delete(t.Context(), "d", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := again("e", d.Spec.ClusterIP, d.Spec.Ports[0].NodePort); err != nil {
+		t.Errorf("what a deleted service had: %v", err)
+	}
+	w.send(t, http.MethodDelete, "/api/v1/namespaces/default/services", "").want(t, http.StatusOK)
+	if err := again("f", d.Spec.ClusterIP, a.Spec.Ports[0].NodePort); err != nil {
+		t.Errorf("what deleted services had: %v", err)
+	}
+}
+
+// TestRefusedServiceTakesNothing: what it asked for is free for the next.
+func TestRefusedServiceTakesNothing(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	services := w.clients.CoreV1().Services("default")
+	ask := service("a", corev1.ServiceTypeNodePort, 80)
+	ask.Spec.ClusterIP, ask.Spec.Ports[0].NodePort = "10.0.0.77", 30777
+	wrong := ask.DeepCopy()
+	wrong.Spec.Ports[0].Port = 70000
+	if _, err := services.Create(t.Context(), wrong, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+		t.Fatalf("a port of 70000: %v", err)
+	}
+	if _, err := services.Create(t.Context(), ask, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Fatalf("dry run: %v", err)
+	}
+	must(services.Create(t.Context(), ask, metav1.CreateOptions{}))(t)
+}
+
+// TestUpdatedServiceKeepsWhatItHas when the update leaves it out, and may not take another address.
+func TestUpdatedServiceKeepsWhatItHas(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	services := w.clients.CoreV1().Services("default")
+	a := must(services.Create(t.Context(), service("a", corev1.ServiceTypeNodePort, 80), metav1.CreateOptions{}))(t)
+	bare := service("a", corev1.ServiceTypeNodePort, 80)
+	bare.ResourceVersion = a.ResourceVersion
+	bare.Labels = map[string]string{"l": "1"}
+	updated := must(services.Update(t.Context(), bare, metav1.UpdateOptions{}))(t)
+	if updated.Spec.ClusterIP != a.Spec.ClusterIP || updated.Spec.Ports[0].NodePort != a.Spec.Ports[0].NodePort {
+		t.Errorf("updated to %+v from %+v", updated.Spec, a.Spec)
+	}
+	b := must(services.Create(t.Context(), service("b", corev1.ServiceTypeNodePort, 80), metav1.CreateOptions{}))(t)
+	b.Spec.ClusterIP, b.Spec.ClusterIPs = a.Spec.ClusterIP, []string{a.Spec.ClusterIP}
+	if _, err := services.Update(t.Context(), b, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+		t.Errorf("another's address: %v", err)
+	}
+	// the writers of one service do not get in each other's way
+	w.together(t, 20, func(ctx context.Context, i int) error {
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"l%d":"1"}},"spec":{"type":%q}}`, i, []string{"NodePort", "ClusterIP"}[i%2])
+		_, err := services.Patch(ctx, "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	})
+	if got := must(services.Get(t.Context(), "a", metav1.GetOptions{}))(t); len(got.Labels) != 21 || got.Spec.ClusterIP != a.Spec.ClusterIP {
+		t.Errorf("after 20 patches: %+v", got)
+	}
+}
