@@ -75,10 +75,12 @@ func (k customKind) Schema(string) *apiextensionsv1.JSONSchemaProps { return k.s
 func (k customKind) Prototype(string) runtime.Object { return nil }
 
 func newCustomKind(group string, schema *apiextensionsv1.JSONSchemaProps) kind.Kind {
-	return &customKind{kind.NewTyped(object.NewCache(1<<20), kind.Info{
+	k := kind.NewTyped(object.NewCache(1<<20), kind.Info{
 		Kind: "Network", Plural: "networks", Singular: "network", Namespaced: true,
 		Endpoints: []kind.Endpoint{{Group: group, Version: "v1"}},
-	}, kind.Rules[*metav1.PartialObjectMetadata]{}), schema}
+	}, kind.Rules[*metav1.PartialObjectMetadata]{})
+	k.Info().Protobuf = false
+	return &customKind{k, schema}
 }
 
 var networkSchema = &apiextensionsv1.JSONSchemaProps{
