@@ -2,7 +2,6 @@ package object
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"strconv"
 
@@ -36,8 +35,8 @@ type Form struct {
 // the object is committed. It is as wide as the revisions of a memory store, so that stamping one is a copy in place.
 const RevisionPlaceholder = "0000000000000000"
 
-// protobufMagic begins every Kubernetes protobuf body; a runtime.Unknown follows it.
-var protobufMagic = []byte("k8s\x00")
+// ProtobufMagic begins every Kubernetes protobuf body; a runtime.Unknown, the envelope, follows it.
+const ProtobufMagic = "k8s\x00"
 
 // Encoding is an object in one form: its bytes, and where in them the revision and the part that a list repeats stand.
 // After its object is committed it is immutable.
@@ -80,12 +79,6 @@ func (e *Encoding) AppendItem(dst []byte) []byte {
 	return append(dst, body...)
 }
 
-// EqualExceptRevision says whether two encodings of one form differ in nothing but the revision.
-func (e *Encoding) EqualExceptRevision(other *Encoding) bool {
-	a, b := e.revision+e.width, other.revision+other.width
-	return bytes.Equal(e.data[a:], other.data[b:]) && bytes.Equal(e.data[:e.revision], other.data[:other.revision])
-}
-
 // ItemSize is how many bytes AppendItem appends.
 func (e *Encoding) ItemSize() int {
 	body := int(e.itemEnd - e.item)
@@ -96,6 +89,12 @@ func (e *Encoding) ItemSize() int {
 		body++
 	}
 	return body
+}
+
+// EqualExceptRevision says whether two encodings of one form differ in nothing but the revision.
+func (e *Encoding) EqualExceptRevision(other *Encoding) bool {
+	a, b := e.revision+e.width, other.revision+other.width
+	return bytes.Equal(e.data[a:], other.data[b:]) && bytes.Equal(e.data[:e.revision], other.data[:other.revision])
 }
 
 // stamp writes the revision. Only the writer of an object that nobody else sees yet may call it.
@@ -130,15 +129,20 @@ func (e *Encoding) locateJSON() error {
 	e.item = typedPrefix(e.data)
 	meta, ok := jsonField(e.data, 0, "metadata")
 	if !ok {
-		return fmt.Errorf("encoding as %s of %s: no metadata", e.Form.Format, e.Form.APIVersion)
+		return e.lacks("metadata")
 	}
 	at, ok := jsonField(e.data, meta, "resourceVersion")
 	if !ok || e.data[at] != '"' {
-		return fmt.Errorf("encoding as %s of %s: no metadata.resourceVersion", e.Form.Format, e.Form.APIVersion)
+		return e.lacks("metadata.resourceVersion")
 	}
 	e.revision = int32(at + 1)
 	e.width = int32(bytes.IndexByte(e.data[at+1:], '"'))
 	return nil
+}
+
+// lacks is the error of bytes that no encoder of objects made.
+func (e *Encoding) lacks(what string) error {
+	return fmt.Errorf("the encoding in %s as %s has no %s", e.Form.APIVersion, e.Form.Format, what)
 }
 
 // typedPrefix is the length of `{"kind":"...","apiVersion":"...",` at the start of data, or 0.
@@ -216,21 +220,21 @@ const (
 
 // locateProtobuf finds the raw object in its envelope, and the revision in its metadata.
 func (e *Encoding) locateProtobuf() error {
-	if !bytes.HasPrefix(e.data, protobufMagic) {
-		return fmt.Errorf("encoding as %s of %s: no envelope", e.Form.Format, e.Form.APIVersion)
+	if !bytes.HasPrefix(e.data, []byte(ProtobufMagic)) {
+		return e.lacks("envelope")
 	}
-	raw, rawEnd, ok := protobufField(e.data, len(protobufMagic), len(e.data), unknownRaw)
+	raw, rawEnd, ok := protobufField(e.data, len(ProtobufMagic), len(e.data), unknownRaw)
 	if !ok {
-		return fmt.Errorf("encoding as %s of %s: no object in the envelope", e.Form.Format, e.Form.APIVersion)
+		return e.lacks("object in the envelope")
 	}
 	e.item, e.itemEnd = int32(raw), int32(rawEnd)
 	meta, metaEnd, ok := protobufField(e.data, raw, rawEnd, objectMetadata)
 	if !ok {
-		return fmt.Errorf("encoding as %s of %s: no metadata", e.Form.Format, e.Form.APIVersion)
+		return e.lacks("metadata")
 	}
 	at, end, ok := protobufField(e.data, meta, metaEnd, metaResourceVersion)
 	if !ok {
-		return fmt.Errorf("encoding as %s of %s: no metadata.resourceVersion", e.Form.Format, e.Form.APIVersion)
+		return e.lacks("metadata.resourceVersion")
 	}
 	e.revision, e.width = int32(at), int32(end-at)
 	return nil
@@ -263,8 +267,8 @@ func (e *Encoding) respliceProtobuf(digits []byte) error {
 	fresh := spliceField(raw, objectMetadata, func(meta []byte) []byte {
 		return spliceField(meta, metaResourceVersion, func([]byte) []byte { return digits })
 	})
-	head := len(protobufMagic)
-	data := append(bytes.Clone(protobufMagic), spliceField(e.data[head:], unknownRaw, func([]byte) []byte { return fresh })...)
+	head := len(ProtobufMagic)
+	data := append([]byte(ProtobufMagic), spliceField(e.data[head:], unknownRaw, func([]byte) []byte { return fresh })...)
 	var err error
 	*e, err = NewEncoding(e.Form, data)
 	return err
@@ -281,10 +285,4 @@ func spliceField(message []byte, number protowire.Number, replace func([]byte) [
 	out := append(make([]byte, 0, len(message)+len(value)), message[:prefix]...)
 	out = protowire.AppendBytes(out, value)
 	return append(out, message[end:]...)
-}
-
-// lengthPrefixed frames a protobuf message of a stream: its length in four bytes, big-endian, then the message.
-func lengthPrefixed(message []byte) []byte {
-	frame := binary.BigEndian.AppendUint32(make([]byte, 0, len(message)+4), uint32(len(message)))
-	return append(frame, message...)
 }

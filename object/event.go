@@ -1,6 +1,7 @@
 package object
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -16,6 +17,7 @@ type Event struct {
 	// Deleted says that the change removed the object.
 	Deleted bool
 
+	// frames are those that were made so far; &dropped when none are kept.
 	frames atomic.Pointer[[]frame]
 }
 
@@ -52,6 +54,7 @@ func (e *Event) TypeFor(matches func(*Object) bool) (watch.EventType, bool) {
 	return "", false
 }
 
+// frame is an event as one form of watch sends it.
 type frame struct {
 	kind  watch.EventType
 	form  Form
@@ -64,7 +67,7 @@ func (e *Event) Frame(kind watch.EventType, form Form) ([]byte, error) {
 	if f := e.keptFrame(kind, form); f != nil {
 		return f, nil
 	}
-	shown, err := e.shown(kind)
+	shown, err := e.Shown(kind)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +81,7 @@ func (e *Event) Frame(kind watch.EventType, form Form) ([]byte, error) {
 }
 
 // Shown is the state that an event of a type shows: see Frame.
-func (e *Event) Shown(kind watch.EventType) (*Object, error) { return e.shown(kind) }
-
-func (e *Event) shown(kind watch.EventType) (*Object, error) {
+func (e *Event) Shown(kind watch.EventType) (*Object, error) {
 	if kind == watch.Deleted && !e.Deleted {
 		return e.Previous.At(e.Revision())
 	}
@@ -146,4 +147,10 @@ func protobufFrame(kind watch.EventType, object []byte) []byte {
 	event = protowire.AppendTag(event, 2, protowire.BytesType)
 	event = protowire.AppendBytes(event, raw)
 	return lengthPrefixed(event)
+}
+
+// lengthPrefixed frames a protobuf message of a stream: its length in four bytes, big-endian, then the message.
+func lengthPrefixed(message []byte) []byte {
+	frame := binary.BigEndian.AppendUint32(make([]byte, 0, len(message)+4), uint32(len(message)))
+	return append(frame, message...)
 }
