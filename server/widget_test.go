@@ -1,11 +1,11 @@
 package server_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
@@ -63,8 +63,12 @@ spec:
 // define creates a definition that has to be accepted.
 func (w *world) define(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
-	crd.TypeMeta = metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}
-	w.create(t, definitionsPath, string(must(yaml.Marshal(crd))(t)))
+	w.create(t, definitionsPath, must(jsonOf(crd))(t))
+}
+
+func jsonOf(v any) (string, error) {
+	data, err := json.Marshal(v)
+	return string(data), err
 }
 
 func (w *world) undefine(t testing.TB, name string) {
