@@ -13,6 +13,12 @@ var (
 	AgeColumn  = metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metadataDocs["creationTimestamp"]}
 )
 
+// PlainColumns are what a Table shows of a kind that has no columns of its own.
+var PlainColumns = []metav1.TableColumnDefinition{
+	NameColumn,
+	{Name: "Created At", Type: "date", Description: metadataDocs["creationTimestamp"]},
+}
+
 var metadataDocs = metav1.ObjectMeta{}.SwaggerDoc()
 
 // Age is the cell that says how long ago a moment was, as kubectl shows it: 5s, 3m10s, 2d4h.

@@ -1,9 +1,7 @@
 package kind
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -104,19 +102,21 @@ func (r *Registry) change(edit func([]Kind) []Kind) {
 	r.table.Store(newTable(old.generation+1, edit(slices.Clone(old.kinds))))
 }
 
+// Groups are the served API groups: see GroupsOf.
+func (r *Registry) Groups() []Group { return GroupsOf(r.Kinds()) }
+
 // Group is an API group with its served versions, the preferred one first.
 type Group struct {
 	Name     string
 	Versions []string
 }
 
-// Groups are the served API groups: built-in ones in the order in which their kinds came, then those of custom
-// resources by name. Versions are ordered as Kubernetes orders them: v2, v1, v1beta1.
-func (r *Registry) Groups() []Group {
-	t := r.table.Load()
+// GroupsOf are the groups in which kinds are served, in the order in which their first kinds come. Versions are ordered
+// as Kubernetes orders them: v2, v1, v1beta1.
+func GroupsOf(kinds []Kind) []Group {
 	versions := map[string][]string{}
 	var order []string
-	for _, k := range t.kinds {
+	for _, k := range kinds {
 		for _, e := range k.Info().Endpoints {
 			if e.Unserved || slices.Contains(versions[e.Group], e.Version) {
 				continue
@@ -135,6 +135,3 @@ func (r *Registry) Groups() []Group {
 	}
 	return groups
 }
-
-// String names the group-versions, for logs.
-func (g Group) String() string { return fmt.Sprintf("%s[%s]", g.Name, strings.Join(g.Versions, " ")) }

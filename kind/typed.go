@@ -1,9 +1,6 @@
 package kind
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"reflect"
 	"time"
 
@@ -17,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Pointer is what a Go struct must be to be served as a typed kind: its pointer is an object that speaks protobuf or not.
+// Pointer holds the pointers to API structs: a struct with kind, apiVersion and metadata can be served as a typed kind.
 type Pointer[T any] interface {
 	*T
 	Object
@@ -28,7 +25,7 @@ type Pointer[T any] interface {
 type Rules[P any] struct {
 	// Default fills what the user left out, as Kubernetes' defaulting of the version does.
 	Default func(obj P)
-	// Prepare runs after the common part (see Typed.Prepare), for what the kind wants beside it.
+	// Prepare runs after the common part, which Typed.Prepare tells.
 	Prepare func(obj, old P, sub string)
 	// Validate: see Kind.
 	Validate func(obj, old P, sub string) field.ErrorList
@@ -36,28 +33,28 @@ type Rules[P any] struct {
 	Warnings func(obj, old P) []string
 	// Fields: see Kind.
 	Fields func(obj P) map[string]string
-	// Columns beside Name and Age are the kind's own; nil means Name and Created At.
+	// Columns are all columns of a Table; nil means PlainColumns.
 	Columns []metav1.TableColumnDefinition
-	// Row gives the cells for Columns, all of them.
+	// Row gives the cells for Columns.
 	Row func(obj P, now time.Time) []any
-	// GracePeriod is for kinds whose Info is Graceful.
+	// GracePeriod is for kinds whose Info is Graceful: see the interface of this name.
 	GracePeriod func(obj P, asked *int64) int64
-	// Assign and Claims are for kinds that own unique values.
+	// Assign and Claims are for kinds whose Info has Claims: see Claimer.
 	Assign func(obj, old P, taken func(Claim) bool) field.ErrorList
 	Claims func(obj P) []Claim
 	// Versions are the endpoints beside the hub whose Go struct is another one, by apiVersion.
 	Versions map[string]Version[P]
 }
 
-// Version is another Go struct that the kind is served as.
+// Version is another Go struct that the kind is served as. What a client sent in it carries its apiVersion, beside the
+// hub's content, until it is encoded: a rule may ask for other things there.
 type Version[P any] struct {
+	// New is an empty struct.
 	New func() runtime.Object
-	// ToHub and FromHub convert; they must not share mutable parts with their argument, and set kind and apiVersion.
-	ToHub   func(runtime.Object) (P, error)
+	// ToHub may keep parts of its argument, which the caller gives up.
+	ToHub func(runtime.Object) (P, error)
+	// FromHub sets kind and apiVersion, and shares nothing with its argument.
 	FromHub func(P) (runtime.Object, error)
-	Columns []metav1.TableColumnDefinition
-	Row     func(obj P, now time.Time) []any
-	Fields  func(obj P) map[string]string
 }
 
 // Typed is a Kind around a Go struct.
@@ -138,7 +135,24 @@ func (k *Typed[T, P]) DecodeRequest(form object.Form, body []byte, lenient bool)
 	if k.rules.Default != nil {
 		k.rules.Default(hub)
 	}
+	if _, other := k.rules.Versions[form.APIVersion]; other {
+		hub.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(form.APIVersion, k.info.Kind))
+	}
 	return hub, strict, nil
+}
+
+// inHub is obj with the hub's apiVersion: a shallow copy of what a client sent in another Version.
+func (k *Typed[T, P]) inHub(obj P) P {
+	if len(k.rules.Versions) == 0 {
+		return obj
+	}
+	sent := obj.GetObjectKind().GroupVersionKind().GroupVersion().String()
+	if _, other := k.rules.Versions[sent]; !other {
+		return obj
+	}
+	hub := *obj
+	k.setHub(P(&hub))
+	return &hub
 }
 
 // toHub takes a decoded struct of a version to the hub.
@@ -161,25 +175,26 @@ func (k *Typed[T, P]) Encode(form object.Form, obj runtime.Object) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
+	hub := k.inHub(obj.(P))
+	obj = hub
 	if v, other := k.rules.Versions[form.APIVersion]; other {
-		if obj, err = v.FromHub(obj.(P)); err != nil {
+		if obj, err = v.FromHub(hub); err != nil {
 			return nil, err
 		}
 	} else if gv != k.hub() {
-		obj = obj.DeepCopyObject()
+		obj = hub.DeepCopyObject()
 		obj.GetObjectKind().SetGroupVersionKind(gv.WithKind(k.info.Kind))
 	}
 	return Marshal(form.Format, obj)
 }
 
-// Prepare implements Kind. A create starts without status, at generation 1. An update of the object keeps the old
-// status; one of its status keeps all but the status, the labels and the annotations. A change of anything but status and metadata raises the
-// generation, for kinds that count it.
+// Prepare implements Kind.
+//
+// Where the status is a subresource a create starts without one, an update keeps the old one, and a write of the status
+// keeps all but the status, labels, annotations, finalizers and resourceVersion. Kinds that count the generation start
+// at 1, and add one for each change beside the metadata and the status.
 func (k *Typed[T, P]) Prepare(obj, old Object, sub string) {
-	p, was := obj.(P), P(nil)
-	if old != nil {
-		was = old.(P)
-	}
+	p, was := obj.(P), k.orNil(old)
 	k.prepareStatus(p, was, sub)
 	if k.info.Generation {
 		k.countGeneration(p, was)
@@ -187,6 +202,14 @@ func (k *Typed[T, P]) Prepare(obj, old Object, sub string) {
 	if k.rules.Prepare != nil {
 		k.rules.Prepare(p, was, sub)
 	}
+}
+
+// orNil is an object as the struct that it is, and nil as a nil of that type.
+func (k *Typed[T, P]) orNil(obj Object) P {
+	if obj == nil {
+		return nil
+	}
+	return obj.(P)
 }
 
 func (k *Typed[T, P]) prepareStatus(obj, old P, sub string) {
@@ -241,10 +264,7 @@ func (k *Typed[T, P]) Validate(obj, old Object, sub string) field.ErrorList {
 	if k.rules.Validate == nil {
 		return nil
 	}
-	if old == nil {
-		return k.rules.Validate(obj.(P), nil, sub)
-	}
-	return k.rules.Validate(obj.(P), old.(P), sub)
+	return k.rules.Validate(obj.(P), k.orNil(old), sub)
 }
 
 // Warnings implements Kind.
@@ -252,10 +272,7 @@ func (k *Typed[T, P]) Warnings(obj, old Object) []string {
 	if k.rules.Warnings == nil {
 		return nil
 	}
-	if old == nil {
-		return k.rules.Warnings(obj.(P), nil)
-	}
-	return k.rules.Warnings(obj.(P), old.(P))
+	return k.rules.Warnings(obj.(P), k.orNil(old))
 }
 
 // Fields implements Kind.
@@ -279,10 +296,7 @@ func (k *Typed[T, P]) Assign(obj, old Object, taken func(Claim) bool) field.Erro
 	if k.rules.Assign == nil {
 		return nil
 	}
-	if old == nil {
-		return k.rules.Assign(obj.(P), nil, taken)
-	}
-	return k.rules.Assign(obj.(P), old.(P), taken)
+	return k.rules.Assign(obj.(P), k.orNil(old), taken)
 }
 
 // Claims implements Claimer.
@@ -294,10 +308,7 @@ func (k *Typed[T, P]) Claims(obj Object) []Claim {
 }
 
 // Columns implements Kind.
-func (k *Typed[T, P]) Columns(apiVersion string) []metav1.TableColumnDefinition {
-	if v := k.rules.Versions[apiVersion]; v.Columns != nil {
-		return v.Columns
-	}
+func (k *Typed[T, P]) Columns(string) []metav1.TableColumnDefinition {
 	if k.rules.Columns != nil {
 		return k.rules.Columns
 	}
@@ -305,77 +316,9 @@ func (k *Typed[T, P]) Columns(apiVersion string) []metav1.TableColumnDefinition 
 }
 
 // Row implements Kind.
-func (k *Typed[T, P]) Row(obj Object, apiVersion string, now time.Time) ([]any, error) {
-	if v := k.rules.Versions[apiVersion]; v.Row != nil {
-		return v.Row(obj.(P), now), nil
-	}
+func (k *Typed[T, P]) Row(obj Object, _ string, now time.Time) ([]any, error) {
 	if k.rules.Row != nil {
 		return k.rules.Row(obj.(P), now), nil
 	}
 	return []any{obj.GetName(), obj.GetCreationTimestamp().UTC().Format(time.RFC3339)}, nil
-}
-
-// Unmarshal reads what Marshal wrote, or a client sent, into a Go struct. JSON is read case-sensitively; unknown fields are left out.
-func Unmarshal(format object.Format, data []byte, into runtime.Object) error {
-	if format == object.JSON {
-		return kjson.UnmarshalCaseSensitivePreserveInts(data, into)
-	}
-	raw, err := rawProtobuf(data)
-	if err != nil {
-		return err
-	}
-	m, ok := into.(interface{ Unmarshal([]byte) error })
-	if !ok {
-		return fmt.Errorf("%T has no protobuf form", into)
-	}
-	return m.Unmarshal(raw)
-}
-
-var protobufMagic = []byte("k8s\x00")
-
-// rawProtobuf takes the object out of its envelope.
-func rawProtobuf(data []byte) ([]byte, error) {
-	if !bytes.HasPrefix(data, protobufMagic) {
-		return nil, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", protobufMagic)
-	}
-	var unknown runtime.Unknown
-	if err := unknown.Unmarshal(data[len(protobufMagic):]); err != nil {
-		return nil, err
-	}
-	return unknown.Raw, nil
-}
-
-// ProtobufHeader reads kind and apiVersion of a protobuf body.
-func ProtobufHeader(data []byte) (runtime.TypeMeta, error) {
-	if !bytes.HasPrefix(data, protobufMagic) {
-		return runtime.TypeMeta{}, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", protobufMagic)
-	}
-	var unknown runtime.Unknown
-	err := unknown.Unmarshal(data[len(protobufMagic):])
-	return unknown.TypeMeta, err
-}
-
-// Marshal writes a Go struct with the kind and apiVersion that it carries: JSON without a closing newline, or
-// protobuf in its envelope.
-func Marshal(format object.Format, obj runtime.Object) ([]byte, error) {
-	if format == object.JSON {
-		return json.Marshal(obj)
-	}
-	m, ok := obj.(runtime.ProtobufMarshaller)
-	if !ok {
-		return nil, fmt.Errorf("%T has no protobuf form", obj)
-	}
-	gvk := obj.GetObjectKind().GroupVersionKind()
-	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind}}
-	size := uint64(m.Size())
-	data := make([]byte, uint64(len(protobufMagic))+uint64(unknown.Size())+size+16)
-	copy(data, protobufMagic)
-	n, err := unknown.NestedMarshalTo(data[len(protobufMagic):], m, size)
-	return data[:len(protobufMagic)+n], err
-}
-
-// PlainColumns are what a Table shows of a kind that has no columns of its own.
-var PlainColumns = []metav1.TableColumnDefinition{
-	{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]},
-	{Name: "Created At", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // approval is what a definition in one of the community's groups says of its approval; false for other groups.
-func approval(crd *apiextensionsv1.CustomResourceDefinition) (apiextensionsv1.CustomResourceDefinitionCondition, bool) {
+func approval(crd *definition) (apiextensionsv1.CustomResourceDefinitionCondition, bool) {
 	if !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
 		return apiextensionsv1.CustomResourceDefinitionCondition{}, false
 	}
@@ -30,7 +30,7 @@ func approval(crd *apiextensionsv1.CustomResourceDefinition) (apiextensionsv1.Cu
 
 // nonStructural says why a definition's schemas are not structural. Only definitions from v1beta1 that preserve unknown
 // fields may be so; for all others validation has seen to it.
-func nonStructural(crd *apiextensionsv1.CustomResourceDefinition) (apiextensionsv1.CustomResourceDefinitionCondition, bool) {
+func nonStructural(crd *definition) (apiextensionsv1.CustomResourceDefinitionCondition, bool) {
 	if !crd.Spec.PreserveUnknownFields {
 		return apiextensionsv1.CustomResourceDefinitionCondition{}, false
 	}
@@ -56,7 +56,7 @@ func condition(kind apiextensionsv1.CustomResourceDefinitionConditionType, statu
 }
 
 // setCondition adds a condition or replaces the one of its type, whose time stays when its status does.
-func setCondition(crd *apiextensionsv1.CustomResourceDefinition, c apiextensionsv1.CustomResourceDefinitionCondition, now metav1.Time) {
+func setCondition(crd *definition, c apiextensionsv1.CustomResourceDefinitionCondition, now metav1.Time) {
 	c.LastTransitionTime = now
 	for i := range crd.Status.Conditions {
 		have := &crd.Status.Conditions[i]

@@ -8,6 +8,8 @@
 package apiextensions
 
 import (
+	"slices"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,57 +59,16 @@ func info() kind.Info {
 	}
 }
 
-// definitions remembers of an object the version that it was sent in, since v1beta1 asks for less than v1: until it is
-// encoded, an object from v1beta1 carries that apiVersion beside its hub content.
-type definitions struct {
-	*kind.Typed[definition, *definition]
-}
-
-var _ kind.Kind = (*definitions)(nil)
-
-// DecodeRequest implements kind.Kind.
-func (d *definitions) DecodeRequest(form object.Form, body []byte, lenient bool) (kind.Object, []string, error) {
-	obj, strict, err := d.Typed.DecodeRequest(form, body, lenient)
-	if err != nil {
-		return nil, nil, err
-	}
-	if form.APIVersion == legacy {
-		obj.(*definition).APIVersion = legacy
-	}
-	return obj, strict, nil
-}
-
-// Encode implements object.Codec.
-func (d *definitions) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
-	if crd := obj.(*definition); fromV1beta1(crd) {
-		plain := *crd
-		plain.APIVersion = hub
-		obj = &plain
-	}
-	return d.Typed.Encode(form, obj)
-}
-
-// fromV1beta1 says that a write came through v1beta1.
+// fromV1beta1 says that a write came through v1beta1, which asks for less than v1 (see kind.Version).
 func fromV1beta1(crd *definition) bool { return crd.APIVersion == legacy }
 
-// prepare adds the storage version to the versions that objects may be stored in.
+// prepare adds the storage version, the first where there are several, to those that instances may be stored in.
 func prepare(crd, _ *definition, sub string) {
-	if sub == "status" {
+	at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	if sub == "status" || at < 0 {
 		return
 	}
-	for _, v := range crd.Spec.Versions {
-		if v.Storage {
-			addStored(crd, v.Name)
-			return
-		}
+	if name := crd.Spec.Versions[at].Name; !slices.Contains(crd.Status.StoredVersions, name) {
+		crd.Status.StoredVersions = append(crd.Status.StoredVersions, name)
 	}
-}
-
-func addStored(crd *definition, version string) {
-	for _, stored := range crd.Status.StoredVersions {
-		if stored == version {
-			return
-		}
-	}
-	crd.Status.StoredVersions = append(crd.Status.StoredVersions, version)
 }

@@ -80,12 +80,17 @@ func Establish(crd *apiextensionsv1.CustomResourceDefinition, taken Taken, now m
 	return !equality.Semantic.DeepEqual(before, &crd.Status)
 }
 
+// NamesAccepted says that a definition has all the names that it asks for.
+func NamesAccepted(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return isTrue(crd, apiextensionsv1.NamesAccepted)
+}
+
 // IsEstablished says that the objects of a definition are served.
 func IsEstablished(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return isTrue(crd, apiextensionsv1.Established)
 }
 
-func isTrue(crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType) bool {
+func isTrue(crd *definition, kind apiextensionsv1.CustomResourceDefinitionConditionType) bool {
 	return slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == kind && c.Status == apiextensionsv1.ConditionTrue
 	})
@@ -101,7 +106,7 @@ func establishing(named apiextensionsv1.ConditionStatus) apiextensionsv1.CustomR
 
 // acceptNames gives the definition each name that it asks for and nobody else has. A name that it cannot have leaves
 // the one that it had; the condition names the last such.
-func acceptNames(crd *apiextensionsv1.CustomResourceDefinition, taken Taken) (apiextensionsv1.CustomResourceDefinitionNames, apiextensionsv1.CustomResourceDefinitionCondition) {
+func acceptNames(crd *definition, taken Taken) (apiextensionsv1.CustomResourceDefinitionNames, apiextensionsv1.CustomResourceDefinitionCondition) {
 	asked, had := crd.Spec.Names, crd.Status.AcceptedNames
 	accepted := *had.DeepCopy()
 	accepted.Categories = slices.Clone(asked.Categories)

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
@@ -17,14 +16,8 @@ import (
 
 const eventsAPIVersion = "events.k8s.io/v1"
 
-// events is a typed kind whose rules depend on the version that a request is in: events.k8s.io is strict where the core
-// version takes what old clients send. A decoded request keeps its version in apiVersion until it is encoded.
-type events struct {
-	*kind.Typed[corev1.Event, *corev1.Event]
-}
-
 func eventKind(cache *object.Cache) kind.Kind {
-	return events{kind.NewTyped(cache, kind.Info{
+	return kind.NewTyped(cache, kind.Info{
 		Kind: "Event", Plural: "events", Singular: "event", ShortNames: []string{"ev"},
 		Namespaced:     true,
 		CreateOnUpdate: true,
@@ -51,38 +44,7 @@ func eventKind(cache *object.Cache) kind.Kind {
 				FromHub: func(e *corev1.Event) (runtime.Object, error) { return eventFromHub(e), nil },
 			},
 		},
-	})}
-}
-
-// DecodeRequest implements kind.Kind.
-func (k events) DecodeRequest(form object.Form, body []byte, lenient bool) (kind.Object, []string, error) {
-	obj, strict, err := k.Typed.DecodeRequest(form, body, lenient)
-	if err == nil && form.APIVersion == eventsAPIVersion {
-		obj.(*corev1.Event).APIVersion = eventsAPIVersion
-	}
-	return obj, strict, err
-}
-
-// Encode implements object.Codec.
-func (k events) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
-	if e := obj.(*corev1.Event); e.APIVersion == eventsAPIVersion {
-		hub := *e
-		hub.APIVersion = "v1"
-		obj = &hub
-	}
-	return k.Typed.Encode(form, obj)
-}
-
-// Validate implements kind.Kind.
-func (k events) Validate(obj, old kind.Object, sub string) field.ErrorList {
-	errs := k.Typed.Validate(obj, old, sub)
-	if e := obj.(*corev1.Event); e.APIVersion == eventsAPIVersion {
-		if old == nil {
-			return append(errs, validateNewEvent(e)...)
-		}
-		return append(errs, validateNewEventUpdate(e, old.(*corev1.Event))...)
-	}
-	return errs
+	})
 }
 
 // coreEventFields and newEventFields are the selectors of the two endpoints; both read what eventFields gives.

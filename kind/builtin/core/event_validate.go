@@ -17,9 +17,21 @@ const (
 	maxEventNote  = 1024
 )
 
-// validateEvent is the rules of both versions. An event with an eventTime is of the new kind, whichever version it came
-// in, and says who reports what.
-func validateEvent(e, _ *corev1.Event, _ string) field.ErrorList {
+// validateEvent asks more of a write through events.k8s.io: the core version takes what old clients send.
+func validateEvent(e, old *corev1.Event, _ string) field.ErrorList {
+	errs := validateAnyEvent(e)
+	switch {
+	case e.APIVersion != eventsAPIVersion:
+		return errs
+	case old == nil:
+		return append(errs, validateNewEvent(e)...)
+	}
+	return append(errs, validateNewEventUpdate(e, old)...)
+}
+
+// validateAnyEvent is the rules of both versions. An event with an eventTime is of the new kind, whichever version it
+// came in, and says who reports what.
+func validateAnyEvent(e *corev1.Event) field.ErrorList {
 	var errs field.ErrorList
 	if e.EventTime.IsZero() {
 		errs = validateEventNamespace(e)
@@ -73,7 +85,7 @@ func validateEventText(name, value string) field.ErrorList {
 	return nil
 }
 
-// validateNewEvent is what events.k8s.io asks of a new event beyond validateEvent: none of what the core version's
+// validateNewEvent is what events.k8s.io asks of a new event beyond validateAnyEvent: none of what the core version's
 // older fields say.
 func validateNewEvent(e *corev1.Event) (errs field.ErrorList) {
 	name := field.NewPath("metadata", "name")
