@@ -95,7 +95,7 @@ func (s *Server) index(w http.ResponseWriter) {
 			paths = append(paths, "/apis/"+g.Name+"/"+v)
 		}
 	}
-	paths = append(paths, "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version")
+	paths = append(paths, "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version")
 	data, _ := json.MarshalIndent(map[string][]string{"paths": paths}, "", "  ") // strings always marshal
 	writeBody(w, http.StatusOK, mediaJSON, data)
 }

@@ -1,7 +1,7 @@
 // Package openapi describes a server's API in OpenAPI v3: an index under /openapi/v3 and one document for each
 // group-version below it, with the paths, parameters and schemas that clients explain, validate, diff and merge by.
 // The schemas of built-in kinds are made from their Go structs at development time (see the command in gen) and
-// embedded; those of custom resources come from their definitions. There is no OpenAPI v2.
+// embedded; those of custom resources come from their definitions. The OpenAPI v2 document is there, and empty (v2.go).
 //
 // Nothing is unpacked, built or hashed before a client asks for it. The server's router calls Serve for every GET
 // below /openapi.
@@ -43,13 +43,18 @@ func New(registry *kind.Registry) *Handler {
 	return &Handler{registry: registry, documents: map[documentKey][]byte{}}
 }
 
-// Serve answers a GET of the index or of a group-version's document. It says false, and writes nothing, when the method
+// Serve answers a GET of the index, of a group-version's document or of the OpenAPI v2 document. It says false, and writes nothing, when the method
 // or the path is another, or when no kind is served in the group-version.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
-	rest, ok := strings.CutPrefix(strings.TrimSuffix(r.URL.Path, "/"), root)
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	if path == rootV2 {
+		serveV2(w, r)
+		return true
+	}
+	rest, ok := strings.CutPrefix(path, root)
 	if !ok || rest != "" && rest[0] != '/' {
 		return false
 	}
@@ -74,7 +79,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 // serveDocument answers with one group-version. A client that names the hash that the index gave it may keep the
 // answer for good; one that names an old hash is sent to the new one.
 func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, e indexEntry) {
-	format, ok := negotiate(r.Header.Get("Accept"))
+	format, ok := negotiate(r.Header.Get("Accept"), protobufFormat, protobufOldFormat)
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)
 		return
@@ -143,8 +148,8 @@ const (
 	protobufOldFormat = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
 )
 
-// negotiate takes the first media type of an Accept header that documents have.
-func negotiate(accept string) (string, bool) {
+// negotiate takes the first media type of an Accept header that a document has, whose protobuf form has two names.
+func negotiate(accept, protobuf, old string) (string, bool) {
 	if accept == "" {
 		return jsonFormat, true
 	}
@@ -153,8 +158,8 @@ func negotiate(accept string) (string, bool) {
 		switch strings.TrimSpace(name) {
 		case "*/*", "application/*", jsonFormat:
 			return jsonFormat, true
-		case protobufFormat, protobufOldFormat:
-			return protobufFormat, true
+		case protobuf, old:
+			return protobuf, true
 		}
 	}
 	return "", false
