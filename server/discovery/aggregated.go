@@ -8,22 +8,20 @@ import (
 	"github.com/bowline-dev/bowline/kind"
 )
 
-// aggregate is the document of /api (core) or /apis that holds every resource. Its versions v2 and v2beta1 differ in
+// aggregate is the document of /api (core) or /apis that holds every resource below it. Its versions v2 and v2beta1 differ in
 // their apiVersion alone.
 func aggregate(kinds []kind.Kind, core bool, version string) *apidiscovery.APIGroupDiscoveryList {
-	versions := versionsByGroup(kinds)
-	names := groupNames(versions)
-	if core {
-		names = []string{""}
-	}
 	list := &apidiscovery.APIGroupDiscoveryList{
 		TypeMeta: metav1.TypeMeta{Kind: aggregatedKind, APIVersion: aggregatedGroup + "/" + version},
 		Items:    []apidiscovery.APIGroupDiscovery{},
 	}
-	for _, name := range names {
-		group := apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		for _, v := range versions[name] {
-			group.Versions = append(group.Versions, aggregateVersion(kinds, schema.GroupVersion{Group: name, Version: v}))
+	for _, g := range groupsOf(kinds) {
+		if core != (g.Name == "") {
+			continue
+		}
+		group := apidiscovery.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.Name}}
+		for _, v := range g.Versions {
+			group.Versions = append(group.Versions, aggregateVersion(kinds, schema.GroupVersion{Group: g.Name, Version: v}))
 		}
 		list.Items = append(list.Items, group)
 	}

@@ -61,7 +61,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if p == corePath && !m.aggregated() {
-		serveVersions(w, r, h, m)
+		h.serveVersions(w, r, m)
 		return true
 	}
 	doc, err := h.document(p, m)

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/bowline-dev/bowline/kind"
 )
@@ -21,78 +20,67 @@ var builtinGroups = []string{
 	"discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io",
 }
 
-// compareGroups orders group names as lists show them.
-func compareGroups(a, b string) int {
-	rank := func(name string) int {
-		if i := slices.Index(builtinGroups, name); i >= 0 {
-			return i
-		}
-		return len(builtinGroups)
-	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+// groupsOf are the groups of kinds in the order in which lists show them. The core group, which has no name, is first.
+func groupsOf(kinds []kind.Kind) []kind.Group {
+	groups := kind.GroupsOf(kinds)
+	slices.SortFunc(groups, func(a, b kind.Group) int {
+		return cmp.Or(cmp.Compare(rank(a.Name), rank(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	return groups
 }
 
-// versionsByGroup are the served versions of every group, the preferred one first: v2, v1, v1beta1.
-func versionsByGroup(kinds []kind.Kind) map[string][]string {
-	versions := map[string][]string{}
-	for _, k := range kinds {
-		for _, e := range k.Info().Endpoints {
-			if !e.Unserved && !slices.Contains(versions[e.Group], e.Version) {
-				versions[e.Group] = append(versions[e.Group], e.Version)
-			}
-		}
+// rank is the place of a group among the built-in ones, or after them.
+func rank(group string) int {
+	if i := slices.Index(builtinGroups, group); i >= 0 {
+		return i
 	}
-	for _, v := range versions {
-		slices.SortFunc(v, func(a, b string) int { return version.CompareKubeAwareVersionStrings(b, a) })
-	}
-	return versions
+	return len(builtinGroups)
 }
 
-// groupNames are the keys of versionsByGroup in order, without the core group.
-func groupNames(versions map[string][]string) []string {
-	names := make([]string, 0, len(versions))
-	for name := range versions {
-		if name != "" {
-			names = append(names, name)
+// groupNamed is one of the groups; without versions when nothing is served in it.
+func groupNamed(kinds []kind.Kind, name string) kind.Group {
+	for _, g := range kind.GroupsOf(kinds) {
+		if g.Name == name {
+			return g
 		}
 	}
-	slices.SortFunc(names, compareGroups)
-	return names
+	return kind.Group{Name: name}
 }
 
-// groupList is the document of /apis.
+// groupList is the document of /apis, which leaves the core group to /api.
 func groupList(kinds []kind.Kind) *metav1.APIGroupList {
-	versions := versionsByGroup(kinds)
 	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
-	for _, name := range groupNames(versions) {
-		list.Groups = append(list.Groups, describeGroup(name, versions[name]))
+	for _, g := range groupsOf(kinds) {
+		if g.Name != "" {
+			list.Groups = append(list.Groups, describeGroup(g))
+		}
 	}
 	return list
 }
 
 // group is the document of /apis/GROUP.
 func group(kinds []kind.Kind, name string) *metav1.APIGroup {
-	g := describeGroup(name, versionsByGroup(kinds)[name])
+	g := describeGroup(groupNamed(kinds, name))
 	g.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
 	return &g
 }
 
-func describeGroup(name string, versions []string) metav1.APIGroup {
-	g := metav1.APIGroup{Name: name}
-	for _, v := range versions {
-		gv := schema.GroupVersion{Group: name, Version: v}
-		g.Versions = append(g.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v})
+func describeGroup(g kind.Group) metav1.APIGroup {
+	described := metav1.APIGroup{Name: g.Name}
+	for _, v := range g.Versions {
+		gv := schema.GroupVersion{Group: g.Name, Version: v}
+		described.Versions = append(described.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v})
 	}
-	g.PreferredVersion = g.Versions[0]
-	return g
+	described.PreferredVersion = described.Versions[0]
+	return described
 }
 
 // serveVersions answers /api in its plain form. It names the address at which the client reached the server, so it is
 // made for each request.
-func serveVersions(w http.ResponseWriter, r *http.Request, h *Handler, m media) {
+func (h *Handler) serveVersions(w http.ResponseWriter, r *http.Request, m media) {
 	versions := &metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
-		Versions: versionsByGroup(h.registry.Kinds())[""],
+		Versions: groupNamed(h.registry.Kinds(), "").Versions,
 		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{
 			{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host},
 		},
