@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/admission"
@@ -34,6 +35,10 @@ const drain = 5 * time.Second
 
 // Options say how a plane starts. The zero value works: in memory, in process, no socket, all controllers.
 type Options struct {
+	// ID is who the plane is, as the uid of the namespace kube-system: what clients take for the identity of a cluster,
+	// and mark with it what they make elsewhere. A plane that is started again with the same ID knows its own. Empty means
+	// a random one.
+	ID string
 	// Listen is the address of a TLS socket, such as 127.0.0.1:6443; port 0 takes any free one. Empty opens none: then
 	// the plane is reached through RESTConfig, Source and Handler alone.
 	Listen string
@@ -109,7 +114,7 @@ func (p *Plane) start(ctx context.Context, o Options, controllers []string) erro
 		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths()),
 		Plugins:       append(admission.Defaults(), o.Plugins...),
-		Initial:       builtin.Initial(),
+		Initial:       builtin.Initial(types.UID(o.ID)),
 		Log:           o.Log,
 	})
 	if err != nil {

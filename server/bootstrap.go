@@ -21,7 +21,7 @@ func (s *Server) bootstrap(ctx context.Context, initial []kind.Object) error {
 	return nil
 }
 
-// ensure creates an object, with its kind's defaults and rules, unless it exists.
+// ensure creates an object, with its kind's defaults and rules, unless it exists. It keeps its uid if it has one.
 func (s *Server) ensure(ctx context.Context, asked kind.Object) error {
 	gvk := asked.GetObjectKind().GroupVersionKind()
 	k, ok := s.kindNamed(gvk)
@@ -38,6 +38,9 @@ func (s *Server) ensure(ctx context.Context, asked kind.Object) error {
 		return err
 	}
 	fillCreate(obj)
+	if uid := asked.GetUID(); uid != "" {
+		obj.SetUID(uid)
+	}
 	k.Prepare(obj, nil, "")
 	if err := validateCreate(k, obj); err != nil {
 		return err

@@ -30,7 +30,7 @@ type Options struct {
 	// Plugins are asked about each write, in order.
 	Plugins []admission.Plugin
 	Log     *slog.Logger
-	// Initial are objects to create where they are not there yet, before the first request.
+	// Initial are objects to create where they are not there yet, before the first request. Those that have a uid keep it.
 	Initial []kind.Object
 	// RequestTimeout bounds every request but watches; 0 means a minute.
 	RequestTimeout time.Duration

@@ -80,7 +80,7 @@ func colourOf(level slog.Level) string {
 	case level >= slog.LevelWarn:
 		return yellow
 	case level >= slog.LevelInfo:
-		return normal
+		return ""
 	}
 	return faint
 }

@@ -25,7 +25,6 @@ func (p *upPlan) runNetwork(ctx context.Context, plane *bowline.Plane, home *hom
 		Source:       plane.Source(),
 		Provider:     p.flags.networkProvider,
 		Folder:       home.networks,
-		Plane:        home.planeID,
 		RemoveOnStop: p.flags.ephemeral,
 		Log:          p.log,
 	})

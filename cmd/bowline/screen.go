@@ -58,7 +58,7 @@ func (t terminal) forPeople() bool { return t.width != nil }
 
 // in is a text in a colour, for people.
 func (t terminal) in(colour, text string) string {
-	if !t.forPeople() || text == "" {
+	if !t.forPeople() || colour == "" || text == "" {
 		return text
 	}
 	return colour + text + normal

@@ -35,7 +35,7 @@ func (p *upPlan) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, home.close()) }()
-	plane, err := startPlane(ctx, p.flags.listen, home.keys.ServerConfig(), p.controllers.list, p.log)
+	plane, err := p.startPlane(ctx, home)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	log.Info("network provider "+chosen.Name()+" chosen", "why", why, "plane", plane)
+	log.Info("network provider "+chosen.Name()+" chosen", "why", why)
 	loop, err := controller.New(controller.Options{
 		Config: options.Config, Source: options.Source, Provider: chosen, Resync: options.Resync, Log: log,
 	})

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 // machine is a server on a socket, with a folder of records and the program, which is a process.
 type machine struct {
 	*testing.T
+	plane      *bowline.Plane
 	networks   client.Resource[*v1.Network]
 	kubeconfig string
 	records    string
@@ -44,28 +45,44 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	t.Helper()
-	plane, err := bowline.Start(t.Context(), bowline.Options{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { plane.Close() })
-	config, err := plane.TLSConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	define(t, c)
 	m := &machine{
 		T:          t,
-		networks:   client.Of[*v1.Network](c, v1.SchemeGroupVersion.WithResource(v1.Resource)),
 		kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"),
 		records:    filepath.Join(t.TempDir(), "records"),
 	}
-	writeKubeconfig(t, config, m.kubeconfig)
+	m.serve()
+	t.Cleanup(func() { m.plane.Close() })
 	return m
+}
+
+// serve starts the server, which is the same one each time although it has forgotten what was declared.
+func (m *machine) serve() {
+	m.Helper()
+	var err error
+	m.plane, err = bowline.Start(m.Context(), bowline.Options{ID: "0ddba11-this-machine", Listen: "127.0.0.1:0"})
+	if err != nil {
+		m.Fatal(err)
+	}
+	config, err := m.plane.TLSConfig()
+	if err != nil {
+		m.Fatal(err)
+	}
+	c, err := client.New(config)
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.networks = client.Of[*v1.Network](c, v1.SchemeGroupVersion.WithResource(v1.Resource))
+	define(m.T, c)
+	writeKubeconfig(m.T, config, m.kubeconfig)
+}
+
+// restart ends the server, and with it all that was declared, and starts it again.
+func (m *machine) restart() {
+	m.Helper()
+	if err := m.plane.Close(); err != nil {
+		m.Fatal(err)
+	}
+	m.serve()
 }
 
 func define(t *testing.T, c *client.Client) {
@@ -105,6 +122,15 @@ func (m *machine) start() *exec.Cmd {
 		m.Fatal(err)
 	}
 	return program
+}
+
+// kill ends the program as a crash would.
+func (m *machine) kill(program *exec.Cmd) {
+	m.Helper()
+	if err := program.Process.Kill(); err != nil {
+		m.Fatal(err)
+	}
+	program.Wait() // its error is that it was killed
 }
 
 // changes waits until a watch has told of so many changes, whatever they are.
@@ -181,10 +207,7 @@ func TestKilledAtAnyPointEachNetworkExistsOnce(t *testing.T) {
 			}
 		}
 		m.changes(watch, 2+round)
-		if err := program.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		program.Wait() // its error is that it was killed
+		m.kill(program)
 	}
 	program := m.start()
 	networks := m.awaitTrue()

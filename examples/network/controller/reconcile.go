@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,7 +115,7 @@ func (r *reconciler) tell(n *v1.Network, done verdict, missing bool, was provide
 	case missing:
 		reason = reasonCreated
 	}
-	r.log.Info("network "+reason, "network", n.Namespace+"/"+n.Name, "id", done.id, "detail", message)
+	r.log.Info("network "+strings.ToLower(reason), "network", n.Namespace+"/"+n.Name, "detail", message, "id", done.id)
 	r.events.Normal(r.subject(n), reason, "%s", message)
 }
 
@@ -153,7 +154,7 @@ func (r *reconciler) release(ctx context.Context, n *v1.Network) error {
 	}
 	if !missing {
 		id := r.provider.ID(n.UID)
-		r.log.Info("network "+reasonDeleted, "network", n.Namespace+"/"+n.Name, "id", id)
+		r.log.Info("network "+strings.ToLower(reasonDeleted), "network", n.Namespace+"/"+n.Name, "id", id)
 		r.events.Normal(r.subject(n), reasonDeleted, "%s is gone", id)
 	}
 	others := slices.DeleteFunc(slices.Clone(n.Finalizers), func(f string) bool { return f == finalizer })

@@ -18,7 +18,7 @@ import (
 // object itself. It does not remember which is the case: definitions are replaced.
 func (r *reconciler) report(ctx context.Context, n *v1.Network, v verdict) error {
 	if !v.ready && !v.holds(n) {
-		r.log.Warn("network "+v.reason, "network", n.Namespace+"/"+n.Name, "message", v.message)
+		r.log.Warn("network not ready: "+v.reason, "network", n.Namespace+"/"+n.Name, "detail", v.message)
 		r.events.Warning(r.subject(n), v.reason, "%s", v.message)
 	}
 	err := r.writeStatus(ctx, n, v.status(n, r.provider.Name(), n.Generation), "status")
