@@ -65,13 +65,16 @@ func group(kinds []kind.Kind, name string) *metav1.APIGroup {
 	return &g
 }
 
+// describeGroup takes a group without versions too: its last kind may go while a client asks for it.
 func describeGroup(g kind.Group) metav1.APIGroup {
 	described := metav1.APIGroup{Name: g.Name}
 	for _, v := range g.Versions {
 		gv := schema.GroupVersion{Group: g.Name, Version: v}
 		described.Versions = append(described.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v})
 	}
-	described.PreferredVersion = described.Versions[0]
+	if len(described.Versions) > 0 {
+		described.PreferredVersion = described.Versions[0]
+	}
 	return described
 }
 
