@@ -8,6 +8,7 @@
 package kind
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,7 +40,7 @@ type Kind interface {
 	// DecodeRequest reads what a client sent, in the form that it named: into the version of that form, with that
 	// version's defaults, then to the hub. Fields that the schema does not know, and fields that stand twice, are left out
 	// and named in strict (as `unknown field "spec.x"`); err is what cannot be read at all. With lenient the body is not
-	// searched for them.
+	// searched for them. Until it is encoded obj may carry the apiVersion that it was sent in.
 	DecodeRequest(form object.Form, body []byte, lenient bool) (obj Object, strict []string, err error)
 
 	// Prepare makes obj what this write may make of old: it puts back what the write has no say over, and counts the
@@ -56,10 +57,10 @@ type Kind interface {
 	// Fields are the values of the selectable fields, without metadata.name and metadata.namespace; nil for none.
 	Fields(obj Object) map[string]string
 
-	// Columns are what a Table of this kind shows under an endpoint.
+	// Columns are what a Table of this kind shows in a version.
 	Columns(apiVersion string) []metav1.TableColumnDefinition
 
-	// Row is the cells of one object for those columns. now is what ages are counted to.
+	// Row is the cells of one object for those columns; ages are counted up to now.
 	Row(obj Object, apiVersion string, now time.Time) ([]any, error)
 
 	// Prototype is an empty struct whose tags direct a strategic merge patch in a version, or nil when the kind takes none.
@@ -141,22 +142,19 @@ func (i *Info) Subresource(name string) *Subresource {
 	return nil
 }
 
-// AllVerbs are what a resource serves unless its kind says otherwise, in discovery's order.
-var AllVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+// allVerbs are what a resource serves unless its kind says otherwise, in discovery's order.
+var allVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
+// ServedVerbs are those of the kind's resource. The caller must not change them.
+func (i *Info) ServedVerbs() []string {
+	if i.Verbs == nil {
+		return allVerbs
+	}
+	return i.Verbs
+}
 
 // HasVerb says whether the kind's resource serves a verb.
-func (i *Info) HasVerb(verb string) bool {
-	verbs := i.Verbs
-	if verbs == nil {
-		verbs = AllVerbs
-	}
-	for _, v := range verbs {
-		if v == verb {
-			return true
-		}
-	}
-	return false
-}
+func (i *Info) HasVerb(verb string) bool { return slices.Contains(i.ServedVerbs(), verb) }
 
 // Endpoint is one group-version under which a kind is served.
 type Endpoint struct {
@@ -164,28 +162,28 @@ type Endpoint struct {
 	// Selectable are the field selectors that it takes beside metadata.name and metadata.namespace, each with the name
 	// under which Fields has the value (the same when empty).
 	Selectable map[string]string
-	// Deprecated is a warning that every request to the endpoint answers with; empty for none.
+	// Deprecated is the warning that goes with every answer of the endpoint; empty for none.
 	Deprecated string
 	// Unserved says that objects may be stored in the version but requests for it are not answered.
 	Unserved bool
 }
 
-// GroupVersion of the endpoint.
+// GroupVersion is the one that the endpoint serves.
 func (e *Endpoint) GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: e.Group, Version: e.Version}
 }
 
-// APIVersion of the endpoint, as objects carry it.
+// APIVersion is the group-version as objects carry it.
 func (e *Endpoint) APIVersion() string { return e.GroupVersion().String() }
 
 // Subresource is a part of an object, or an act on it, with a path of its own below the object's.
 type Subresource struct {
-	// Name as in the path: status, scale, binding.
+	// Name is that in the path: status, scale, binding.
 	Name string
 	// Kind is what its requests and answers carry; the zero value means the object itself (status, finalize), whose
 	// Prepare decides what the write may change.
 	Kind schema.GroupVersionKind
-	// Verbs that it serves, in discovery's order: get, patch, update, create.
+	// Verbs are what it serves, of get, patch, update and create, in discovery's order.
 	Verbs []string
 
 	// New is an empty body, for a subresource with a Kind of its own.

@@ -42,7 +42,7 @@ func aggregateResource(info *kind.Info, gv schema.GroupVersion) apidiscovery.API
 		ResponseKind:     &metav1.GroupVersionKind{Kind: info.Kind},
 		Scope:            apidiscovery.ScopeCluster,
 		SingularResource: info.Singular,
-		Verbs:            verbs(info),
+		Verbs:            info.ServedVerbs(),
 		ShortNames:       info.ShortNames,
 		Categories:       info.Categories,
 	}

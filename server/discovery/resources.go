@@ -37,7 +37,7 @@ func describeResource(info *kind.Info) metav1.APIResource {
 		SingularName: info.Singular,
 		Namespaced:   info.Namespaced,
 		Kind:         info.Kind,
-		Verbs:        verbs(info),
+		Verbs:        info.ServedVerbs(),
 		ShortNames:   info.ShortNames,
 		Categories:   info.Categories,
 	}
@@ -69,13 +69,6 @@ func storageVersionHash(info *kind.Info) string {
 	hub := &info.Endpoints[0]
 	sum := sha256.Sum256([]byte(hub.Group + "/" + hub.Version + "/" + info.Kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])
-}
-
-func verbs(info *kind.Info) []string {
-	if info.Verbs == nil {
-		return kind.AllVerbs
-	}
-	return info.Verbs
 }
 
 func sortedByPlural(entries []kind.Entry) []kind.Entry {
