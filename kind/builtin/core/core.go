@@ -11,6 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
+// nothing is the cell of a table that has nothing to show.
+const nothing = "<none>"
+
 // Kinds are all kinds of the core group, for one server, in discovery's order. The cache bounds their second encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -82,7 +83,7 @@ func eventFields(e *corev1.Event) map[string]string {
 		"involvedObject.fieldPath":       o.FieldPath,
 		"reason":                         e.Reason,
 		"reportingComponent":             e.ReportingController,
-		"source":                         firstOf(e.Source.Component, e.ReportingController),
+		"source":                         cmp.Or(e.Source.Component, e.ReportingController),
 		"type":                           e.Type,
 	} {
 		if value != "" {
@@ -90,13 +91,6 @@ func eventFields(e *corev1.Event) map[string]string {
 		}
 	}
 	return fields
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 var eventColumns = func() []metav1.TableColumnDefinition {
@@ -137,8 +131,8 @@ func eventRow(e *corev1.Event, now time.Time) []any {
 	if e.InvolvedObject.Name != "" {
 		target += "/" + e.InvolvedObject.Name
 	}
-	source := firstOf(e.Source.Component, e.ReportingController)
-	if instance := firstOf(e.Source.Host, e.ReportingInstance); instance != "" {
+	source := cmp.Or(e.Source.Component, e.ReportingController)
+	if instance := cmp.Or(e.Source.Host, e.ReportingInstance); instance != "" {
 		source += ", " + instance
 	}
 	return []any{

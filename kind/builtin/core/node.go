@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -100,7 +101,7 @@ var nodeColumns = func() []metav1.TableColumnDefinition {
 }()
 
 func nodeRow(n *corev1.Node, now time.Time) []any {
-	orUnknown := func(s string) string { return firstOf(s, "<unknown>") }
+	orUnknown := func(s string) string { return cmp.Or(s, "<unknown>") }
 	info := &n.Status.NodeInfo
 	return []any{
 		n.Name, nodeReadiness(n), nodeRoles(n), kind.Age(n.CreationTimestamp.Time, now), info.KubeletVersion,
@@ -140,7 +141,7 @@ func nodeRoles(n *corev1.Node) string {
 			roles[value] = true
 		}
 	}
-	return firstOf(strings.Join(slices.Sorted(maps.Keys(roles)), ","), "<none>")
+	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(roles)), ","), nothing)
 }
 
 func nodeAddress(n *corev1.Node, t corev1.NodeAddressType) string {
@@ -149,5 +150,5 @@ func nodeAddress(n *corev1.Node, t corev1.NodeAddressType) string {
 			return a.Address
 		}
 	}
-	return "<none>"
+	return nothing
 }

@@ -44,7 +44,8 @@ func validateTaints(taints []corev1.Taint, path *field.Path) (errs field.ErrorLi
 		if msgs := validation.IsValidLabelValue(t.Value); len(msgs) > 0 {
 			errs = append(errs, field.Invalid(at.Child("value"), t.Value, strings.Join(msgs, ";")))
 		}
-		errs = append(errs, validateTaintEffect(t.Effect, at.Child("effect"))...)
+		errs = append(errs, checkChoice(at.Child("effect"), t.Effect,
+			corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)...)
 		if seen[id{t.Key, t.Effect}] {
 			duplicate := field.Duplicate(at, shownTaint(t))
 			duplicate.Detail = "taints must be unique by key and effect pair"
@@ -53,17 +54,6 @@ func validateTaints(taints []corev1.Taint, path *field.Path) (errs field.ErrorLi
 		seen[id{t.Key, t.Effect}] = true
 	}
 	return errs
-}
-
-func validateTaintEffect(effect corev1.TaintEffect, path *field.Path) field.ErrorList {
-	known := []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
-	switch {
-	case effect == "":
-		return field.ErrorList{field.Required(path, "")}
-	case !slices.Contains(known, effect):
-		return field.ErrorList{field.NotSupported(path, effect, known)}
-	}
-	return nil
 }
 
 // shownTaint is how an error of Kubernetes shows a taint: with the names of the Go fields.

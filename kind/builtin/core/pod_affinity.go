@@ -113,7 +113,7 @@ func validateNodeField(r *corev1.NodeSelectorRequirement, path *field.Path) (err
 		return append(errs, field.Invalid(path.Child("key"), r.Key, "not a valid field selector key"))
 	}
 	for i, value := range r.Values {
-		errs = append(errs, podObjectName(values.Index(i), value, false)...)
+		errs = append(errs, checkObjectName(values.Index(i), value, false)...)
 	}
 	return errs
 }
@@ -135,7 +135,7 @@ func validatePodTerm(t *corev1.PodAffinityTerm, path *field.Path) (errs field.Er
 	errs = metavalidation.ValidateLabelSelector(t.LabelSelector, strict, path.Child("labelSelector"))
 	errs = append(errs, metavalidation.ValidateLabelSelector(t.NamespaceSelector, strict, path.Child("namespaceSelector"))...)
 	for _, name := range t.Namespaces {
-		errs = append(errs, podLabelName(path.Child("namespace"), name)...)
+		errs = append(errs, checkLabelName(path.Child("namespace"), name)...)
 	}
 	errs = append(errs, validateTermKeys(t, path)...)
 	if t.TopologyKey == "" {

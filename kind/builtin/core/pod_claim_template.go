@@ -34,13 +34,13 @@ func validateClaimSpec(c *corev1.PersistentVolumeClaimSpec, path *field.Path) fi
 		errs = append(errs, field.Invalid(storage, q.String(), "must be greater than zero"))
 	}
 	if name := c.StorageClassName; name != nil && *name != "" {
-		errs = append(errs, podObjectName(path.Child("storageClassName"), *name, false)...)
+		errs = append(errs, checkObjectName(path.Child("storageClassName"), *name, false)...)
 	}
 	if c.VolumeMode != nil {
-		errs = append(errs, podOneOf(path.Child("volumeMode"), *c.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
+		errs = append(errs, checkOneOf(path.Child("volumeMode"), *c.VolumeMode, corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
 	}
 	if name := c.VolumeAttributesClassName; name != nil && *name != "" {
-		errs = append(errs, podObjectName(path.Child("volumeAttributesClassName"), *name, false)...)
+		errs = append(errs, checkObjectName(path.Child("volumeAttributesClassName"), *name, false)...)
 	}
 	return append(errs, validateDataSources(c, path)...)
 }
@@ -54,7 +54,7 @@ func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, path *field.
 		return field.ErrorList{field.Required(path, "at least 1 access mode is required")}
 	}
 	for _, mode := range modes {
-		errs = append(errs, podOneOf(path, mode, accessModes...)...)
+		errs = append(errs, checkOneOf(path, mode, accessModes...)...)
 	}
 	if slices.Contains(modes, corev1.ReadWriteOncePod) && slices.ContainsFunc(modes, func(m corev1.PersistentVolumeAccessMode) bool {
 		return m != corev1.ReadWriteOncePod && slices.Contains(accessModes, m)
@@ -76,8 +76,8 @@ func validateDataSources(c *corev1.PersistentVolumeClaimSpec, path *field.Path) 
 
 // validateDataSource: what a claim is filled from; of the core group only another claim can be.
 func validateDataSource(name, kind string, group *string, path *field.Path) field.ErrorList {
-	errs := podRequired(path.Child("name"), name, "")
-	errs = append(errs, podRequired(path.Child("kind"), kind, "")...)
+	errs := checkRequired(path.Child("name"), name, "")
+	errs = append(errs, checkRequired(path.Child("kind"), kind, "")...)
 	if (group == nil || *group == "") && kind != "PersistentVolumeClaim" {
 		errs = append(errs, field.Invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
 	}

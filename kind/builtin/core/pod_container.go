@@ -72,20 +72,16 @@ func hasContainer(list []corev1.Container, name string) bool {
 
 // validateContainer checks what all containers have, whatever they are in the pod.
 func validateContainer(s *podScope, c *corev1.Container, path *field.Path) (errs field.ErrorList) {
-	if c.Name == "" {
-		errs = append(errs, field.Required(path.Child("name"), ""))
-	} else {
-		errs = append(errs, podLabelName(path.Child("name"), c.Name)...)
-	}
-	errs = append(errs, podRequired(path.Child("image"), c.Image, "")...)
-	errs = append(errs, podChoice(path.Child("terminationMessagePolicy"), c.TerminationMessagePolicy,
+	errs = append(errs, checkName(path.Child("name"), c.Name)...)
+	errs = append(errs, checkRequired(path.Child("image"), c.Image, "")...)
+	errs = append(errs, checkChoice(path.Child("terminationMessagePolicy"), c.TerminationMessagePolicy,
 		corev1.TerminationMessageReadFile, corev1.TerminationMessageFallbackToLogsOnError)...)
 	errs = append(errs, validatePorts(c.Ports, path.Child("ports"))...)
 	errs = append(errs, validateEnv(s, c.Env, path.Child("env"))...)
 	errs = append(errs, validateEnvFrom(c.EnvFrom, path.Child("envFrom"))...)
 	errs = append(errs, validateMounts(s, c, path.Child("volumeMounts"))...)
 	errs = append(errs, validateDevices(s, c, path.Child("volumeDevices"))...)
-	errs = append(errs, podChoice(path.Child("imagePullPolicy"), c.ImagePullPolicy,
+	errs = append(errs, checkChoice(path.Child("imagePullPolicy"), c.ImagePullPolicy,
 		corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
 	errs = append(errs, validateResources(&c.Resources, containerResourceName, s.spec.ResourceClaims, path.Child("resources"))...)
 	errs = append(errs, validateResizePolicy(s, c, path.Child("resizePolicy"))...)
@@ -95,9 +91,7 @@ func validateContainer(s *podScope, c *corev1.Container, path *field.Path) (errs
 // validateImageSpaces applies to pods and not to templates, some of which carry " " for an image to be filled in.
 func validateImageSpaces(list []corev1.Container, path *field.Path) (errs field.ErrorList) {
 	for i := range list {
-		if image := list[i].Image; strings.TrimSpace(image) != image {
-			errs = append(errs, field.Invalid(path.Index(i).Child("image"), image, "must not have leading or trailing whitespace"))
-		}
+		errs = append(errs, checkNoSpaces(path.Index(i).Child("image"), list[i].Image)...)
 	}
 	return errs
 }
@@ -114,7 +108,7 @@ func validatePorts(ports []corev1.ContainerPort, path *field.Path) (errs field.E
 		if p.HostPort != 0 {
 			errs = append(errs, invalidFor(at.Child("hostPort"), p.HostPort, validation.IsValidPortNum(int(p.HostPort)))...)
 		}
-		errs = append(errs, podChoice(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+		errs = append(errs, checkChoice(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
 	}
 	return errs
 }
@@ -182,7 +176,7 @@ func validateEphemeralContainers(s *podScope, path *field.Path) (errs field.Erro
 		e, at := &s.spec.EphemeralContainers[i], path.Index(i)
 		c := (*corev1.Container)(&e.EphemeralContainerCommon)
 		errs = append(errs, validateContainer(s, c, at)...)
-		errs = append(errs, validateImageSpaces([]corev1.Container{*c}, path)...)
+		errs = append(errs, checkNoSpaces(at.Child("image"), c.Image)...)
 		other := hasContainer(s.spec.Containers, e.Name) || hasContainer(s.spec.InitContainers, e.Name)
 		if other || hasEphemeral(s.spec.EphemeralContainers[:i], e.Name) {
 			errs = append(errs, field.Duplicate(at.Child("name"), e.Name))

@@ -40,7 +40,7 @@ func validateDNSConfig(s *podScope, path *field.Path) (errs field.ErrorList) {
 	}
 	errs = append(errs, validateSearches(config.Searches, path.Child("searches"))...)
 	for i, option := range config.Options {
-		errs = append(errs, podRequired(path.Child("options").Index(i), option.Name, "must not be empty")...)
+		errs = append(errs, checkRequired(path.Child("options").Index(i), option.Name, "must not be empty")...)
 	}
 	return errs
 }
@@ -68,7 +68,7 @@ func validateHostAliases(aliases []corev1.HostAlias, path *field.Path) (errs fie
 		at := path.Index(i)
 		errs = append(errs, validation.IsValidIPForLegacyField(at.Child("ip"), alias.IP, true, nil)...)
 		for n, name := range alias.Hostnames {
-			errs = append(errs, podSubdomain(at.Child("hostnames").Index(n), name)...)
+			errs = append(errs, checkSubdomain(at.Child("hostnames").Index(n), name)...)
 		}
 	}
 	return errs

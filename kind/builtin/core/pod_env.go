@@ -58,7 +58,7 @@ func validateValueFrom(s *podScope, v *corev1.EnvVar, path *field.Path) (errs fi
 }
 
 func validateKeyRef(name, key string, path *field.Path) (errs field.ErrorList) {
-	errs = podObjectName(path.Child("name"), name, false)
+	errs = checkObjectName(path.Child("name"), name, false)
 	if key == "" {
 		return append(errs, field.Required(path.Child("key"), ""))
 	}
@@ -67,7 +67,7 @@ func validateKeyRef(name, key string, path *field.Path) (errs field.ErrorList) {
 
 // validateFileKeyRef: API reference, FileKeySelector: a file of an emptyDir volume of the pod.
 func validateFileKeyRef(s *podScope, r *corev1.FileKeySelector, path *field.Path) (errs field.ErrorList) {
-	errs = podRequired(path.Child("volumeName"), r.VolumeName, "")
+	errs = checkRequired(path.Child("volumeName"), r.VolumeName, "")
 	if v, ok := s.volumes[r.VolumeName]; r.VolumeName != "" && !ok {
 		errs = append(errs, field.NotFound(path.Child("volumeName"), r.VolumeName))
 	} else if ok && v.EmptyDir == nil {
@@ -76,7 +76,7 @@ func validateFileKeyRef(s *podScope, r *corev1.FileKeySelector, path *field.Path
 	if r.Path == "" {
 		errs = append(errs, field.Required(path.Child("path"), ""))
 	} else {
-		errs = append(errs, podFilePath(path.Child("path"), r.Path)...)
+		errs = append(errs, checkFilePath(path.Child("path"), r.Path)...)
 	}
 	if r.Key == "" {
 		return append(errs, field.Required(path.Child("key"), ""))
@@ -112,7 +112,7 @@ func validateEnvFromName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path.Child("name"), "")}
 	}
-	return podObjectName(path.Child("name"), name, true)
+	return checkObjectName(path.Child("name"), name, true)
 }
 
 // The fields of a pod that a container may learn of itself; a file may also show what is a map.
@@ -145,7 +145,7 @@ func validateFieldRef(r *corev1.ObjectFieldSelector, supported []string, path *f
 	if !slices.Contains(knownFieldPaths, fieldPath) {
 		return field.ErrorList{field.Invalid(path.Child("fieldPath"), r.FieldPath, "error converting fieldPath: field label not supported: "+r.FieldPath)}
 	}
-	return podOneOf(path.Child("fieldPath"), fieldPath, supported...)
+	return checkOneOf(path.Child("fieldPath"), fieldPath, supported...)
 }
 
 // splitSubscript takes the key out of name['key'].
@@ -161,9 +161,9 @@ func splitSubscript(fieldPath string) (name, key string, ok bool) {
 func validateSubscript(name, key string, path *field.Path) field.ErrorList {
 	switch name {
 	case "metadata.annotations":
-		return podQualifiedName(path, strings.ToLower(key))
+		return checkQualifiedName(path, strings.ToLower(key))
 	case "metadata.labels":
-		return podQualifiedName(path, key)
+		return checkQualifiedName(path, key)
 	}
 	message := "error converting fieldPath: field label does not support subscript: "
 	return field.ErrorList{field.Invalid(path.Child("fieldPath"), name+"['"+key+"']", message+name)}
@@ -184,7 +184,7 @@ func validateResourceFieldRef(r *corev1.ResourceFieldSelector, path *field.Path,
 	case r.Resource == "":
 		errs = append(errs, field.Required(path.Child("resource"), ""))
 	case !isHugePageField(r.Resource):
-		errs = append(errs, podOneOf(path.Child("resource"), r.Resource, containerFieldPaths...)...)
+		errs = append(errs, checkOneOf(path.Child("resource"), r.Resource, containerFieldPaths...)...)
 	}
 	return append(errs, validateDivisor(r, path.Child("divisor"))...)
 }

@@ -12,11 +12,11 @@ func validateMounts(s *podScope, c *corev1.Container, path *field.Path) (errs fi
 	for i := range c.VolumeMounts {
 		m, at := &c.VolumeMounts[i], path.Index(i)
 		volume, known := s.volumes[m.Name]
-		errs = append(errs, podRequired(at.Child("name"), m.Name, "")...)
+		errs = append(errs, checkRequired(at.Child("name"), m.Name, "")...)
 		if !known {
 			errs = append(errs, field.NotFound(at.Child("name"), m.Name))
 		}
-		errs = append(errs, podRequired(at.Child("mountPath"), m.MountPath, "")...)
+		errs = append(errs, checkRequired(at.Child("mountPath"), m.MountPath, "")...)
 		if slices.ContainsFunc(c.VolumeMounts[:i], func(o corev1.VolumeMount) bool { return o.MountPath == m.MountPath }) {
 			errs = append(errs, field.Invalid(at.Child("mountPath"), m.MountPath, "must be unique"))
 		}
@@ -39,7 +39,7 @@ func validateMounts(s *podScope, c *corev1.Container, path *field.Path) (errs fi
 			errs = append(errs, validateImageMount(m, at)...)
 		}
 		for n, option := range m.BindMountOptions {
-			errs = append(errs, podOneOf(at.Child("bindMountOptions").Index(n), option, "nodev", "noexec", "nosuid")...)
+			errs = append(errs, checkOneOf(at.Child("bindMountOptions").Index(n), option, "nodev", "noexec", "nosuid")...)
 		}
 	}
 	return errs
@@ -56,7 +56,7 @@ func validateImageMount(m *corev1.VolumeMount, path *field.Path) (errs field.Err
 // validateSubPaths reports below the list and not below the mount, as Kubernetes does.
 func validateSubPaths(m *corev1.VolumeMount, list, at *field.Path) (errs field.ErrorList) {
 	if m.SubPath != "" {
-		errs = append(errs, podRelativePath(list.Child("subPath"), m.SubPath)...)
+		errs = append(errs, checkRelativePath(list.Child("subPath"), m.SubPath)...)
 	}
 	if m.SubPathExpr == "" {
 		return errs
@@ -64,11 +64,11 @@ func validateSubPaths(m *corev1.VolumeMount, list, at *field.Path) (errs field.E
 	if m.SubPath != "" {
 		errs = append(errs, field.Invalid(at.Child("subPathExpr"), m.SubPathExpr, "subPathExpr and subPath are mutually exclusive"))
 	}
-	return append(errs, podRelativePath(list.Child("subPathExpr"), m.SubPathExpr)...)
+	return append(errs, checkRelativePath(list.Child("subPathExpr"), m.SubPathExpr)...)
 }
 
 func validatePropagation(mode corev1.MountPropagationMode, c *corev1.Container, path *field.Path) field.ErrorList {
-	errs := podOneOf(path, mode, corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
+	errs := checkOneOf(path, mode, corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
 	if mode == corev1.MountPropagationBidirectional && !isPrivileged(c.SecurityContext) {
 		errs = append(errs, field.Forbidden(path, "Bidirectional mount propagation is available only to privileged containers"))
 	}
@@ -90,7 +90,7 @@ func validateRecursiveReadOnly(m *corev1.VolumeMount, path *field.Path) (errs fi
 			errs = append(errs, field.Forbidden(path, "may only be specified when mountPropagation is None or not specified"))
 		}
 	default:
-		errs = append(errs, podOneOf(path, *m.RecursiveReadOnly,
+		errs = append(errs, checkOneOf(path, *m.RecursiveReadOnly,
 			corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyEnabled, corev1.RecursiveReadOnlyIfPossible)...)
 	}
 	return errs
@@ -100,7 +100,7 @@ func validateRecursiveReadOnly(m *corev1.VolumeMount, path *field.Path) (errs fi
 func validateDevices(s *podScope, c *corev1.Container, path *field.Path) (errs field.ErrorList) {
 	for i := range c.VolumeDevices {
 		d, at := &c.VolumeDevices[i], path.Index(i)
-		errs = append(errs, podRequired(at.Child("name"), d.Name, "")...)
+		errs = append(errs, checkRequired(at.Child("name"), d.Name, "")...)
 		if d.Name != "" && slices.ContainsFunc(c.VolumeDevices[:i], func(o corev1.VolumeDevice) bool { return o.Name == d.Name }) {
 			errs = append(errs, field.Invalid(at.Child("name"), d.Name, "must be unique"))
 		}
@@ -116,11 +116,11 @@ func validateDevices(s *podScope, c *corev1.Container, path *field.Path) (errs f
 
 func validateDevicePath(c *corev1.Container, i int, path *field.Path) (errs field.ErrorList) {
 	d, at := &c.VolumeDevices[i], path.Child("devicePath")
-	errs = podRequired(at, d.DevicePath, "")
+	errs = checkRequired(at, d.DevicePath, "")
 	if slices.ContainsFunc(c.VolumeDevices[:i], func(o corev1.VolumeDevice) bool { return o.DevicePath == d.DevicePath }) {
 		errs = append(errs, field.Invalid(at, d.DevicePath, "must be unique"))
 	}
-	if podNoBacksteps(at, d.DevicePath) != nil {
+	if checkNoBacksteps(at, d.DevicePath) != nil {
 		errs = append(errs, field.Invalid(at, d.DevicePath, "can not contain backsteps ('..')"))
 	}
 	if slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == d.Name }) {

@@ -23,7 +23,7 @@ func validateOS(spec *corev1.PodSpec, path *field.Path) field.ErrorList {
 	case corev1.Windows:
 		return validateWindows(spec, path)
 	}
-	return podOneOf(path.Child("os"), spec.OS.Name, corev1.Linux, corev1.Windows)
+	return checkOneOf(path.Child("os"), spec.OS.Name, corev1.Linux, corev1.Windows)
 }
 
 func validateLinux(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {

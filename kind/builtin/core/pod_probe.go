@@ -42,11 +42,11 @@ func validateLifeProbe(s *podScope, probe *corev1.Probe, path *field.Path) field
 
 func validateProbe(s *podScope, probe *corev1.Probe, path *field.Path) (errs field.ErrorList) {
 	errs = validateHandler(s, handler{exec: probe.Exec, httpGet: probe.HTTPGet, tcpSocket: probe.TCPSocket, grpc: probe.GRPC}, path)
-	errs = append(errs, podNonNegative(path.Child("initialDelaySeconds"), int64(probe.InitialDelaySeconds))...)
-	errs = append(errs, podNonNegative(path.Child("timeoutSeconds"), int64(probe.TimeoutSeconds))...)
-	errs = append(errs, podNonNegative(path.Child("periodSeconds"), int64(probe.PeriodSeconds))...)
-	errs = append(errs, podNonNegative(path.Child("successThreshold"), int64(probe.SuccessThreshold))...)
-	errs = append(errs, podNonNegative(path.Child("failureThreshold"), int64(probe.FailureThreshold))...)
+	errs = append(errs, checkNonNegative(path.Child("initialDelaySeconds"), int64(probe.InitialDelaySeconds))...)
+	errs = append(errs, checkNonNegative(path.Child("timeoutSeconds"), int64(probe.TimeoutSeconds))...)
+	errs = append(errs, checkNonNegative(path.Child("periodSeconds"), int64(probe.PeriodSeconds))...)
+	errs = append(errs, checkNonNegative(path.Child("successThreshold"), int64(probe.SuccessThreshold))...)
+	errs = append(errs, checkNonNegative(path.Child("failureThreshold"), int64(probe.FailureThreshold))...)
 	if t := probe.TerminationGracePeriodSeconds; t != nil && *t <= 0 {
 		errs = append(errs, field.Invalid(path.Child("terminationGracePeriodSeconds"), *t, "must be greater than 0"))
 	}
@@ -100,7 +100,7 @@ func validateHandler(s *podScope, h handler, path *field.Path) (errs field.Error
 		return nil
 	})
 	check("httpGet", h.httpGet != nil, func(at *field.Path) field.ErrorList { return validateHTTPGet(h.httpGet, at) })
-	check("tcpSocket", h.tcpSocket != nil, func(at *field.Path) field.ErrorList { return validatePort(h.tcpSocket.Port, at.Child("port")) })
+	check("tcpSocket", h.tcpSocket != nil, func(at *field.Path) field.ErrorList { return checkPort(at.Child("port"), h.tcpSocket.Port) })
 	check("grpc", h.grpc != nil, func(at *field.Path) field.ErrorList { return validateGRPC(h.grpc, at) })
 	check("sleep", h.sleep != nil, func(at *field.Path) field.ErrorList { return validateSleep(s, h.sleep, at) })
 	if !found {
@@ -110,32 +110,24 @@ func validateHandler(s *podScope, h handler, path *field.Path) (errs field.Error
 }
 
 func validateHTTPGet(get *corev1.HTTPGetAction, path *field.Path) (errs field.ErrorList) {
-	errs = podRequired(path.Child("path"), get.Path, "")
-	errs = append(errs, validatePort(get.Port, path.Child("port"))...)
-	errs = append(errs, podOneOf(path.Child("scheme"), get.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)...)
+	errs = checkRequired(path.Child("path"), get.Path, "")
+	errs = append(errs, checkPort(path.Child("port"), get.Port)...)
+	errs = append(errs, checkOneOf(path.Child("scheme"), get.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)...)
 	for _, header := range get.HTTPHeaders {
 		errs = append(errs, invalidFor(path.Child("httpHeaders"), header.Name, validation.IsHTTPHeaderName(header.Name))...)
 	}
 	if get.Protocol != nil {
-		errs = append(errs, podOneOf(path.Child("protocol"), *get.Protocol, corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2)...)
+		errs = append(errs, checkOneOf(path.Child("protocol"), *get.Protocol, corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2)...)
 	}
 	return errs
 }
 
 func validateGRPC(grpc *corev1.GRPCAction, path *field.Path) field.ErrorList {
-	errs := validatePort(intstr.FromInt32(grpc.Port), path.Child("port"))
+	errs := checkPort(path.Child("port"), intstr.FromInt32(grpc.Port))
 	if grpc.Mode != nil {
-		errs = append(errs, podOneOf(path.Child("mode"), *grpc.Mode, corev1.GRPCProbeModePlaintext, corev1.GRPCProbeModeTLS)...)
+		errs = append(errs, checkOneOf(path.Child("mode"), *grpc.Mode, corev1.GRPCProbeModePlaintext, corev1.GRPCProbeModeTLS)...)
 	}
 	return errs
-}
-
-// validatePort checks a port that is a number or the name of one of the container's ports.
-func validatePort(port intstr.IntOrString, path *field.Path) field.ErrorList {
-	if port.Type == intstr.Int {
-		return invalidFor(path, port.IntVal, validation.IsValidPortNum(port.IntValue()))
-	}
-	return invalidFor(path, port.StrVal, validation.IsValidPortName(port.StrVal))
 }
 
 func validateSleep(s *podScope, sleep *corev1.SleepAction, path *field.Path) field.ErrorList {
@@ -152,14 +144,10 @@ func validateStopSignal(s *podScope, signal corev1.Signal, path *field.Path) fie
 	if s.spec.OS == nil {
 		return field.ErrorList{field.Forbidden(path, "may not be set for containers with empty `spec.os.name`")}
 	}
-	supported := stopSignals
 	if s.spec.OS.Name == corev1.Windows {
-		supported = []corev1.Signal{corev1.SIGKILL, corev1.SIGTERM}
+		return checkOneOf(path, signal, corev1.SIGKILL, corev1.SIGTERM)
 	}
-	if slices.Contains(supported, signal) {
-		return nil
-	}
-	return field.ErrorList{field.NotSupported(path, signal, supported)}
+	return checkOneOf(path, signal, stopSignals...)
 }
 
 // stopSignals are the signals of Linux that a container runtime may stop a container with.

@@ -18,7 +18,7 @@ func validateSeccomp(p *corev1.SeccompProfile, path *field.Path) (errs field.Err
 	if p.Type == "" {
 		errs = append(errs, field.Required(path.Child("type"), "type is required when seccompProfile is set"))
 	} else {
-		errs = append(errs, podOneOf(path.Child("type"), p.Type, corev1.SeccompProfileTypeLocalhost,
+		errs = append(errs, checkOneOf(path.Child("type"), p.Type, corev1.SeccompProfileTypeLocalhost,
 			corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined)...)
 	}
 	local := path.Child("localhostProfile")
@@ -30,7 +30,7 @@ func validateSeccomp(p *corev1.SeccompProfile, path *field.Path) (errs field.Err
 	case p.LocalhostProfile == nil:
 		errs = append(errs, field.Required(local, "must be set when seccomp type is Localhost"))
 	default:
-		errs = append(errs, podRelativePath(local, *p.LocalhostProfile)...)
+		errs = append(errs, checkRelativePath(local, *p.LocalhostProfile)...)
 	}
 	return errs
 }
@@ -61,7 +61,7 @@ func validateAppArmor(p *corev1.AppArmorProfile, path *field.Path) (errs field.E
 	case "":
 		errs = append(errs, field.Required(path.Child("type"), "type is required when appArmorProfile is set"))
 	default:
-		errs = append(errs, podOneOf(path.Child("type"), p.Type, corev1.AppArmorProfileTypeLocalhost,
+		errs = append(errs, checkOneOf(path.Child("type"), p.Type, corev1.AppArmorProfileTypeLocalhost,
 			corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined)...)
 	}
 	return errs
@@ -96,7 +96,7 @@ func validateSeccompName(profile string, path *field.Path) field.ErrorList {
 		return nil
 	}
 	if file, ok := strings.CutPrefix(profile, corev1.SeccompLocalhostProfileNamePrefix); ok {
-		return podRelativePath(path, file)
+		return checkRelativePath(path, file)
 	}
 	return field.ErrorList{field.Invalid(path, profile, "must be a valid seccomp profile")}
 }

@@ -186,7 +186,7 @@ func validateClaimNames(used []corev1.ResourceClaim, claims []corev1.PodResource
 			continue
 		}
 		if claim.Request != "" {
-			errs = append(errs, podLabelName(at.Child("request"), claim.Request)...)
+			errs = append(errs, checkLabelName(at.Child("request"), claim.Request)...)
 		}
 		if key, overlaps := overlappingClaim(used[:i], claim); overlaps {
 			errs = append(errs, field.Duplicate(at, key))
@@ -238,7 +238,7 @@ func validatePodClaims(claims []corev1.PodResourceClaim, path *field.Path) (errs
 		case slices.ContainsFunc(claims[:i], func(o corev1.PodResourceClaim) bool { return o.Name == claim.Name }):
 			errs = append(errs, field.Duplicate(at.Child("name"), claim.Name))
 		default:
-			errs = append(errs, podLabelName(at.Child("name"), claim.Name)...)
+			errs = append(errs, checkLabelName(at.Child("name"), claim.Name)...)
 		}
 		switch name, template := claim.ResourceClaimName, claim.ResourceClaimTemplateName; {
 		case name != nil && template != nil:
@@ -247,10 +247,10 @@ func validatePodClaims(claims []corev1.PodResourceClaim, path *field.Path) (errs
 			errs = append(errs, field.Invalid(at, podLayout(claim), "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
 		}
 		if name := claim.ResourceClaimName; name != nil {
-			errs = append(errs, podObjectName(at.Child("resourceClaimName"), *name, false)...)
+			errs = append(errs, checkObjectName(at.Child("resourceClaimName"), *name, false)...)
 		}
 		if name := claim.ResourceClaimTemplateName; name != nil {
-			errs = append(errs, podObjectName(at.Child("resourceClaimTemplateName"), *name, false)...)
+			errs = append(errs, checkObjectName(at.Child("resourceClaimTemplateName"), *name, false)...)
 		}
 	}
 	return errs

@@ -23,7 +23,7 @@ func validateRestartRules(s *podScope, c *corev1.Container, path *field.Path) (e
 	if c.RestartPolicy == nil {
 		errs = append(errs, field.Required(path.Child("restartPolicy"), "must specify restartPolicy when restart rules are used"))
 	} else {
-		errs = append(errs, podOneOf(path.Child("restartPolicy"), *c.RestartPolicy,
+		errs = append(errs, checkOneOf(path.Child("restartPolicy"), *c.RestartPolicy,
 			corev1.ContainerRestartPolicyAlways, corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure)...)
 	}
 	if n := len(c.RestartPolicyRules); n > maxRestartRules {
@@ -36,13 +36,13 @@ func validateRestartRules(s *podScope, c *corev1.Container, path *field.Path) (e
 }
 
 func validateRestartRule(rule *corev1.ContainerRestartRule, path *field.Path) (errs field.ErrorList) {
-	errs = podChoice(path.Child("action"), rule.Action,
+	errs = checkChoice(path.Child("action"), rule.Action,
 		corev1.ContainerRestartRuleActionRestart, corev1.ContainerRestartRuleActionRestartAllContainers)
 	codes := path.Child("exitCodes")
 	if rule.ExitCodes == nil {
 		return append(errs, field.Required(codes, "must be specified"))
 	}
-	errs = append(errs, podChoice(codes.Child("operator"), rule.ExitCodes.Operator,
+	errs = append(errs, checkChoice(codes.Child("operator"), rule.ExitCodes.Operator,
 		corev1.ContainerRestartRuleOnExitCodesOpIn, corev1.ContainerRestartRuleOnExitCodesOpNotIn)...)
 	values := rule.ExitCodes.Values
 	if len(values) > maxExitCodes {
@@ -62,8 +62,8 @@ func validateResizePolicy(s *podScope, c *corev1.Container, path *field.Path) (e
 		if slices.ContainsFunc(c.ResizePolicy[:i], func(o corev1.ContainerResizePolicy) bool { return o.ResourceName == p.ResourceName }) {
 			errs = append(errs, field.Duplicate(path.Index(i), p.ResourceName))
 		}
-		errs = append(errs, podChoice(path, p.ResourceName, corev1.ResourceCPU, corev1.ResourceMemory)...)
-		errs = append(errs, podChoice(path, p.RestartPolicy, corev1.NotRequired, corev1.RestartContainer)...)
+		errs = append(errs, checkChoice(path, p.ResourceName, corev1.ResourceCPU, corev1.ResourceMemory)...)
+		errs = append(errs, checkChoice(path, p.RestartPolicy, corev1.NotRequired, corev1.RestartContainer)...)
 		if s.spec.RestartPolicy == corev1.RestartPolicyNever && p.RestartPolicy != corev1.NotRequired {
 			errs = append(errs, field.Invalid(path, p.RestartPolicy, "must be 'NotRequired' when `restartPolicy` is 'Never'"))
 		}

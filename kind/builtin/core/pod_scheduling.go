@@ -26,7 +26,7 @@ func validateTolerations(tolerations []corev1.Toleration, path *field.Path) (err
 		}
 		errs = append(errs, validateTolerated(t, at.Child("operator"))...)
 		if t.Effect != "" {
-			errs = append(errs, podOneOf(at.Child("effect"), t.Effect,
+			errs = append(errs, checkOneOf(at.Child("effect"), t.Effect,
 				corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)...)
 		}
 	}
@@ -45,7 +45,7 @@ func validateTolerated(t *corev1.Toleration, path *field.Path) field.ErrorList {
 			return field.ErrorList{field.Invalid(path, t.Value, "value must be empty when `operator` is 'Exists'")}
 		}
 	default:
-		return podOneOf(path, t.Operator, corev1.TolerationOpEqual, corev1.TolerationOpExists)
+		return checkOneOf(path, t.Operator, corev1.TolerationOpEqual, corev1.TolerationOpExists)
 	}
 	return nil
 }
@@ -58,8 +58,8 @@ func validateSpread(s *podScope, path *field.Path) (errs field.ErrorList) {
 		if c.MaxSkew <= 0 {
 			errs = append(errs, field.Invalid(at.Child("maxSkew"), c.MaxSkew, "must be greater than zero"))
 		}
-		errs = append(errs, podRequired(at.Child("topologyKey"), c.TopologyKey, "can not be empty")...)
-		errs = append(errs, podOneOf(at.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, corev1.DoNotSchedule, corev1.ScheduleAnyway)...)
+		errs = append(errs, checkRequired(at.Child("topologyKey"), c.TopologyKey, "can not be empty")...)
+		errs = append(errs, checkOneOf(at.Child("whenUnsatisfiable"), c.WhenUnsatisfiable, corev1.DoNotSchedule, corev1.ScheduleAnyway)...)
 		if slices.ContainsFunc(all[i+1:], func(o corev1.TopologySpreadConstraint) bool {
 			return o.TopologyKey == c.TopologyKey && o.WhenUnsatisfiable == c.WhenUnsatisfiable
 		}) {
@@ -92,7 +92,7 @@ func validateInclusion(policy *corev1.NodeInclusionPolicy, path *field.Path) fie
 	if policy == nil {
 		return nil
 	}
-	return podOneOf(path, *policy, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)
+	return checkOneOf(path, *policy, corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)
 }
 
 // validateSpreadKeys: a label that is taken from the pod may not be asked for as well. In a pod the selector holds each

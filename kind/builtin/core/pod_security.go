@@ -30,17 +30,17 @@ func validatePodSecurity(s *podScope, path *field.Path) (errs field.ErrorList) {
 	}
 	errs = append(errs, validateSysctls(s, c.Sysctls, path.Child("sysctls"))...)
 	if p := c.FSGroupChangePolicy; p != nil {
-		errs = append(errs, podOneOf(path.Child("fsGroupChangePolicy"), *p, corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch)...)
+		errs = append(errs, checkOneOf(path.Child("fsGroupChangePolicy"), *p, corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch)...)
 	}
 	errs = append(errs, validateSeccomp(c.SeccompProfile, path.Child("seccompProfile"))...)
 	errs = append(errs, validateWindowsOptions(c.WindowsOptions, path.Child("windowsOptions"))...)
 	errs = append(errs, validateAppArmor(c.AppArmorProfile, path.Child("appArmorProfile"))...)
 	if p := c.SupplementalGroupsPolicy; p != nil {
-		errs = append(errs, podOneOf(path.Child("supplementalGroupsPolicy"), *p,
+		errs = append(errs, checkOneOf(path.Child("supplementalGroupsPolicy"), *p,
 			corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict)...)
 	}
 	if p := c.SELinuxChangePolicy; p != nil {
-		errs = append(errs, podOneOf(path.Child("seLinuxChangePolicy"), *p,
+		errs = append(errs, checkOneOf(path.Child("seLinuxChangePolicy"), *p,
 			corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive)...)
 	}
 	return errs
@@ -101,7 +101,7 @@ func validateSecurity(s *podScope, c *corev1.SecurityContext, path *field.Path) 
 	}
 	errs = validateRunAs(c.RunAsUser, c.RunAsGroup, path)
 	if c.ProcMount != nil {
-		errs = append(errs, podOneOf(path.Child("procMount"), *c.ProcMount, corev1.DefaultProcMount, corev1.UnmaskedProcMount)...)
+		errs = append(errs, checkOneOf(path.Child("procMount"), *c.ProcMount, corev1.DefaultProcMount, corev1.UnmaskedProcMount)...)
 		if *c.ProcMount == corev1.UnmaskedProcMount && s.hostUsers() {
 			errs = append(errs, field.Invalid(path.Child("procMount"), c.ProcMount, "`hostUsers` must be false to use `Unmasked`"))
 		}

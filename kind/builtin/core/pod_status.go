@@ -18,7 +18,7 @@ func validatePodStatusUpdate(pod, old *corev1.Pod) field.ErrorList {
 	errs = append(errs, validateConditions(pod.Status.Conditions, field.NewPath("metadata", "conditions"))...)
 	path, is, was := field.NewPath("status"), &pod.Status, &old.Status
 	if is.NominatedNodeName != was.NominatedNodeName && is.NominatedNodeName != "" {
-		errs = append(errs, podObjectName(path.Child("nominatedNodeName"), is.NominatedNodeName, false)...)
+		errs = append(errs, checkObjectName(path.Child("nominatedNodeName"), is.NominatedNodeName, false)...)
 	}
 	errs = append(errs, apivalidation.ValidateImmutableField(is.QOSClass, was.QOSClass, path.Child("qosClass"))...)
 	errs = append(errs, validateStaysEnded(is.ContainerStatuses, was.ContainerStatuses, path.Child("containerStatuses"), mayRestart(&old.Spec, old.Spec.Containers))...)
@@ -37,7 +37,7 @@ func validateConditions(conditions []corev1.PodCondition, path *field.Path) (err
 		case corev1.PodScheduled, corev1.PodReady, corev1.PodInitialized:
 			continue
 		}
-		errs = append(errs, podQualifiedName(path.Index(i).Child("Type"), string(conditions[i].Type))...)
+		errs = append(errs, checkQualifiedName(path.Index(i).Child("Type"), string(conditions[i].Type))...)
 	}
 	return errs
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -33,21 +34,14 @@ func podRow(pod *corev1.Pod, now time.Time) []any {
 	}
 	return []any{
 		pod.Name, fmt.Sprintf("%d/%d", s.ready, s.total), s.status, s.restartCell(now), kind.Age(pod.CreationTimestamp.Time, now),
-		orNone(ip), orNone(pod.Spec.NodeName), orNone(pod.Status.NominatedNodeName), readinessGates(pod),
+		cmp.Or(ip, nothing), cmp.Or(pod.Spec.NodeName, nothing), cmp.Or(pod.Status.NominatedNodeName, nothing), readinessGates(pod),
 	}
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "<none>"
-	}
-	return s
 }
 
 func readinessGates(pod *corev1.Pod) string {
 	gates := pod.Spec.ReadinessGates
 	if len(gates) == 0 {
-		return "<none>"
+		return nothing
 	}
 	open := 0
 	for _, gate := range gates {

@@ -100,9 +100,9 @@ func validatePodSpec(s *podScope, path *field.Path) (errs field.ErrorList) {
 	errs = append(errs, validateEphemeralContainers(s, path.Child("ephemeralContainers"))...)
 	errs = append(errs, validatePodResources(s, path.Child("resources"))...)
 	errs = append(errs, validateHostNetworkPorts(s, path.Child("containers"))...)
-	errs = append(errs, podChoice(path.Child("restartPolicy"), spec.RestartPolicy,
+	errs = append(errs, checkChoice(path.Child("restartPolicy"), spec.RestartPolicy,
 		corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)...)
-	errs = append(errs, podChoice(path.Child("dnsPolicy"), spec.DNSPolicy,
+	errs = append(errs, checkChoice(path.Child("dnsPolicy"), spec.DNSPolicy,
 		corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone)...)
 	errs = append(errs, metavalidation.ValidateLabels(spec.NodeSelector, path.Child("nodeSelector"))...)
 	errs = append(errs, validatePodSecurity(s, path.Child("securityContext"))...)
@@ -127,19 +127,19 @@ func validatePodSpec(s *podScope, path *field.Path) (errs field.ErrorList) {
 func validatePodNames(s *podScope, path *field.Path) (errs field.ErrorList) {
 	spec := s.spec
 	if name := spec.ServiceAccountName; name != "" {
-		errs = append(errs, podObjectName(path.Child("serviceAccountName"), name, false)...)
+		errs = append(errs, checkObjectName(path.Child("serviceAccountName"), name, false)...)
 	}
 	if name := spec.NodeName; name != "" {
-		errs = append(errs, podObjectName(path.Child("nodeName"), name, false)...)
+		errs = append(errs, checkObjectName(path.Child("nodeName"), name, false)...)
 	}
 	if d := spec.ActiveDeadlineSeconds; d != nil && (*d < 1 || *d > math.MaxInt32) {
 		errs = append(errs, field.Invalid(path.Child("activeDeadlineSeconds"), *d, validation.InclusiveRangeError(1, math.MaxInt32)))
 	}
 	if spec.Hostname != "" {
-		errs = append(errs, podLabelName(path.Child("hostname"), spec.Hostname)...)
+		errs = append(errs, checkLabelName(path.Child("hostname"), spec.Hostname)...)
 	}
 	if spec.Subdomain != "" {
-		errs = append(errs, podLabelName(path.Child("subdomain"), spec.Subdomain)...)
+		errs = append(errs, checkLabelName(path.Child("subdomain"), spec.Subdomain)...)
 	}
 	return append(errs, validateHostnameOverride(spec, path)...)
 }
@@ -153,7 +153,7 @@ func validateHostnameOverride(spec *corev1.PodSpec, path *field.Path) (errs fiel
 		return nil
 	}
 	at, name := path.Child("hostnameOverride"), *spec.HostnameOverride
-	errs = append(errs, podSubdomain(at, name)...)
+	errs = append(errs, checkSubdomain(at, name)...)
 	if len(name) > maxHostname {
 		errs = append(errs, field.TooLong(at, name, maxHostname))
 	}
@@ -169,16 +169,16 @@ func validateHostnameOverride(spec *corev1.PodSpec, path *field.Path) (errs fiel
 // validatePriority checks the classes that a pod names; that they exist is admission's to say.
 func validatePriority(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	if name := spec.PriorityClassName; name != "" {
-		errs = append(errs, podObjectName(path.Child("priorityClassName"), name, false)...)
+		errs = append(errs, checkObjectName(path.Child("priorityClassName"), name, false)...)
 	}
 	if spec.RuntimeClassName != nil {
-		errs = append(errs, podObjectName(path.Child("runtimeClassName"), *spec.RuntimeClassName, false)...)
+		errs = append(errs, checkObjectName(path.Child("runtimeClassName"), *spec.RuntimeClassName, false)...)
 	}
 	if g := spec.SchedulingGroup; g != nil && g.PodGroupName != nil {
-		errs = append(errs, podObjectName(path.Child("schedulingGroup", "podGroupName"), *g.PodGroupName, false)...)
+		errs = append(errs, checkObjectName(path.Child("schedulingGroup", "podGroupName"), *g.PodGroupName, false)...)
 	}
 	if p := spec.PreemptionPolicy; p != nil {
-		errs = append(errs, podChoice(path.Child("preemptionPolicy"), *p, corev1.PreemptLowerPriority, corev1.PreemptNever)...)
+		errs = append(errs, checkChoice(path.Child("preemptionPolicy"), *p, corev1.PreemptLowerPriority, corev1.PreemptNever)...)
 	}
 	return errs
 }
@@ -186,12 +186,12 @@ func validatePriority(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorL
 // validateGates checks the names of conditions and gates that a pod waits for.
 func validateGates(spec *corev1.PodSpec, path *field.Path) (errs field.ErrorList) {
 	for i, gate := range spec.ReadinessGates {
-		errs = append(errs, podQualifiedName(path.Child("readinessGates").Index(i).Child("conditionType"), string(gate.ConditionType))...)
+		errs = append(errs, checkQualifiedName(path.Child("readinessGates").Index(i).Child("conditionType"), string(gate.ConditionType))...)
 	}
 	seen := map[string]bool{}
 	for i, gate := range spec.SchedulingGates {
 		at := path.Child("schedulingGates").Index(i)
-		errs = append(errs, podQualifiedName(at, gate.Name)...)
+		errs = append(errs, checkQualifiedName(at, gate.Name)...)
 		if seen[gate.Name] {
 			errs = append(errs, field.Duplicate(at, gate.Name))
 		}

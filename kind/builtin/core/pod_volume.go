@@ -18,11 +18,7 @@ func validateVolumes(s *podScope, path *field.Path) (errs field.ErrorList) {
 	for i := range volumes {
 		v, at := &volumes[i], path.Index(i)
 		found := validateVolumeSource(s, v, at)
-		if v.Name == "" {
-			found = append(found, field.Required(at.Child("name"), ""))
-		} else {
-			found = append(found, podLabelName(at.Child("name"), v.Name)...)
-		}
+		found = append(found, checkName(at.Child("name"), v.Name)...)
 		if _, ok := s.volumes[v.Name]; ok {
 			found = append(found, field.Duplicate(at.Child("name"), v.Name))
 		}
@@ -79,10 +75,10 @@ func validateVolumeSource(s *podScope, v *corev1.Volume, path *field.Path) field
 	})
 	addNetworkSources(found, v)
 	found.add(v.PersistentVolumeClaim != nil, "persistentVolumeClaim", func(at *field.Path) field.ErrorList {
-		return podRequired(at.Child("claimName"), v.PersistentVolumeClaim.ClaimName, "")
+		return checkRequired(at.Child("claimName"), v.PersistentVolumeClaim.ClaimName, "")
 	})
 	found.add(v.DownwardAPI != nil, "downwardAPI", func(at *field.Path) field.ErrorList {
-		return append(podFileMode(at.Child("defaultMode"), v.DownwardAPI.DefaultMode), validateDownwardFiles(v.DownwardAPI.Items, at)...)
+		return append(checkFileMode(at.Child("defaultMode"), v.DownwardAPI.DefaultMode), validateDownwardFiles(v.DownwardAPI.Items, at)...)
 	})
 	found.add(v.ConfigMap != nil, "configMap", func(at *field.Path) field.ErrorList {
 		return validateKeyFiles("name", v.ConfigMap.Name, v.ConfigMap.DefaultMode, v.ConfigMap.Items, at)
@@ -112,9 +108,9 @@ func validateHostPath(h *corev1.HostPathVolumeSource, path *field.Path) field.Er
 	if h.Path == "" {
 		return field.ErrorList{field.Required(path.Child("path"), "")}
 	}
-	errs := podNoBacksteps(path.Child("path"), h.Path)
+	errs := checkNoBacksteps(path.Child("path"), h.Path)
 	if h.Type != nil {
-		errs = append(errs, podOneOf(path.Child("type"), *h.Type, corev1.HostPathUnset, corev1.HostPathBlockDev,
+		errs = append(errs, checkOneOf(path.Child("type"), *h.Type, corev1.HostPathUnset, corev1.HostPathBlockDev,
 			corev1.HostPathCharDev, corev1.HostPathDirectory, corev1.HostPathDirectoryOrCreate, corev1.HostPathFile,
 			corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)
 	}
@@ -123,8 +119,8 @@ func validateHostPath(h *corev1.HostPathVolumeSource, path *field.Path) field.Er
 
 // validateKeyFiles checks a secret or a config map as files: who, which keys, where to.
 func validateKeyFiles(nameField, name string, mode *int32, items []corev1.KeyToPath, path *field.Path) field.ErrorList {
-	errs := podRequired(path.Child(nameField), name, "")
-	errs = append(errs, podFileMode(path.Child("defaultMode"), mode)...)
+	errs := checkRequired(path.Child(nameField), name, "")
+	errs = append(errs, checkFileMode(path.Child("defaultMode"), mode)...)
 	for i := range items {
 		errs = append(errs, validateKeyToPath(&items[i], path.Child("items").Index(i))...)
 	}
@@ -132,18 +128,18 @@ func validateKeyFiles(nameField, name string, mode *int32, items []corev1.KeyToP
 }
 
 func validateKeyToPath(k *corev1.KeyToPath, path *field.Path) field.ErrorList {
-	errs := podRequired(path.Child("key"), k.Key, "")
-	errs = append(errs, podRequired(path.Child("path"), k.Path, "")...)
-	errs = append(errs, podFilePath(path.Child("path"), k.Path)...)
-	return append(errs, podFileMode(path.Child("mode"), k.Mode)...)
+	errs := checkRequired(path.Child("key"), k.Key, "")
+	errs = append(errs, checkRequired(path.Child("path"), k.Path, "")...)
+	errs = append(errs, checkFilePath(path.Child("path"), k.Path)...)
+	return append(errs, checkFileMode(path.Child("mode"), k.Mode)...)
 }
 
 // validateDownwardFiles reports below the volume and not below the file, as Kubernetes does.
 func validateDownwardFiles(files []corev1.DownwardAPIVolumeFile, path *field.Path) (errs field.ErrorList) {
 	for i := range files {
 		f := &files[i]
-		errs = append(errs, podRequired(path.Child("path"), f.Path, "")...)
-		errs = append(errs, podFilePath(path.Child("path"), f.Path)...)
+		errs = append(errs, checkRequired(path.Child("path"), f.Path, "")...)
+		errs = append(errs, checkFilePath(path.Child("path"), f.Path)...)
 		switch {
 		case f.FieldRef != nil:
 			errs = append(errs, validateFieldRef(f.FieldRef, fileFieldPaths, path.Child("fieldRef"))...)
@@ -155,7 +151,7 @@ func validateDownwardFiles(files []corev1.DownwardAPIVolumeFile, path *field.Pat
 		default:
 			errs = append(errs, field.Required(path, "one of fieldRef and resourceFieldRef is required"))
 		}
-		errs = append(errs, podFileMode(path.Child("mode"), f.Mode)...)
+		errs = append(errs, checkFileMode(path.Child("mode"), f.Mode)...)
 	}
 	return errs
 }
@@ -163,9 +159,9 @@ func validateDownwardFiles(files []corev1.DownwardAPIVolumeFile, path *field.Pat
 // validateImageVolume: a template may leave the reference out, to be filled in when a pod is made.
 func validateImageVolume(s *podScope, image *corev1.ImageVolumeSource, path *field.Path) (errs field.ErrorList) {
 	if s.isPod() {
-		errs = podRequired(path.Child("reference"), image.Reference, "")
+		errs = checkRequired(path.Child("reference"), image.Reference, "")
 	}
-	return append(errs, podChoice(path.Child("pullPolicy"), image.PullPolicy,
+	return append(errs, checkChoice(path.Child("pullPolicy"), image.PullPolicy,
 		corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
 }
 
@@ -180,7 +176,7 @@ func validateEphemeralVolume(s *podScope, v *corev1.Volume, path *field.Path) (e
 		return errs
 	}
 	claim := s.meta.Name + "-" + v.Name
-	for _, e := range podObjectName(path, claim, false) {
+	for _, e := range checkObjectName(path, claim, false) {
 		errs = append(errs, field.Invalid(path.Child("name"), v.Name, fmt.Sprintf("PVC name %q: %v", claim, e.Detail)))
 	}
 	return errs

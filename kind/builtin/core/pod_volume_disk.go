@@ -12,14 +12,14 @@ import (
 // addOldSources checks the sources that come before secrets: most of them are served by no kubelet any more.
 func addOldSources(found *sources, v *corev1.Volume) {
 	found.add(v.GitRepo != nil, "gitRepo", func(at *field.Path) field.ErrorList {
-		return append(podRequired(at.Child("repository"), v.GitRepo.Repository, ""), podRelativePath(at.Child("directory"), v.GitRepo.Directory)...)
+		return append(checkRequired(at.Child("repository"), v.GitRepo.Repository, ""), checkRelativePath(at.Child("directory"), v.GitRepo.Directory)...)
 	})
 	found.add(v.GCEPersistentDisk != nil, "gcePersistentDisk", func(*field.Path) field.ErrorList {
 		at := found.path.Child("persistentDisk")
-		return append(podRequired(at.Child("pdName"), v.GCEPersistentDisk.PDName, ""), validatePartition(v.GCEPersistentDisk.Partition, at)...)
+		return append(checkRequired(at.Child("pdName"), v.GCEPersistentDisk.PDName, ""), validatePartition(v.GCEPersistentDisk.Partition, at)...)
 	})
 	found.add(v.AWSElasticBlockStore != nil, "awsElasticBlockStore", func(at *field.Path) field.ErrorList {
-		return append(podRequired(at.Child("volumeID"), v.AWSElasticBlockStore.VolumeID, ""), validatePartition(v.AWSElasticBlockStore.Partition, at)...)
+		return append(checkRequired(at.Child("volumeID"), v.AWSElasticBlockStore.VolumeID, ""), validatePartition(v.AWSElasticBlockStore.Partition, at)...)
 	})
 }
 
@@ -39,14 +39,14 @@ func addNetworkSources(found *sources, v *corev1.Volume) {
 			"Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."))
 	}
 	found.add(v.Glusterfs != nil, "glusterfs", func(at *field.Path) field.ErrorList {
-		return append(podRequired(at.Child("endpoints"), v.Glusterfs.EndpointsName, ""), podRequired(at.Child("path"), v.Glusterfs.Path, "")...)
+		return append(checkRequired(at.Child("endpoints"), v.Glusterfs.EndpointsName, ""), checkRequired(at.Child("path"), v.Glusterfs.Path, "")...)
 	})
 	found.add(v.Flocker != nil, "flocker", func(at *field.Path) field.ErrorList { return validateFlocker(v.Flocker, at) })
 	found.add(v.RBD != nil, "rbd", func(at *field.Path) field.ErrorList {
-		return append(validateMonitors(v.RBD.CephMonitors, at), podRequired(at.Child("image"), v.RBD.RBDImage, "")...)
+		return append(validateMonitors(v.RBD.CephMonitors, at), checkRequired(at.Child("image"), v.RBD.RBDImage, "")...)
 	})
 	found.add(v.Cinder != nil, "cinder", func(at *field.Path) field.ErrorList {
-		return append(podRequired(at.Child("volumeID"), v.Cinder.VolumeID, ""), validateSecretRef(v.Cinder.SecretRef, at.Child("secretRef"))...)
+		return append(checkRequired(at.Child("volumeID"), v.Cinder.VolumeID, ""), validateSecretRef(v.Cinder.SecretRef, at.Child("secretRef"))...)
 	})
 	found.add(v.CephFS != nil, "cephfs", func(at *field.Path) field.ErrorList { return validateMonitors(v.CephFS.Monitors, at) })
 	found.add(v.Quobyte != nil, "quobyte", func(at *field.Path) field.ErrorList { return validateQuobyte(v.Quobyte, at) })
@@ -57,23 +57,23 @@ func addNetworkSources(found *sources, v *corev1.Volume) {
 // addDiskSources checks the sources that are disks of one vendor.
 func addDiskSources(found *sources, v *corev1.Volume) {
 	found.add(v.AzureFile != nil, "azureFile", func(at *field.Path) field.ErrorList {
-		return append(podRequired(at.Child("secretName"), v.AzureFile.SecretName, ""), podRequired(at.Child("shareName"), v.AzureFile.ShareName, "")...)
+		return append(checkRequired(at.Child("secretName"), v.AzureFile.SecretName, ""), checkRequired(at.Child("shareName"), v.AzureFile.ShareName, "")...)
 	})
 	found.add(v.VsphereVolume != nil, "vsphereVolume", func(at *field.Path) field.ErrorList {
-		return podRequired(at.Child("volumePath"), v.VsphereVolume.VolumePath, "")
+		return checkRequired(at.Child("volumePath"), v.VsphereVolume.VolumePath, "")
 	})
 	found.add(v.PhotonPersistentDisk != nil, "photonPersistentDisk", func(at *field.Path) field.ErrorList {
-		return podRequired(at.Child("pdID"), v.PhotonPersistentDisk.PdID, "")
+		return checkRequired(at.Child("pdID"), v.PhotonPersistentDisk.PdID, "")
 	})
 	found.add(v.PortworxVolume != nil, "portworxVolume", func(at *field.Path) field.ErrorList {
-		return podRequired(at.Child("volumeID"), v.PortworxVolume.VolumeID, "")
+		return checkRequired(at.Child("volumeID"), v.PortworxVolume.VolumeID, "")
 	})
 	found.add(v.AzureDisk != nil, "azureDisk", func(at *field.Path) field.ErrorList { return validateAzureDisk(v.AzureDisk, at) })
 	found.add(v.StorageOS != nil, "storageos", func(at *field.Path) field.ErrorList { return validateStorageOS(v.StorageOS, at) })
 	found.add(v.ScaleIO != nil, "scaleIO", func(at *field.Path) field.ErrorList {
-		errs := podRequired(at.Child("gateway"), v.ScaleIO.Gateway, "")
-		errs = append(errs, podRequired(at.Child("system"), v.ScaleIO.System, "")...)
-		return append(errs, podRequired(at.Child("volumeName"), v.ScaleIO.VolumeName, "")...)
+		errs := checkRequired(at.Child("gateway"), v.ScaleIO.Gateway, "")
+		errs = append(errs, checkRequired(at.Child("system"), v.ScaleIO.System, "")...)
+		return append(errs, checkRequired(at.Child("volumeName"), v.ScaleIO.VolumeName, "")...)
 	})
 }
 
@@ -81,7 +81,7 @@ func validateSecretRef(ref *corev1.LocalObjectReference, path *field.Path) field
 	if ref == nil {
 		return nil
 	}
-	return podRequired(path.Child("name"), ref.Name, "")
+	return checkRequired(path.Child("name"), ref.Name, "")
 }
 
 func validateMonitors(monitors []string, path *field.Path) field.ErrorList {
@@ -92,8 +92,8 @@ func validateMonitors(monitors []string, path *field.Path) field.ErrorList {
 }
 
 func validateNFS(n *corev1.NFSVolumeSource, path *field.Path) field.ErrorList {
-	errs := podRequired(path.Child("server"), n.Server, "")
-	errs = append(errs, podRequired(path.Child("path"), n.Path, "")...)
+	errs := checkRequired(path.Child("server"), n.Server, "")
+	errs = append(errs, checkRequired(path.Child("path"), n.Path, "")...)
 	if !strings.HasPrefix(n.Path, "/") {
 		errs = append(errs, field.Invalid(path.Child("path"), n.Path, "must be an absolute path"))
 	}
@@ -101,7 +101,7 @@ func validateNFS(n *corev1.NFSVolumeSource, path *field.Path) field.ErrorList {
 }
 
 func validateISCSI(i *corev1.ISCSIVolumeSource, path *field.Path) field.ErrorList {
-	errs := podRequired(path.Child("targetPortal"), i.TargetPortal, "")
+	errs := checkRequired(path.Child("targetPortal"), i.TargetPortal, "")
 	if i.IQN == "" {
 		errs = append(errs, field.Required(path.Child("iqn"), ""))
 	} else if !hasISCSIPrefix(i.IQN) {
@@ -182,7 +182,7 @@ func validateQuobyte(q *corev1.QuobyteVolumeSource, path *field.Path) (errs fiel
 			}
 		}
 	}
-	return append(errs, podRequired(path.Child("volume"), q.Volume, "")...)
+	return append(errs, checkRequired(path.Child("volume"), q.Volume, "")...)
 }
 
 func validateFC(f *corev1.FCVolumeSource, path *field.Path) (errs field.ErrorList) {
@@ -204,7 +204,7 @@ func validateFC(f *corev1.FCVolumeSource, path *field.Path) (errs field.ErrorLis
 }
 
 func validateFlex(f *corev1.FlexVolumeSource, path *field.Path) field.ErrorList {
-	errs := podRequired(path.Child("driver"), f.Driver, "")
+	errs := checkRequired(path.Child("driver"), f.Driver, "")
 	for _, key := range sortedKeys(f.Options) {
 		domain, _, _ := strings.Cut(key, "/")
 		domain = "." + strings.ToLower(domain)
@@ -216,16 +216,16 @@ func validateFlex(f *corev1.FlexVolumeSource, path *field.Path) field.ErrorList 
 }
 
 func validateAzureDisk(d *corev1.AzureDiskVolumeSource, path *field.Path) field.ErrorList {
-	errs := podRequired(path.Child("diskName"), d.DiskName, "")
-	errs = append(errs, podRequired(path.Child("diskURI"), d.DataDiskURI, "")...)
+	errs := checkRequired(path.Child("diskName"), d.DiskName, "")
+	errs = append(errs, checkRequired(path.Child("diskURI"), d.DataDiskURI, "")...)
 	if d.CachingMode != nil {
-		errs = append(errs, podOneOf(path.Child("cachingMode"), *d.CachingMode,
+		errs = append(errs, checkOneOf(path.Child("cachingMode"), *d.CachingMode,
 			corev1.AzureDataDiskCachingNone, corev1.AzureDataDiskCachingReadOnly, corev1.AzureDataDiskCachingReadWrite)...)
 	}
 	if d.Kind == nil {
 		return errs
 	}
-	errs = append(errs, podOneOf(path.Child("kind"), *d.Kind,
+	errs = append(errs, checkOneOf(path.Child("kind"), *d.Kind,
 		corev1.AzureDedicatedBlobDisk, corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk)...)
 	prefix, form := "https://", "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
 	if *d.Kind == corev1.AzureManagedDisk {
@@ -238,20 +238,16 @@ func validateAzureDisk(d *corev1.AzureDiskVolumeSource, path *field.Path) field.
 }
 
 func validateStorageOS(o *corev1.StorageOSVolumeSource, path *field.Path) (errs field.ErrorList) {
-	if o.VolumeName == "" {
-		errs = append(errs, field.Required(path.Child("volumeName"), ""))
-	} else {
-		errs = append(errs, podLabelName(path.Child("volumeName"), o.VolumeName)...)
-	}
+	errs = checkName(path.Child("volumeName"), o.VolumeName)
 	if o.VolumeNamespace != "" {
-		errs = append(errs, podLabelName(path.Child("volumeNamespace"), o.VolumeNamespace)...)
+		errs = append(errs, checkLabelName(path.Child("volumeNamespace"), o.VolumeNamespace)...)
 	}
 	return append(errs, validateSecretRef(o.SecretRef, path.Child("secretRef"))...)
 }
 
 func validateCSI(c *corev1.CSIVolumeSource, path *field.Path) field.ErrorList {
 	driver := path.Child("driver")
-	errs := podRequired(driver, c.Driver, "")
+	errs := checkRequired(driver, c.Driver, "")
 	if len(c.Driver) > 63 {
 		errs = append(errs, field.TooLong(driver, c.Driver, 63))
 	}
@@ -262,7 +258,7 @@ func validateCSI(c *corev1.CSIVolumeSource, path *field.Path) field.ErrorList {
 	case ref.Name == "":
 		errs = append(errs, field.Required(path.Child("nodePublishSecretRef", "name"), ""))
 	default:
-		errs = append(errs, podObjectName(path.Child("name"), ref.Name, false)...)
+		errs = append(errs, checkObjectName(path.Child("name"), ref.Name, false)...)
 	}
 	return errs
 }

@@ -19,7 +19,7 @@ type projection struct {
 }
 
 func validateProjected(s *podScope, p *corev1.ProjectedVolumeSource, path *field.Path) field.ErrorList {
-	v := &projection{path: path, paths: map[string]bool{}, errs: podFileMode(path.Child("defaultMode"), p.DefaultMode)}
+	v := &projection{path: path, paths: map[string]bool{}, errs: checkFileMode(path.Child("defaultMode"), p.DefaultMode)}
 	for i := range p.Sources {
 		v.source(s, &p.Sources[i], path.Child("sources").Index(i))
 	}
@@ -74,7 +74,7 @@ func (v *projection) takes(path, owner string) {
 }
 
 func (v *projection) keys(name string, items []corev1.KeyToPath, path *field.Path) {
-	v.add(podRequired(path.Child("name"), name, "")...)
+	v.add(checkRequired(path.Child("name"), name, "")...)
 	for i := range items {
 		v.add(validateKeyToPath(&items[i], path.Child("items").Index(i))...)
 		v.takes(items[i].Path, name)
@@ -93,7 +93,7 @@ func (v *projection) token(s *podScope, t *corev1.ServiceAccountTokenProjection,
 	case t.Path == "":
 		v.add(field.Required(v.path.Child("path"), ""))
 	case s.old == nil || !hasTokenPath(s.old, t.Path):
-		v.add(podFilePath(v.path.Child("path"), t.Path)...)
+		v.add(checkFilePath(v.path.Child("path"), t.Path)...)
 	}
 }
 
@@ -115,20 +115,20 @@ func (v *projection) trustBundle(b *corev1.ClusterTrustBundleProjection, path *f
 			v.add(field.Invalid(path.Child("labelSelector"), b.LabelSelector, "labelSelector must be unset if name is specified"))
 		}
 	case b.SignerName != nil:
-		v.add(podRequired(path.Child("signerName"), *b.SignerName, "must be a valid signer name")...)
+		v.add(checkRequired(path.Child("signerName"), *b.SignerName, "must be a valid signer name")...)
 		v.add(validateSignerName(*b.SignerName, path.Child("signerName"))...)
 		v.add(metavalidation.ValidateLabelSelector(b.LabelSelector, metavalidation.LabelSelectorValidationOptions{}, path.Child("labelSelector"))...)
 	default:
 		v.add(field.Required(path, "either name or signerName must be specified"))
 	}
-	v.add(podRequired(path.Child("path"), b.Path, "")...)
-	v.add(podFilePath(path.Child("path"), b.Path)...)
+	v.add(checkRequired(path.Child("path"), b.Path, "")...)
+	v.add(checkFilePath(path.Child("path"), b.Path)...)
 	v.takes(b.Path, b.Path)
 }
 
 // trustBundleName: a bundle that a signer owns is called domain:path:name.
 func (v *projection) trustBundleName(name string, path *field.Path) {
-	v.add(podRequired(path, name, "must be a valid object name")...)
+	v.add(checkRequired(path, name, "must be a valid object name")...)
 	suffix := name
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
 		suffix = name[i+1:]
@@ -141,7 +141,7 @@ func (v *projection) trustBundleName(name string, path *field.Path) {
 // certificate: API reference, PodCertificateProjection.
 func (v *projection) certificate(c *corev1.PodCertificateProjection, path *field.Path) {
 	v.add(validateSignerName(c.SignerName, path.Child("signerName"))...)
-	v.add(podChoice(path.Child("keyType"), c.KeyType, "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519", "RSA3072", "RSA4096")...)
+	v.add(checkChoice(path.Child("keyType"), c.KeyType, "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519", "RSA3072", "RSA4096")...)
 	if s := c.MaxExpirationSeconds; s != nil && *s < 60*60 {
 		v.add(field.Invalid(path.Child("maxExpirationSeconds"), *s, "must be at least 3600"))
 	} else if s != nil && *s > 91*24*60*60 {
@@ -156,7 +156,7 @@ func (v *projection) certificate(c *corev1.PodCertificateProjection, path *field
 }
 
 func (v *projection) file(name string, path *field.Path) {
-	v.add(podFilePath(path, name)...)
+	v.add(checkFilePath(path, name)...)
 	v.takes(name, name)
 }
 

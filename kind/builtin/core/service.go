@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -129,7 +130,7 @@ var serviceColumns = func() []metav1.TableColumnDefinition {
 }()
 
 func serviceRow(s *corev1.Service, now time.Time) []any {
-	ip := "<none>"
+	ip := nothing
 	if len(s.Spec.ClusterIPs) > 0 {
 		ip = s.Spec.ClusterIPs[0]
 	}
@@ -143,10 +144,10 @@ func serviceRow(s *corev1.Service, now time.Time) []any {
 func externalAddresses(s *corev1.Service) string {
 	switch s.Spec.Type {
 	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
-		return firstOf(strings.Join(s.Spec.ExternalIPs, ","), "<none>")
+		return cmp.Or(strings.Join(s.Spec.ExternalIPs, ","), nothing)
 	case corev1.ServiceTypeLoadBalancer:
 		addresses := append(balancerAddresses(s), s.Spec.ExternalIPs...)
-		return firstOf(strings.Join(addresses, ","), "<pending>")
+		return cmp.Or(strings.Join(addresses, ","), "<pending>")
 	case corev1.ServiceTypeExternalName:
 		return s.Spec.ExternalName
 	}
@@ -156,7 +157,7 @@ func externalAddresses(s *corev1.Service) string {
 func balancerAddresses(s *corev1.Service) []string {
 	set := map[string]bool{}
 	for _, in := range s.Status.LoadBalancer.Ingress {
-		if a := firstOf(in.IP, in.Hostname); a != "" {
+		if a := cmp.Or(in.IP, in.Hostname); a != "" {
 			set[a] = true
 		}
 	}
@@ -171,5 +172,5 @@ func shownPorts(ports []corev1.ServicePort) string {
 			shown[i] = fmt.Sprintf("%d:%d/%s", p.Port, p.NodePort, p.Protocol)
 		}
 	}
-	return firstOf(strings.Join(shown, ","), "<none>")
+	return cmp.Or(strings.Join(shown, ","), nothing)
 }

@@ -53,19 +53,16 @@ func validateSingularIP(spec *corev1.ServiceSpec, path *field.Path) field.ErrorL
 }
 
 func validateFamilies(spec *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
-	families := []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 	for i, f := range spec.IPFamilies {
 		at := path.Child("ipFamilies").Index(i)
-		if !slices.Contains(families, f) {
-			errs = append(errs, field.NotSupported(at, f, families))
-		}
+		errs = append(errs, checkOneOf(at, f, corev1.IPv4Protocol, corev1.IPv6Protocol)...)
 		if slices.Contains(spec.IPFamilies[:i], f) {
 			errs = append(errs, field.Duplicate(at, f))
 		}
 	}
-	policies := []corev1.IPFamilyPolicy{corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack}
-	if p := spec.IPFamilyPolicy; p != nil && !slices.Contains(policies, *p) {
-		errs = append(errs, field.NotSupported(path.Child("ipFamilyPolicy"), *p, policies))
+	if p := spec.IPFamilyPolicy; p != nil {
+		errs = append(errs, checkOneOf(path.Child("ipFamilyPolicy"), *p,
+			corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack)...)
 	}
 	return errs
 }
@@ -162,9 +159,11 @@ func validateSourceRanges(s *corev1.Service, was *corev1.ServiceSpec, path *fiel
 	return errs
 }
 
+// onceSet is what a change of a fixed address, family or class is told.
+const onceSet = "may not change once set"
+
 // validateServiceUpdate keeps what a service may not change while it has a cluster IP.
 func validateServiceUpdate(spec, was *corev1.ServiceSpec) (errs field.ErrorList) {
-	const fixed = "may not change once set"
 	path := field.NewPath("spec")
 	if hasClusterIP(spec) && hasClusterIP(was) {
 		if !(headless(spec) && headless(was)) {
@@ -172,12 +171,12 @@ func validateServiceUpdate(spec, was *corev1.ServiceSpec) (errs field.ErrorList)
 		}
 		if !headless(spec) && !headless(was) && len(was.IPFamilies) > 0 &&
 			(len(spec.IPFamilies) == 0 || spec.IPFamilies[0] != was.IPFamilies[0]) {
-			errs = append(errs, field.Invalid(path.Child("ipFamilies").Index(0), spec.IPFamilies, fixed))
+			errs = append(errs, field.Invalid(path.Child("ipFamilies").Index(0), spec.IPFamilies, onceSet))
 		}
 	}
 	balancer := corev1.ServiceTypeLoadBalancer
 	if spec.Type == balancer && was.Type == balancer && !equality.Semantic.DeepEqual(spec.LoadBalancerClass, was.LoadBalancerClass) {
-		errs = append(errs, field.Invalid(path.Child("loadBalancerClass"), spec.LoadBalancerClass, fixed))
+		errs = append(errs, field.Invalid(path.Child("loadBalancerClass"), spec.LoadBalancerClass, onceSet))
 	}
 	if hasHealthCheckPort(spec) && hasHealthCheckPort(was) && spec.HealthCheckNodePort != was.HealthCheckNodePort {
 		errs = append(errs, field.Forbidden(path.Child("healthCheckNodePort"), "field is immutable"))
@@ -187,7 +186,6 @@ func validateServiceUpdate(spec, was *corev1.ServiceSpec) (errs field.ErrorList)
 
 // keepAddresses lets a service lose or win no primary address, and no other one in its place.
 func keepAddresses(spec, was *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
-	const fixed = "may not change once set"
 	ips := path.Child("clusterIPs")
 	same := len(spec.ClusterIPs) == len(was.ClusterIPs)
 	for i, ip := range was.ClusterIPs {
@@ -195,7 +193,7 @@ func keepAddresses(spec, was *corev1.ServiceSpec, path *field.Path) (errs field.
 		case len(spec.ClusterIPs) == 0:
 			return field.ErrorList{field.Invalid(ips.Index(0), spec.ClusterIPs, "primary clusterIP can not be unset")}
 		case i < len(spec.ClusterIPs) && (i == 0 || same) && spec.ClusterIPs[i] != ip:
-			errs = append(errs, field.Invalid(ips.Index(i), spec.ClusterIPs, fixed))
+			errs = append(errs, field.Invalid(ips.Index(i), spec.ClusterIPs, onceSet))
 		}
 	}
 	return errs
@@ -230,14 +228,11 @@ func validateBalancerStatus(s, old *corev1.Service) (errs field.ErrorList) {
 }
 
 func validateIPMode(in corev1.LoadBalancerIngress, path *field.Path) field.ErrorList {
-	modes := []corev1.LoadBalancerIPMode{corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP}
 	switch {
 	case in.IPMode == nil:
 		return nil
 	case in.IP == "":
 		return field.ErrorList{field.Forbidden(path, "may not be specified when `ip` is not set")}
-	case !slices.Contains(modes, *in.IPMode):
-		return field.ErrorList{field.NotSupported(path, *in.IPMode, modes)}
 	}
-	return nil
+	return checkOneOf(path, *in.IPMode, corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP)
 }

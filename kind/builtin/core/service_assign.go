@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -22,13 +23,13 @@ const (
 
 	firstNodePort, lastNodePort = 30000, 32767
 	staticNodePorts             = 86
-	staticAddresses             = 16
+
+	addressCount    = 254
+	staticAddresses = 16
 )
 
-var (
-	firstAddress = netip.MustParseAddr("10.0.0.1")
-	addressCount = 254
-)
+// firstAddress is the first that a service may have.
+var firstAddress = netip.MustParseAddr("10.0.0.1")
 
 // The reasons why a value cannot be had, in Kubernetes' words.
 var (
@@ -151,7 +152,7 @@ func (a *assignment) nodePorts(create bool) field.ErrorList {
 		p, path := &spec.Ports[i], field.NewPath("spec", "ports").Index(i).Child("nodePort")
 		if create {
 			if p.NodePort == 0 && allocatesNodePorts(spec) {
-				p.NodePort = firstPort(shared[p.Port], askedNodePort(spec.Ports, p.Port))
+				p.NodePort = cmp.Or(shared[p.Port], askedNodePort(spec.Ports, p.Port))
 			}
 			if p.NodePort != 0 && p.NodePort == shared[p.Port] {
 				continue
@@ -180,13 +181,6 @@ func allocatesNodePorts(spec *corev1.ServiceSpec) bool {
 		return true
 	}
 	return spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts
-}
-
-func firstPort(a, b int32) int32 {
-	if a != 0 {
-		return a
-	}
-	return b
 }
 
 // askedNodePort is the node port that the client asks for on some port of a number, or 0.

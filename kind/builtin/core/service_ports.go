@@ -60,7 +60,7 @@ func shownPort(p corev1.ServicePort) any {
 func validateServicePort(p *corev1.ServicePort, needsName bool, names map[string]bool, path *field.Path) (errs field.ErrorList) {
 	switch at := path.Child("name"); {
 	case p.Name != "":
-		errs = append(errs, invalidFor(at, p.Name, validation.IsDNS1123Label(p.Name))...)
+		errs = append(errs, checkLabelName(at, p.Name)...)
 		if names[p.Name] {
 			errs = append(errs, field.Duplicate(at, p.Name))
 		}
@@ -69,23 +69,12 @@ func validateServicePort(p *corev1.ServicePort, needsName bool, names map[string
 		errs = append(errs, field.Required(at, ""))
 	}
 	errs = append(errs, invalidFor(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
-	protocols := []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
-	if !slices.Contains(protocols, p.Protocol) {
-		errs = append(errs, field.NotSupported(path.Child("protocol"), p.Protocol, protocols))
-	}
-	errs = append(errs, validateTargetPort(p.TargetPort, path.Child("targetPort"))...)
+	errs = append(errs, checkOneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+	errs = append(errs, checkPort(path.Child("targetPort"), p.TargetPort)...)
 	if p.AppProtocol != nil {
-		errs = append(errs, invalidFor(path.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
+		errs = append(errs, checkQualifiedName(path.Child("appProtocol"), *p.AppProtocol)...)
 	}
 	return errs
-}
-
-// validateTargetPort checks a number, or the name of a container's port.
-func validateTargetPort(p intstr.IntOrString, path *field.Path) field.ErrorList {
-	if p.Type == intstr.Int {
-		return invalidFor(path, p.IntValue(), validation.IsValidPortNum(p.IntValue()))
-	}
-	return invalidFor(path, p.StrVal, validation.IsValidPortName(p.StrVal))
 }
 
 func sortedPorts(ports map[int32]bool) []int32 { return slices.Sorted(maps.Keys(ports)) }

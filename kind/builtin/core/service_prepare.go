@@ -20,7 +20,7 @@ func prepareService(s, old *corev1.Service, sub string) {
 		matchClusterIPs(&s.Spec, &old.Spec)
 		dropForType(s, &old.Spec)
 	}
-	if policy := s.Spec.InternalTrafficPolicy; policy != nil && !hasClusterIP(&s.Spec) && knownInternalPolicy(*policy) {
+	if policy := s.Spec.InternalTrafficPolicy; policy != nil && !hasClusterIP(&s.Spec) && slices.Contains(internalPolicies, *policy) {
 		s.Spec.InternalTrafficPolicy = nil
 	}
 }

@@ -2,7 +2,6 @@ package core
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -87,7 +86,7 @@ func validateExternalName(spec *corev1.ServiceSpec, path *field.Path) (errs fiel
 	if name == "" {
 		return append(errs, field.Required(path.Child("externalName"), ""))
 	}
-	return append(errs, invalidFor(path.Child("externalName"), name, validation.IsDNS1123Subdomain(name))...)
+	return append(errs, checkSubdomain(path.Child("externalName"), name)...)
 }
 
 func validateServiceAffinity(spec *corev1.ServiceSpec, path *field.Path) field.ErrorList {
@@ -122,26 +121,25 @@ func validateBalancerFields(spec *corev1.ServiceSpec, path *field.Path) (errs fi
 	case !balancer:
 		errs = append(errs, field.Forbidden(at, only))
 	default:
-		errs = append(errs, invalidFor(at, *class, validation.IsQualifiedName(*class))...)
+		errs = append(errs, checkQualifiedName(at, *class)...)
 	}
 	return errs
 }
 
-func knownInternalPolicy(p corev1.ServiceInternalTrafficPolicy) bool {
-	return p == corev1.ServiceInternalTrafficPolicyCluster || p == corev1.ServiceInternalTrafficPolicyLocal
+var internalPolicies = []corev1.ServiceInternalTrafficPolicy{
+	corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal,
 }
 
 // validateTraffic checks where traffic from outside and from inside may go.
 func validateTraffic(spec *corev1.ServiceSpec, path *field.Path) (errs field.ErrorList) {
 	external := path.Child("externalTrafficPolicy")
-	policies := []corev1.ServiceExternalTrafficPolicy{corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal}
 	switch policy := spec.ExternalTrafficPolicy; {
 	case !reachedFromOutside(spec):
 		if policy != "" {
 			errs = append(errs, field.Invalid(external, policy, "may only be set for externally-accessible services"))
 		}
-	case !slices.Contains(policies, policy):
-		errs = append(errs, field.NotSupported(external, policy, policies))
+	default:
+		errs = append(errs, checkOneOf(external, policy, corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal)...)
 	}
 	check := path.Child("healthCheckNodePort")
 	switch port := spec.HealthCheckNodePort; {
@@ -151,18 +149,14 @@ func validateTraffic(spec *corev1.ServiceSpec, path *field.Path) (errs field.Err
 	default:
 		errs = append(errs, invalidFor(check, port, validation.IsValidPortNum(int(port)))...)
 	}
-	if p := spec.InternalTrafficPolicy; p != nil && !knownInternalPolicy(*p) {
-		errs = append(errs, field.NotSupported(path.Child("internalTrafficPolicy"), *p,
-			[]corev1.ServiceInternalTrafficPolicy{corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal}))
+	if p := spec.InternalTrafficPolicy; p != nil {
+		errs = append(errs, checkOneOf(path.Child("internalTrafficPolicy"), *p, internalPolicies...)...)
 	}
-	if d := spec.TrafficDistribution; d != nil && !slices.Contains(trafficDistributions, *d) {
-		errs = append(errs, field.NotSupported(path.Child("trafficDistribution"), *d, trafficDistributions))
+	if d := spec.TrafficDistribution; d != nil {
+		errs = append(errs, checkOneOf(path.Child("trafficDistribution"), *d, corev1.ServiceTrafficDistributionPreferClose,
+			corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)...)
 	}
 	return errs
-}
-
-var trafficDistributions = []string{
-	corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode,
 }
 
 // serviceWarnings tells of fields that have no effect, or have a better form.
