@@ -1,0 +1,62 @@
+package patch_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/patch"
+)
+
+// TestMergesAsTheLibraryOfKubernetes compares with the library that kube-apiserver merges with.
+func TestMergesAsTheLibraryOfKubernetes(t *testing.T) {
+	t.Parallel()
+	documents := []string{
+		`{"a":1}`, `{"a":{"b":{"c":1.50,"d":null}},"l":[{"x":1}]}`, `{"a":[1,{"b":null}],"big":12345678901234567890,"s":"<&>"}`, `{}`,
+	}
+	patches := []string{
+		`{}`, `{"a":null}`, `{"a":{"b":null}}`, `{"a":{"b":{"c":null,"e":1e3}}}`, `{"a":[{"b":null,"c":{"d":null}},null]}`, `{"l":[{"x":null}]}`,
+		`{"n":{"a":null,"b":[{"c":null}]}}`, `{"a":1.0}`, `{"l":{"x":{"y":null}}}`, `[]`, `[{"a":null},null]`, `{"a":null,"a":2}`,
+	}
+	deep := func(texts []string) (out []string) {
+		for _, text := range texts {
+			out = append(out, text, strings.Repeat(`{"x":`, 20)+text+strings.Repeat("}", 20))
+		}
+		return out
+	}
+	for _, doc := range deep(documents) {
+		for _, p := range deep(patches) {
+			want, err := jsonpatch.MergePatch([]byte(doc), []byte(p))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := patch.Apply(types.MergePatchType, []byte(doc), []byte(p), nil, true)
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s patched by %s is %s (%v), want %s", doc, p, got, err, want)
+			}
+		}
+	}
+}
+
+// TestNestedMergePatchTakesLinearTime patches an object that is nested as deep as JSON may be. Lazily decoded, each
+// level would be gone over once for each level above it, which took seconds.
+func TestNestedMergePatchTakesLinearTime(t *testing.T) {
+	t.Parallel()
+	const depth = 9000
+	nested := func(inside string) []byte {
+		return []byte(strings.Repeat(`{"data":`, depth) + inside + strings.Repeat("}", depth))
+	}
+	begin := time.Now()
+	next, _, err := patch.Apply(types.MergePatchType, nested(`{"a":1}`), nested(`{"b":2}`), nil, true)
+	if err != nil || !json.Valid(next) || !bytes.Contains(next, []byte(`{"a":1,"b":2}`)) {
+		t.Fatalf("%.100s: %v", next, err)
+	}
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
