@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
@@ -28,9 +29,17 @@ func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{deploymentKind(cache), replicaSetKind(cache)}
 }
 
-func nonNegative(path *field.Path, value int32) field.ErrorList {
+func nonNegative[N int32 | int64](path *field.Path, value N) field.ErrorList {
 	if value < 0 {
-		return field.ErrorList{field.Invalid(path, value, "must be greater than or equal to 0")}
+		return field.ErrorList{field.Invalid(path, value, apivalidation.IsNegativeErrorMsg)}
+	}
+	return nil
+}
+
+// atMost checks that a part is no more than its whole, which the message names.
+func atMost(path *field.Path, part, whole int32, name string) field.ErrorList {
+	if part > whole {
+		return field.ErrorList{field.Invalid(path, part, "cannot be greater than "+name)}
 	}
 	return nil
 }
@@ -68,18 +77,27 @@ func validateTemplate(template, old *corev1.PodTemplateSpec, selector *metav1.La
 	return errs
 }
 
-// workloadWarnings are those about a new name and a new or changed template.
-func workloadWarnings(meta, old *metav1.ObjectMeta, template *corev1.PodTemplateSpec) (warnings []string) {
-	if old == nil {
-		if messages := validation.IsDNS1123Label(meta.Name); len(messages) > 0 {
-			warnings = append(warnings, fmt.Sprintf(
-				"metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", messages))
+// workload is a pointer to the struct of one of the group's kinds.
+type workload interface {
+	comparable
+	kind.Object
+}
+
+// workloadWarnings are those about a new name and a new or changed template; template finds that of a workload.
+func workloadWarnings[P workload](template func(P) *corev1.PodTemplateSpec) func(w, old P) []string {
+	return func(w, old P) (warnings []string) {
+		var none P
+		if old == none {
+			if messages := validation.IsDNS1123Label(w.GetName()); len(messages) > 0 {
+				warnings = append(warnings, fmt.Sprintf(
+					"metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: %v", messages))
+			}
 		}
+		if old == none || w.GetGeneration() != old.GetGeneration() {
+			warnings = append(warnings, core.PodTemplateWarnings(template(w), field.NewPath("spec", "template"))...)
+		}
+		return warnings
 	}
-	if old == nil || meta.Generation != old.Generation {
-		warnings = append(warnings, core.PodTemplateWarnings(template, field.NewPath("spec", "template"))...)
-	}
-	return warnings
 }
 
 // The columns that both workloads end with; they differ in what the selector is for.

@@ -2,9 +2,11 @@ package apps
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -34,19 +36,10 @@ func deploymentKind(cache *object.Cache) kind.Kind {
 		Default:  defaultDeployment,
 		Prepare:  prepareDeployment,
 		Validate: validateDeployment,
-		Warnings: func(d, old *appsv1.Deployment) []string {
-			return workloadWarnings(&d.ObjectMeta, metaOfDeployment(old), &d.Spec.Template)
-		},
-		Columns: deploymentColumns,
-		Row:     deploymentRow,
+		Warnings: workloadWarnings(func(d *appsv1.Deployment) *corev1.PodTemplateSpec { return &d.Spec.Template }),
+		Columns:  deploymentColumns,
+		Row:      deploymentRow,
 	})
-}
-
-func metaOfDeployment(d *appsv1.Deployment) *metav1.ObjectMeta {
-	if d == nil {
-		return nil
-	}
-	return &d.ObjectMeta
 }
 
 // defaultDeployment: a quarter of the pods may be missing, or too many, while one replicaset takes over from another.
@@ -86,21 +79,9 @@ func prepareDeployment(d, old *appsv1.Deployment, sub string) {
 	case old == nil:
 	case sub == "status":
 		d.Labels = old.Labels
-	case d.Generation == old.Generation && !sameAnnotations(d.Annotations, old.Annotations):
+	case d.Generation == old.Generation && !maps.Equal(d.Annotations, old.Annotations):
 		d.Generation++
 	}
-}
-
-func sameAnnotations(a, b map[string]string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for key, value := range a {
-		if was, ok := b[key]; !ok || was != value {
-			return false
-		}
-	}
-	return true
 }
 
 func validateDeployment(d, old *appsv1.Deployment, sub string) field.ErrorList {
@@ -173,9 +154,7 @@ func validateRollingUpdate(u *appsv1.RollingUpdateDeployment, path *field.Path) 
 
 func validateDeploymentStatus(d, old *appsv1.Deployment) (errs field.ErrorList) {
 	s, path := &d.Status, field.NewPath("status")
-	if s.ObservedGeneration < 0 {
-		errs = append(errs, field.Invalid(path.Child("observedGeneration"), s.ObservedGeneration, "must be greater than or equal to 0"))
-	}
+	errs = nonNegative(path.Child("observedGeneration"), s.ObservedGeneration)
 	errs = append(errs, nonNegative(path.Child("replicas"), s.Replicas)...)
 	errs = append(errs, nonNegative(path.Child("updatedReplicas"), s.UpdatedReplicas)...)
 	errs = append(errs, nonNegative(path.Child("readyReplicas"), s.ReadyReplicas)...)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -32,22 +33,13 @@ func replicaSetKind(cache *object.Cache) kind.Kind {
 	}, kind.Rules[*appsv1.ReplicaSet]{
 		Default:  defaultReplicaSet,
 		Validate: validateReplicaSet,
-		Warnings: func(r, old *appsv1.ReplicaSet) []string {
-			return workloadWarnings(&r.ObjectMeta, metaOfReplicaSet(old), &r.Spec.Template)
-		},
+		Warnings: workloadWarnings(func(r *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &r.Spec.Template }),
 		Fields: func(r *appsv1.ReplicaSet) map[string]string {
 			return map[string]string{"status.replicas": strconv.Itoa(int(r.Status.Replicas))}
 		},
 		Columns: replicaSetColumns,
 		Row:     replicaSetRow,
 	})
-}
-
-func metaOfReplicaSet(r *appsv1.ReplicaSet) *metav1.ObjectMeta {
-	if r == nil {
-		return nil
-	}
-	return &r.ObjectMeta
 }
 
 func defaultReplicaSet(r *appsv1.ReplicaSet) {
@@ -79,9 +71,7 @@ func validateReplicaSetStatus(s *appsv1.ReplicaSetStatus, path *field.Path) (err
 	errs = append(errs, nonNegative(path.Child("fullyLabeledReplicas"), s.FullyLabeledReplicas)...)
 	errs = append(errs, nonNegative(path.Child("readyReplicas"), s.ReadyReplicas)...)
 	errs = append(errs, nonNegative(path.Child("availableReplicas"), s.AvailableReplicas)...)
-	if s.ObservedGeneration < 0 {
-		errs = append(errs, field.Invalid(path.Child("observedGeneration"), s.ObservedGeneration, "must be greater than or equal to 0"))
-	}
+	errs = append(errs, nonNegative(path.Child("observedGeneration"), s.ObservedGeneration)...)
 	if s.TerminatingReplicas != nil {
 		errs = append(errs, nonNegative(path.Child("terminatingReplicas"), *s.TerminatingReplicas)...)
 	}
@@ -89,14 +79,6 @@ func validateReplicaSetStatus(s *appsv1.ReplicaSetStatus, path *field.Path) (err
 	errs = append(errs, atMost(path.Child("readyReplicas"), s.ReadyReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.Replicas, "status.replicas")...)
 	return append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")...)
-}
-
-// atMost checks that a part is no more than its whole, which the message names.
-func atMost(path *field.Path, part, whole int32, name string) field.ErrorList {
-	if part > whole {
-		return field.ErrorList{field.Invalid(path, part, "cannot be greater than "+name)}
-	}
-	return nil
 }
 
 var replicaSetColumns = []metav1.TableColumnDefinition{

@@ -48,6 +48,19 @@ func validateInitContainers(s *podScope, path *field.Path) (errs field.ErrorList
 	return errs
 }
 
+// eachContainer visits all containers with the paths that errors name: init containers first, as Kubernetes does.
+func eachContainer(spec *corev1.PodSpec, path *field.Path, visit func(*corev1.Container, *field.Path)) {
+	for i := range spec.InitContainers {
+		visit(&spec.InitContainers[i], path.Child("initContainers").Index(i))
+	}
+	for i := range spec.Containers {
+		visit(&spec.Containers[i], path.Child("containers").Index(i))
+	}
+	for i := range spec.EphemeralContainers {
+		visit((*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon), path.Child("ephemeralContainers").Index(i))
+	}
+}
+
 func isSidecar(c *corev1.Container) bool {
 	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }

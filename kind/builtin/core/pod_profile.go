@@ -196,19 +196,6 @@ func matchAppArmor(value string, p *corev1.AppArmorProfile, path *field.Path) fi
 	return field.ErrorList{field.Forbidden(path.Child("type"), "apparmor type in annotation and field must match")}
 }
 
-// eachContainer visits all containers with the paths that errors name: init containers first, as Kubernetes does.
-func eachContainer(spec *corev1.PodSpec, path *field.Path, visit func(*corev1.Container, *field.Path)) {
-	for i := range spec.InitContainers {
-		visit(&spec.InitContainers[i], path.Child("initContainers").Index(i))
-	}
-	for i := range spec.Containers {
-		visit(&spec.Containers[i], path.Child("containers").Index(i))
-	}
-	for i := range spec.EphemeralContainers {
-		visit((*corev1.Container)(&spec.EphemeralContainers[i].EphemeralContainerCommon), path.Child("ephemeralContainers").Index(i))
-	}
-}
-
 // validDeletionCost checks an integer of 32 bits as it is usually written: no plus sign, no zeros in front.
 func validDeletionCost(s string) bool {
 	var n int32
