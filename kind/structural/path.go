@@ -3,6 +3,7 @@ package structural
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -95,6 +96,7 @@ func text(value any) (string, bool) {
 // selectable is a field that field selectors may name.
 type selectable struct {
 	name string
+	// path is nil for one that cannot be read: the field is empty then.
 	path func() *fieldPath
 }
 
@@ -102,16 +104,14 @@ type selectable struct {
 func appendSelectable(fields []selectable, more []apiextensionsv1.SelectableField) []selectable {
 	for _, f := range more {
 		name := strings.TrimPrefix(f.JSONPath, ".")
-		known := false
-		for _, have := range fields {
-			known = known || have.name == name
+		if slices.ContainsFunc(fields, func(have selectable) bool { return have.name == name }) {
+			continue
 		}
-		if !known {
-			fields = append(fields, selectable{name, sync.OnceValue(func() *fieldPath {
-				p, _ := parsePath(f.JSONPath)
-				return p
-			})})
-		}
+		path := sync.OnceValue(func() *fieldPath {
+			p, _ := parsePath(f.JSONPath)
+			return p
+		})
+		fields = append(fields, selectable{name, path})
 	}
 	return fields
 }

@@ -96,7 +96,7 @@ func storageFirst(crd *apiextensionsv1.CustomResourceDefinition) ([]*apiextensio
 	return ordered, nil
 }
 
-// verbs that a custom resource serves, in the order in which Kubernetes' discovery names them.
+// verbs are what a custom resource serves, in the order in which Kubernetes' discovery names them.
 var verbs = []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
 
 // describe is the kind as data, but for its endpoints and subresources.

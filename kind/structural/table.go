@@ -8,7 +8,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/bowline-dev/bowline/kind"
 )
 
 // printer makes the Table of a version.
@@ -18,24 +19,22 @@ type printer struct {
 	cells []cell
 }
 
+// cell is what one column shows of an object; dataType is what the definition says that this is.
 type cell struct {
-	kind string
-	path *fieldPath
+	dataType string
+	path     *fieldPath
 }
 
 // newPrinter reads the columns of a version; it shows the age when there are none. As in Kubernetes, a column whose
 // path cannot be read ends the table.
 func (v *definedVersion) newPrinter() *printer {
-	described := metav1.ObjectMeta{}.SwaggerDoc()
 	columns := v.columns
 	if len(columns) == 0 {
 		columns = []apiextensionsv1.CustomResourceColumnDefinition{
-			{Name: "Age", Type: "date", Description: described["creationTimestamp"], JSONPath: ".metadata.creationTimestamp"},
+			{Name: "Age", Type: "date", Description: kind.AgeColumn.Description, JSONPath: ".metadata.creationTimestamp"},
 		}
 	}
-	p := &printer{headers: []metav1.TableColumnDefinition{
-		{Name: "Name", Type: "string", Format: "name", Description: described["name"]},
-	}}
+	p := &printer{headers: []metav1.TableColumnDefinition{kind.NameColumn}}
 	for _, c := range columns {
 		path, err := parsePath(c.JSONPath)
 		if err != nil {
@@ -72,7 +71,7 @@ func (c cell) show(object map[string]any, now time.Time) any {
 	if !found {
 		return nil
 	}
-	switch c.kind {
+	switch c.dataType {
 	case "string":
 		if s, ok := text(value); ok {
 			return s
@@ -127,8 +126,5 @@ func age(stamp string, now time.Time) string {
 	if err := t.UnmarshalQueryParameter(stamp); err != nil {
 		return "<invalid>"
 	}
-	if t.IsZero() {
-		return "<unknown>"
-	}
-	return duration.HumanDuration(now.Sub(t.Time))
+	return kind.Age(t.Time, now)
 }
