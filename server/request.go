@@ -88,7 +88,7 @@ func (c *call) warn(text string) { c.warnings = append(c.warnings, text) }
 
 // sendWarnings writes the Warning headers (RFC 7234: code 299, no agent).
 func (c *call) sendWarnings() {
-	for _, text := range c.warnings {
+	for _, text := range bounded(c.warnings) {
 		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(text)
 		c.w.Header().Add("Warning", `299 - "`+quoted+`"`)
 	}

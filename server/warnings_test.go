@@ -1,0 +1,46 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// TestWarningsFitIntoHeaders sends what there is too much to warn of: HTTP/2 clients take no more than some headers.
+func TestWarningsFitIntoHeaders(t *testing.T) {
+	t.Parallel()
+	w := startTLS(t)
+	w.create(t, definitionsPath, widgetDefinition)
+	for _, c := range []struct {
+		name   string
+		fields int
+		length int
+		want   int // how many warnings, each of how many characters at most
+	}{
+		{"a few", 20, 5, 20},
+		{"many", 30_000, 5, 200},
+		{"long ones", 30, 3000, 16},
+	} {
+		var body strings.Builder
+		for i := range c.fields {
+			fmt.Fprintf(&body, `,"f%05d%s":1`, i, strings.Repeat("x", c.length))
+		}
+		object := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q}%s}`, strings.ReplaceAll(c.name, " ", "-"), body.String())
+		r := w.send(t, http.MethodPost, widgetsPath, object).want(t, http.StatusCreated)
+		warnings := r.header.Values("Warning")
+		if len(warnings) > c.want || len(warnings) == 0 || len(strings.Join(warnings, "")) > 3*4096 {
+			t.Errorf("%s: %d warnings, want at most %d", c.name, len(warnings), c.want)
+		}
+	}
+}
+
+// TestWarningsAreNotRepeated sends the same finding twice.
+func TestWarningsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"},"x":1,"x":2,"x":3}`).want(t, http.StatusCreated)
+	if got := strings.Join(r.header.Values("Warning"), "; "); strings.Count(got, "unknown") != 1 {
+		t.Errorf("warnings: %s", got)
+	}
+}
