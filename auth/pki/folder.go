@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/bowline-dev/bowline/internal/durable"
 )
 
 // keyMode is the mode of every file here: each holds a private key.
@@ -52,39 +54,13 @@ func (f folder) write(name string, pair *Pair) error {
 	if err != nil {
 		return err
 	}
-	if err := f.replace(name, text); err != nil {
-		return fmt.Errorf("writing %s: %w", f.path(name), err)
-	}
-	return nil
-}
-
-func (f folder) replace(name string, text []byte) error {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(string(f), "."+name+"-*")
-	if err != nil {
-		return err
+	if err := durable.WriteFile(f.path(name), text, keyMode); err != nil {
+		return fmt.Errorf("writing %s: %w", f.path(name), err)
 	}
-	defer os.Remove(file.Name())
-	_, err = file.Write(text)
-	err = errors.Join(err, file.Chmod(keyMode), file.Sync(), file.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), f.path(name)); err != nil {
-		return err
-	}
-	return f.sync()
-}
-
-// sync makes the renames in the folder durable.
-func (f folder) sync() error {
-	directory, err := os.Open(string(f))
-	if err != nil {
-		return err
-	}
-	return errors.Join(directory.Sync(), directory.Close())
+	return nil
 }
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name+".pem") }

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/bowline-dev/bowline/internal/durable"
 )
 
 // entry names the cluster, the user and the context in a kubeconfig that this package writes.
@@ -58,12 +60,13 @@ func WriteKubeconfig(path string, access Access) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("making the folder of the kubeconfig: %w", err)
 	}
-	err = replace(path, text, func() error { return checkOurs(path) })
-	var foreign *ForeignError
-	if err != nil && !errors.As(err, &foreign) {
+	if err := checkOurs(path); err != nil {
+		return err
+	}
+	if err := durable.WriteFile(path, text, fileMode); err != nil {
 		return fmt.Errorf("writing the kubeconfig: %w", err)
 	}
-	return err
+	return nil
 }
 
 func (a Access) config() clientcmdapi.Config {

@@ -45,7 +45,7 @@ func (f Folder) Lock() (*Lock, error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
-	file, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock of the state folder: %w", err)
 	}

@@ -12,7 +12,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/bowline-dev/bowline/internal/durable"
 )
+
+// fileMode is the mode of every file here: they are the user's alone.
+const fileMode fs.FileMode = 0o600
 
 // Folder is the path of a state folder.
 type Folder string
@@ -56,7 +61,7 @@ func (f Folder) PlaneID() (string, error) {
 		return "", fmt.Errorf("reading the identity of the plane: %w", err)
 	}
 	id := NewPlaneID()
-	if err := replace(path, []byte(id+"\n"), nil); err != nil {
+	if err := durable.WriteFile(path, []byte(id+"\n"), fileMode); err != nil {
 		return "", fmt.Errorf("writing the identity of the plane: %w", err)
 	}
 	return id, nil
@@ -64,30 +69,3 @@ func (f Folder) PlaneID() (string, error) {
 
 // NewPlaneID is a random identity, for a plane that leaves nothing behind.
 func NewPlaneID() string { return string(uuid.NewUUID()) }
-
-// replace writes a file of mode 0600 as one step: after a crash there is the old file or the new one. When veto is
-// not nil, it is asked right before the new file takes its place.
-func replace(path string, text []byte, veto func() error) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name())
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Chmod(0o600), file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if veto != nil {
-		if err := veto(); err != nil {
-			return err
-		}
-	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return err
-	}
-	directory, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(directory.Sync(), directory.Close())
-}
