@@ -3,8 +3,10 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -113,6 +115,46 @@ func TestErrorIsTriedAgainLaterEachTime(t *testing.T) {
 			t.Errorf("%d failures are remembered after a success", n)
 		}
 	})
+}
+
+// That somebody else was quicker is how optimistic concurrency works, not a failure that anybody has to read about.
+func TestConflictIsTriedAgainAndLoggedAsDetail(t *testing.T) {
+	t.Parallel()
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "tests"}, "a", errors.New("changed"))
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a conflict":           {fmt.Errorf("write the status: %w", conflict), "level=DEBUG"},
+		"another failure":      {errors.New("broken"), "level=WARN"},
+		"a panic":              {nil, "level=ERROR"},
+		"the controller stops": {context.Canceled, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log strings.Builder
+			c := New(Options{Name: "test", Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), Reconciler: Func(
+				func(context.Context, Request) (Result, error) {
+					if test.err == nil {
+						panic("boom")
+					}
+					return Result{}, test.err
+				})})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if errors.Is(test.err, context.Canceled) {
+				cancel()
+			}
+			c.handle(ctx, a)
+			c.queue.ShutDown()
+			if first, _, _ := strings.Cut(log.String(), " msg="); !strings.HasSuffix(first, test.want) || (first == "") != (test.want == "") {
+				t.Errorf("logged %q, want %s", log.String(), test.want)
+			}
+			if n := c.queue.NumRequeues(a); n != 1 {
+				t.Errorf("it is tried again %d times, want once", n)
+			}
+		})
+	}
 }
 
 func TestPanicIsAFailureOfOneRequest(t *testing.T) {
