@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,17 +77,32 @@ bowline kubectl exits as kubectl does.`,
 
   # In a second terminal.
   bowline kubectl get networks -A`,
-		Args:          cobra.NoArgs,
+		Args:          commandIsKnown,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages", "(.LocalFlags.FlagUsagesWrapped 110)"))
 	root.AddCommand(upCommand(started), kubectlCommand(), versionCommand())
 	asUsageErrors(root)
 	return root
+}
+
+// commandIsKnown refuses what no command is called, and says which one may have been meant.
+func commandIsKnown(root *cobra.Command, args []string) error {
+	err := cobra.NoArgs(root, args)
+	if err == nil {
+		return nil
+	}
+	if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("%w: did you mean %s?", err, strings.Join(near, " or "))
+	}
+	return err
 }
 
 // asUsageErrors makes wrong arguments exit as wrong flags do.

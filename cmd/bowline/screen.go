@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"sync"
 
 	"golang.org/x/term"
@@ -29,7 +30,7 @@ type screen struct {
 	settled  bool   // no line changes any more
 }
 
-// terminal is a writer that may be one. width is nil when it is none.
+// terminal is a writer that may be one. width is nil when it is none, or is asked to be treated so.
 type terminal struct {
 	io.Writer
 	width func() int
@@ -41,7 +42,8 @@ func newScreen(out, err io.Writer) *screen {
 
 func newTerminal(to io.Writer) terminal {
 	file, ok := to.(interface{ Fd() uintptr })
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
+	if !ok || plain || !term.IsTerminal(int(file.Fd())) {
 		return terminal{Writer: to}
 	}
 	return terminal{Writer: to, width: func() int {

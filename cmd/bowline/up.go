@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -82,10 +84,10 @@ func (f *upFlags) add(cmd *cobra.Command) {
 	set.StringArrayVarP(&f.files, "file", "f", nil,
 		"`file`, folder or - (standard input) to declare; repeatable; folders with all below them but testdata")
 	set.StringVar(&f.networkProvider, "network-provider", networkProviders[0],
-		"what the network controller makes networks with: "+strings.Join(networkProviders, ", "))
+		"what the network controller makes networks with, the `provider`: "+strings.Join(networkProviders, ", "))
 	set.BoolVar(&f.ephemeral, "ephemeral", false,
 		"keep everything in memory and in a temporary folder that is removed at the end, with the networks that were made")
-	set.StringVar(&f.logFormat, "log-format", logFormats[0], "how to log on standard error: "+strings.Join(logFormats, ", "))
+	set.StringVar(&f.logFormat, "log-format", logFormats[0], "`format` of the log on standard error: "+strings.Join(logFormats, ", "))
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log details too")
 	complete(cmd, "network-provider", networkProviders)
 	complete(cmd, "log-format", logFormats)
@@ -110,7 +112,10 @@ func (f *upFlags) plan() (*upPlan, error) {
 	if !slices.Contains(logFormats, f.logFormat) {
 		return nil, usagef("--log-format is %q: it must be one of %s", f.logFormat, strings.Join(logFormats, ", "))
 	}
-	host, _, err := net.SplitHostPort(f.listen)
+	host, port, err := net.SplitHostPort(f.listen)
+	if _, notPort := strconv.ParseUint(port, 10, 16); err == nil && notPort != nil {
+		err = fmt.Errorf("%q is no port", port)
+	}
 	if err != nil {
 		return nil, usagef("--listen is %q: it must be an address and a port, as in 127.0.0.1:6443 (%w)", f.listen, err)
 	}
