@@ -8,15 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/kind/builtin/scheduling"
 )
 
 var priorityClasses = schema.GroupResource{Group: schedulingv1.GroupName, Resource: "priorityclasses"}
-
-// systemPriorities are the priorities of the classes that every cluster has.
-var systemPriorities = map[string]int32{
-	"system-cluster-critical": 2000000000,
-	"system-node-critical":    2000001000,
-}
 
 // Priority writes the number behind a pod's priority class into the pod. Without a class it is that of the default
 // class, or 0.
@@ -49,7 +44,7 @@ func (Priority) Admit(ctx context.Context, a *Attributes, state Reader) error {
 	if err != nil {
 		return err
 	}
-	return write(a, pod, class)
+	return setPriority(a, pod, class)
 }
 
 // class is what a pod gets from its priority class.
@@ -65,8 +60,10 @@ func classOf(ctx context.Context, a *Attributes, pod *corev1.Pod, state Reader) 
 	if name == "" {
 		return defaultClass(ctx, state)
 	}
-	if value, ok := systemPriorities[name]; ok {
-		return class{name, value, corev1.PreemptLowerPriority}, nil
+	for _, pc := range scheduling.SystemClasses() { // they count also where somebody has deleted them
+		if pc.Name == name {
+			return fromObject(pc), nil
+		}
 	}
 	obj, err := state.Get(ctx, priorityClasses, "", name)
 	if err != nil {
@@ -89,23 +86,25 @@ func fromObject(pc *schedulingv1.PriorityClass) class {
 
 // defaultClass is the class that is marked as default: of several, the one with the lowest value.
 func defaultClass(ctx context.Context, state Reader) (class, error) {
-	found, any := class{preemption: corev1.PreemptLowerPriority}, false
+	chosen, found := class{preemption: corev1.PreemptLowerPriority}, false
 	err := state.List(ctx, priorityClasses, "", func(obj kind.Object) bool {
-		if pc, ok := obj.(*schedulingv1.PriorityClass); ok && pc.GlobalDefault && (!any || pc.Value < found.value) {
-			found, any = fromObject(pc), true
+		if pc, ok := obj.(*schedulingv1.PriorityClass); ok && pc.GlobalDefault && (!found || pc.Value < chosen.value) {
+			chosen, found = fromObject(pc), true
 		}
 		return true
 	})
-	return found, err
+	return chosen, err
 }
 
-// write puts a class into the pod. A pod that names a priority of its own must name its class's.
-func write(a *Attributes, pod *corev1.Pod, c class) error {
+// setPriority writes what the class says into the pod. A pod that names a priority of its own must name its class's.
+func setPriority(a *Attributes, pod *corev1.Pod, c class) error {
 	if pod.Spec.Priority != nil && *pod.Spec.Priority != c.value {
-		return a.Forbidden("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *pod.Spec.Priority, c.value)
+		return a.Forbidden("the integer value of priority (%d) must not be provided in pod spec; "+
+			"priority admission controller computed %d from the given PriorityClass name", *pod.Spec.Priority, c.value)
 	}
 	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy != c.preemption {
-		return a.Forbidden("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *pod.Spec.PreemptionPolicy, c.preemption)
+		return a.Forbidden("the string value of PreemptionPolicy (%s) must not be provided in pod spec; "+
+			"priority admission controller computed %s from the given PriorityClass name", *pod.Spec.PreemptionPolicy, c.preemption)
 	}
 	pod.Spec.PriorityClassName = c.name
 	pod.Spec.Priority = &c.value

@@ -34,9 +34,8 @@ func (DefaultTolerations) Admit(_ context.Context, a *Attributes, _ Reader) erro
 		if tolerates(pod, taint) {
 			continue
 		}
-		seconds := tolerationSeconds
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
-			Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+			Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(tolerationSeconds),
 		})
 	}
 	return nil

@@ -1,10 +1,11 @@
 // Package scheduling is the kinds of the scheduling.k8s.io group: priority classes. What a rule refuses, and in which
 // words, follows Kubernetes (pkg/apis/scheduling/validation). Package kind/builtin puts the kinds into a server's
-// registry; nothing else calls this package.
+// registry and the system's classes into its store; package admission resolves the classes of pods.
 package scheduling
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,17 +18,19 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// HighestUserPriority is the highest value of a class that is not one of the system's.
-const HighestUserPriority = int32(1000000000)
+// highestUserPriority is the highest value of a class that is not one of the system's.
+const highestUserPriority = int32(1000000000)
 
 // systemPrefix begins the names of the system's classes.
 const systemPrefix = "system-"
 
-// SystemClasses are the classes that every cluster has.
+// SystemClasses are the classes that every cluster has. They belong to the caller.
 func SystemClasses() []*schedulingv1.PriorityClass {
 	return []*schedulingv1.PriorityClass{
-		system("system-cluster-critical", 2*HighestUserPriority, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."),
-		system("system-node-critical", 2*HighestUserPriority+1000, "Used for system critical pods that must not be moved from their current node."),
+		system("system-cluster-critical", 2*highestUserPriority,
+			"Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."),
+		system("system-node-critical", 2*highestUserPriority+1000,
+			"Used for system critical pods that must not be moved from their current node."),
 	}
 }
 
@@ -90,36 +93,32 @@ func validatePriorityClass(pc, old *schedulingv1.PriorityClass, _ string) (errs 
 		return errs
 	}
 	if strings.HasPrefix(pc.Name, systemPrefix) {
-		if !isSystem(pc) {
-			errs = append(errs, field.Forbidden(field.NewPath("metadata", "name"), "priority class names with '"+systemPrefix+"' prefix are reserved for system use only. error: "+notSystem(pc)))
+		if reason := notSystem(pc); reason != "" {
+			errs = append(errs, field.Forbidden(field.NewPath("metadata", "name"),
+				"priority class names with '"+systemPrefix+"' prefix are reserved for system use only. error: "+reason))
 		}
-	} else if pc.Value > HighestUserPriority {
-		errs = append(errs, field.Forbidden(field.NewPath("value"), fmt.Sprintf("maximum allowed value of a user defined priority is %v", HighestUserPriority)))
+	} else if pc.Value > highestUserPriority {
+		errs = append(errs, field.Forbidden(field.NewPath("value"),
+			fmt.Sprintf("maximum allowed value of a user defined priority is %v", highestUserPriority)))
 	}
-	if p := preemption(pc); p != string(corev1.PreemptLowerPriority) && p != string(corev1.PreemptNever) {
-		errs = append(errs, field.NotSupported(field.NewPath("preemptionPolicy"), corev1.PreemptionPolicy(p), []corev1.PreemptionPolicy{corev1.PreemptLowerPriority, corev1.PreemptNever}))
+	policies := []corev1.PreemptionPolicy{corev1.PreemptLowerPriority, corev1.PreemptNever}
+	if p := corev1.PreemptionPolicy(preemption(pc)); !slices.Contains(policies, p) {
+		errs = append(errs, field.NotSupported(field.NewPath("preemptionPolicy"), p, policies))
 	}
 	return errs
 }
 
-// isSystem says that a class is one of the system's, as every cluster has it.
-func isSystem(pc *schedulingv1.PriorityClass) bool {
-	for _, s := range SystemClasses() {
-		if s.Name == pc.Name && s.Value == pc.Value && !pc.GlobalDefault {
-			return true
-		}
-	}
-	return false
-}
-
+// notSystem says why a class is not one of the system's, as every cluster has them; empty when it is one.
 func notSystem(pc *schedulingv1.PriorityClass) string {
 	for _, s := range SystemClasses() {
 		switch {
 		case s.Name != pc.Name:
 		case s.Value != pc.Value:
 			return fmt.Sprintf("value of %v PriorityClass must be %v", s.Name, s.Value)
-		default:
+		case s.GlobalDefault != pc.GlobalDefault:
 			return fmt.Sprintf("globalDefault of %v PriorityClass must be %v", s.Name, s.GlobalDefault)
+		default:
+			return ""
 		}
 	}
 	return pc.Name + " is not a known system priority class"

@@ -19,7 +19,7 @@ func TestPriorityClassRules(t *testing.T) {
 		want   string
 	}{
 		"a class as it should be": {func(_, _ *schedulingv1.PriorityClass) {}, false, ""},
-		"a user's value": {func(pc, _ *schedulingv1.PriorityClass) { pc.Value = HighestUserPriority + 1 }, false,
+		"a user's value": {func(pc, _ *schedulingv1.PriorityClass) { pc.Value = highestUserPriority + 1 }, false,
 			"value: Forbidden: maximum allowed value of a user defined priority is 1000000000"},
 		"a name of the system's": {func(pc, _ *schedulingv1.PriorityClass) { pc.Name = "system-x" }, false,
 			"metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only. error: system-x is not a known system priority class"},
