@@ -40,12 +40,12 @@ func InProcess() Authenticator {
 	})
 }
 
-// Anonymous lets senders without any credential through to the open paths (see OpenPath) as AnonymousName, and to
+// Anonymous lets senders without any credential through as AnonymousName to the open paths (see PublicPaths), and to
 // nothing else: elsewhere they are unknown, which the server answers with 401.
 func Anonymous() Authenticator {
 	nobody := &User{Name: AnonymousName, Groups: []string{UnauthenticatedGroup}}
 	return AuthenticatorFunc(func(r *http.Request) (*User, bool, error) {
-		if !OpenPath(r.URL.Path) {
+		if !openPath(r.URL.Path) {
 			return nil, false, nil
 		}
 		return nobody, true, nil

@@ -81,26 +81,24 @@ func Admins() Authorizer {
 	})
 }
 
-// PublicPaths lets everybody read the open paths, and every authenticated user the paths of discovery, which name
-// kinds but show no object. These are the rules of Kubernetes' roles system:public-info-viewer and system:discovery.
+// PublicPaths lets everybody read the open paths (/livez, /readyz, /healthz and /version), and every authenticated user
+// the paths of discovery, which name kinds but show no object. These are the rules of Kubernetes' roles
+// system:public-info-viewer and system:discovery.
 func PublicPaths() Authorizer {
 	return AuthorizerFunc(func(_ context.Context, a Attributes) (Decision, string, error) {
 		if a.IsResource || a.User == nil || a.Verb != "get" {
 			return NoOpinion, "", nil
 		}
-		if OpenPath(a.Path) || (discoveryPath(a.Path) && a.User.In(AuthenticatedGroup)) {
+		if openPath(a.Path) || (discoveryPath(a.Path) && a.User.In(AuthenticatedGroup)) {
 			return Allow, "", nil
 		}
 		return NoOpinion, "", nil
 	})
 }
 
-// AdminsOnly is Admins and PublicPaths, and refuses everything else: who may do what as long as the API holds no roles.
-func AdminsOnly() Authorizer { return Union(Admins(), PublicPaths()) }
-
-// OpenPath reports whether the path is one that everybody may read, with or without a credential: whether the server
+// openPath reports whether the path is one that everybody may read, with or without a credential: whether the server
 // lives, and which version it is.
-func OpenPath(path string) bool {
+func openPath(path string) bool {
 	switch strings.TrimSuffix(path, "/") {
 	case "/livez", "/readyz", "/healthz", "/version":
 		return true

@@ -18,7 +18,6 @@ const (
 // User is who sends a request. Users are shared between requests: treat them as immutable.
 type User struct {
 	Name string
-	UID  string
 	// Groups holds AuthenticatedGroup or UnauthenticatedGroup too, put there by the Authenticator.
 	Groups []string
 	// Extra is what else the Authenticator knows, for the audit log and for authorizers that ask.
