@@ -30,8 +30,8 @@ import (
 // encodingBudget bounds what second encodings of objects (JSON beside protobuf) hold, in bytes.
 const encodingBudget = 64 << 20
 
-// drain is how long Close waits for requests in flight.
-const drain = 5 * time.Second
+// patience is how long Close waits for requests in flight before it cuts them off.
+const patience = 5 * time.Second
 
 // Options say how a plane starts. The zero value works: in memory, in process, no socket, all controllers.
 type Options struct {
@@ -63,7 +63,10 @@ type Plane struct {
 
 	listener net.Listener
 	http     *http.Server
-	keys     *pki.Keeper
+	requests requests
+	// drain is how long Close waits for requests in flight before it cuts them off.
+	drain time.Duration
+	keys  *pki.Keeper
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -85,7 +88,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Plane{log: o.Log}
+	p := &Plane{log: o.Log, drain: patience}
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.start(ctx, o, chosen); err != nil {
@@ -161,7 +164,7 @@ func (p *Plane) serve(config *tls.Config) {
 	}
 	config = config.Clone()
 	config.NextProtos = []string{"h2", "http/1.1"}
-	p.http = newHTTPServer(p.handler, p.log)
+	p.http = newHTTPServer(p.requests.counted(p.handler), p.log)
 	p.sockets.Go(func() {
 		if err := p.http.Serve(tls.NewListener(p.listener, config)); !errors.Is(err, http.ErrServerClosed) {
 			p.log.Error("the socket failed; nobody can connect any longer", "address", p.Addr(), "error", err)
@@ -234,20 +237,18 @@ func (p *Plane) Close() error { return p.close() }
 func (p *Plane) shutdown() error {
 	p.cancel()
 	p.loops.Wait()
+	var watches sync.WaitGroup
 	if p.server != nil {
-		p.server.Close()
+		watches.Go(p.server.Close)
 	}
 	var err error
 	switch {
 	case p.http != nil:
-		ctx, cancel := context.WithTimeout(context.Background(), drain)
-		defer cancel()
-		if err = p.http.Shutdown(ctx); err != nil {
-			err = errors.Join(err, p.http.Close())
-		}
+		err = p.drainSocket()
 	case p.listener != nil:
 		err = p.listener.Close()
 	}
+	watches.Wait()
 	if p.transport != nil {
 		p.transport.Close()
 	}
@@ -255,5 +256,18 @@ func (p *Plane) shutdown() error {
 	if p.store != nil {
 		err = errors.Join(err, p.store.Close())
 	}
+	return err
+}
+
+// drainSocket closes the socket: at once for new requests, after a while for those in flight.
+func (p *Plane) drainSocket() error {
+	ctx, cancel := context.WithTimeout(context.Background(), p.drain)
+	defer cancel()
+	err := p.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		p.log.Warn("requests that were still in flight were cut off", "after", p.drain)
+		err = p.http.Close()
+	}
+	p.requests.close()
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -26,6 +27,42 @@ func newHTTPServer(handler http.Handler, to *slog.Logger) *http.Server {
 			WriteByteTimeout: 30 * time.Second,
 		},
 	}
+}
+
+// requests counts those of a socket, so that Close can wait for their handlers: an http.Server does not.
+type requests struct {
+	mu     sync.Mutex
+	closed bool
+	active sync.WaitGroup
+}
+
+// counted passes requests on until close, and refuses them from then on.
+func (q *requests) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !q.begin() {
+			http.Error(w, "the server has stopped", http.StatusServiceUnavailable)
+			return
+		}
+		defer q.active.Done()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (q *requests) begin() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed {
+		q.active.Add(1)
+	}
+	return !q.closed
+}
+
+// close returns when the last handler has.
+func (q *requests) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.active.Wait()
 }
 
 // connectionErrors turns the lines of net/http into log records. Broken handshakes are somebody else's fault.

@@ -13,9 +13,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/auth"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin"
@@ -35,8 +40,8 @@ const (
 // socket is a plane's server behind a plane's socket, that loses its patience soon.
 type socket struct {
 	*httptest.Server
-	// ended are the X-Client headers of watches that have returned.
-	ended chan string
+	// ended gets a value when the watch of a request with an X-Client header has been cut off.
+	ended chan struct{}
 }
 
 func openSocket(t *testing.T) *socket {
@@ -52,12 +57,16 @@ func openSocket(t *testing.T) *socket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &socket{ended: make(chan string, 10)}
+	s := &socket{ended: make(chan struct{}, 10)}
 	handler := srv.Handler()
 	noting := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		named := r.Header.Get("X-Client") != ""
+		if named && r.ProtoMajor == 1 {
+			w = cutting{w, s.ended}
+		}
 		handler.ServeHTTP(w, r.WithContext(auth.WithUser(r.Context(), admin)))
-		if name := r.Header.Get("X-Client"); name != "" {
-			s.ended <- name
+		if named && r.ProtoMajor == 2 {
+			s.ended <- struct{}{}
 		}
 	})
 	s.Server = httptest.NewUnstartedServer(noting)
@@ -67,6 +76,7 @@ func openSocket(t *testing.T) *socket {
 	}
 	s.Config.HTTP2.WriteByteTimeout = impatience
 	s.EnableHTTP2 = true
+	s.Listener = thin{s.Listener}
 	s.StartTLS()
 	t.Cleanup(func() {
 		srv.Close()
@@ -77,6 +87,34 @@ func openSocket(t *testing.T) *socket {
 	return s
 }
 
+// cutting tells when a write is cut off: an HTTP/1.1 handler goes on for the 5 seconds in which TLS tries to say goodbye.
+type cutting struct {
+	http.ResponseWriter
+	ended chan struct{}
+}
+
+func (c cutting) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+func (c cutting) SetWriteDeadline(at time.Time) error {
+	err := http.NewResponseController(c.ResponseWriter).SetWriteDeadline(at)
+	c.ended <- struct{}{}
+	return err
+}
+
+// buffers is what sockets and streams of these tests buffer, about: the less, the sooner a client stalls.
+const buffers = 64 << 10
+
+// thin gives connections small buffers.
+type thin struct{ net.Listener }
+
+func (l thin) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		err = conn.(*net.TCPConn).SetWriteBuffer(buffers)
+	}
+	return conn, err
+}
+
 // dial opens a connection that may be stalled.
 func (s *socket) dial(t *testing.T, protocol string) (*tls.Conn, *stallable) {
 	t.Helper()
@@ -84,6 +122,7 @@ func (s *socket) dial(t *testing.T, protocol string) (*tls.Conn, *stallable) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	plain.(*net.TCPConn).SetReadBuffer(buffers)
 	raw := &stallable{Conn: plain}
 	raw.moved.L = &raw.mu
 	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}})
@@ -121,6 +160,7 @@ func (s *socket) watch(t *testing.T, name, protocol string) (io.ReadCloser, *sta
 	conn, raw := s.dial(t, protocol)
 	transport := &http.Transport{
 		ForceAttemptHTTP2: protocol == "h2",
+		HTTP2:             &http.HTTP2Config{MaxReceiveBufferPerStream: buffers},
 		DialTLSContext:    func(context.Context, string, string) (net.Conn, error) { return conn, conn.Handshake() },
 	}
 	request, err := http.NewRequest(http.MethodGet, s.URL+watchPath, nil)
@@ -153,27 +193,17 @@ func TestClientThatStopsReadingItsWatchIsCutOff(t *testing.T) {
 			healthy, _ := s.watch(t, "", "h2")
 			slow, raw := s.watch(t, "slow", c.protocol)
 			raw.stall(c.connection)
-			const size, limit = 1 << 20, 64
+			const size, written = 256 << 10, 12 // more than every buffer of the way can hold
 			lines := bufio.NewScanner(healthy)
 			lines.Buffer(nil, 2*size)
-			written := 0
-			for ended := false; !ended; written++ {
-				if written == limit {
-					t.Fatalf("%d MiB fit into a watch that nobody reads", limit)
-				}
-				s.write(t, written, size)
-				wantEvent(t, lines, written)
-				if written > 8 { // enough for every buffer of the way: now its patience is tried
-					select {
-					case <-s.ended:
-						ended = true
-					case <-time.After(2 * impatience):
-					}
-				}
+			for i := range written {
+				s.write(t, i, size)
+				wantEvent(t, lines, i)
 			}
+			<-s.ended
 			raw.stall(false)
 			if n, err := io.Copy(io.Discard, slow); err == nil || n >= int64(written*size) {
-				t.Errorf("the stalled watch ended with %v after %d of %d MiB", err, n>>20, written)
+				t.Errorf("the stalled watch ended with %v after %d of %d objects", err, n>>18, written)
 			}
 			s.write(t, written, size)
 			wantEvent(t, lines, written)
@@ -212,3 +242,58 @@ func wantEvent(t *testing.T, lines *bufio.Scanner, i int) {
 		t.Fatalf("the healthy watch has %s, want %s", event.Object.Metadata.Name, want)
 	}
 }
+
+// TestCloseCutsOffRequestsInFlight that do not end in time, and waits for their handlers.
+func TestCloseCutsOffRequestsInFlight(t *testing.T) {
+	t.Parallel()
+	plugin := &holding{entered: make(chan struct{})}
+	plane, err := Start(t.Context(), Options{Listen: "127.0.0.1:0", Plugins: []admission.Plugin{plugin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane.drain = 50 * time.Millisecond
+	config, err := plane.TLSConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		response, err := (&http.Client{Transport: transport}).Post(config.Host+mapsPath, "application/json", strings.NewReader(`{"metadata":{"name":"a"}}`))
+		if err == nil {
+			response.Body.Close()
+		}
+		answered <- err
+	}()
+	<-plugin.entered
+	if err := plane.Close(); err != nil {
+		t.Error(err)
+	}
+	if !plugin.left.Load() {
+		t.Error("Close returned before the request's handler")
+	}
+	if err := <-answered; err == nil {
+		t.Error("a request that was cut off has an answer")
+	}
+}
+
+// holding keeps creates of config maps until their requests end.
+type holding struct {
+	entered chan struct{}
+	left    atomic.Bool
+}
+
+func (*holding) Name() string { return "Holding" }
+func (*holding) Handles(_ admission.Operation, r schema.GroupResource, _ string) bool {
+	return r.Resource == "configmaps"
+}
+func (h *holding) Admit(ctx context.Context, _ *admission.Attributes, _ admission.Reader) error {
+	close(h.entered)
+	<-ctx.Done()
+	h.left.Store(true)
+	return ctx.Err()
+}
+func (*holding) Validate(context.Context, *admission.Attributes, admission.Reader) error { return nil }

@@ -134,6 +134,9 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 // warnAbout adds what the kind has to say of a write that succeeded.
 func (c *call) warnAbout(obj, old kind.Object) {
 	for _, w := range c.kind.Warnings(obj, old) {
+	if err := s.crds.undo(c.context(), c, committed); err != nil {
+		return nil, err
+	}
 		c.warn(w)
 	}
 }

@@ -190,6 +190,23 @@ func (d *definitions) refuses(gr schema.GroupResource, verb string) error {
 	return apierrors.NewForbidden(gr, "", fmt.Errorf("%s not allowed while custom resource definition is terminating", verb))
 }
 
+// undo takes back an instance that was committed while its definition was being deleted: it came after the others were
+// looked for, and would be left when the definition has gone.
+func (d *definitions) undo(ctx context.Context, c *call, committed *object.Object) error {
+	err := d.refuses(c.stored(), c.verb)
+	if _, served := d.s.kinds.Stored(c.stored()); !served {
+		err = noResource()
+	}
+	if err == nil {
+		return nil
+	}
+	_, failed := d.s.store.Commit(ctx, store.Change{Key: committed.Key, Expect: store.At(committed.Revision)})
+	if failed != nil && !isConflict(failed) {
+		return failed
+	}
+	return err
+}
+
 // terminate deletes the instances of a deleted definition, at once where nothing holds them, and else as they are let
 // go, on a goroutine of the server.
 func (d *definitions) terminate(ctx context.Context, current *object.Object, crd *apiextensionsv1.CustomResourceDefinition) error {
@@ -199,6 +216,7 @@ func (d *definitions) terminate(ctx context.Context, current *object.Object, crd
 	if !apiextensions.IsEstablished(crd) { // its names may be another kind's, whose objects are not its instances
 		return d.release(ctx, current.Key)
 	}
+	ctx = d.s.ctx // what is begun is not left half done when the client goes
 	gr := resourceOf(crd)
 	d.terminating.Store(gr, struct{}{})
 	left, err := d.deleteInstances(ctx, gr)
@@ -212,8 +230,13 @@ func (d *definitions) terminate(ctx context.Context, current *object.Object, crd
 	if err := d.commit(ctx, current, crd); err != nil && !isConflict(err) {
 		return err
 	}
-	d.cleaning[current.Key] = true
-	d.s.work.Go(func() { d.clean(current.Key, gr) })
+	if d.s.begin() {
+		d.cleaning[current.Key] = true
+		go func() {
+			defer d.s.work.Done()
+			d.clean(current.Key, gr)
+		}()
+	}
 	return nil
 }
 

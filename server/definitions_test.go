@@ -9,8 +9,12 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/admission"
 )
 
 // gadgets is another definition of the widgets' group, with names of its own.
@@ -373,4 +377,56 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// gate holds creates of widgets, between the checks of a request and its commit, until it is opened.
+type gate struct{ arrived, open chan struct{} }
+
+func (*gate) Name() string { return "Gate" }
+func (*gate) Handles(op admission.Operation, r resourceOf, _ string) bool {
+	return op == admission.Create && r.Resource == "widgets"
+}
+func (*gate) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+func (g *gate) Validate(ctx, *admission.Attributes, admission.Reader) error {
+	close(g.arrived)
+	<-g.open
+	return nil
+}
+
+// TestCreateThatMeetsTheEndOfItsDefinition leaves nothing behind: neither while others still hold it, nor when it is gone.
+func TestCreateThatMeetsTheEndOfItsDefinition(t *testing.T) {
+	t.Parallel()
+	for _, held := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			g := &gate{make(chan struct{}), make(chan struct{})}
+			w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{g} })
+			w.define(t, widgets())
+			var late reply
+			var group errgroup.Group
+			group.Go(func() (err error) {
+				late, err = w.try(t.Context(), http.MethodPost, widgetsPath, strings.NewReader(widget("late", `{}`)))
+				return err
+			})
+			<-g.arrived
+			if held {
+				w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"metadata":{"finalizers":["customresourcecleanup.apiextensions.k8s.io","example.com/hold"]}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+			}
+			w.undefine(t, "widgets.example.com")
+			synctest.Wait()
+			close(g.open)
+			if err := group.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			if late.code != http.StatusNotFound && late.code != http.StatusForbidden {
+				t.Errorf("held %t: the late create was answered %d %s", held, late.code, late.body)
+			}
+			if held {
+				w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"metadata":{"finalizers":null}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+			}
+			w.define(t, widgets())
+			if got := w.names(t, widgetsPath); got != "" {
+				t.Errorf("held %t: the definition that came again has %q", held, got)
+			}
+		})
+	}
 }

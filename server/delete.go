@@ -130,7 +130,7 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*
 	}
 	switch {
 	case plan.unchanged:
-		return &removed{uid: current.UID, kept: current}, nil
+		return &removed{uid: current.UID, kept: current}, s.settle(c.context(), c.kind, current, current)
 	case plan.keep:
 		return s.mark(c, current, obj)
 	}

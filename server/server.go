@@ -56,7 +56,9 @@ type Server struct {
 	// ctx ends when the server closes: watches end with it.
 	ctx    context.Context
 	cancel context.CancelFunc
-	work   sync.WaitGroup
+	// work is what Close waits for; mu orders its beginnings and Close.
+	mu   sync.Mutex
+	work sync.WaitGroup
 }
 
 // New makes a server over a loaded store.
@@ -89,10 +91,24 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Close ends all watches and waits for the server's own goroutines. Requests in flight are the caller's to drain.
+// Close ends all watches and the server's own goroutines, and waits for them. Other requests in flight are the caller's
+// to drain.
 func (s *Server) Close() {
+	s.mu.Lock()
 	s.cancel()
+	s.mu.Unlock()
 	s.work.Wait()
+}
+
+// begin counts in what Close has to wait for, until work.Done; not any more once the server closes.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.work.Add(1)
+	return true
 }
 
 // Closing is closed when Close begins, to end what listens for as long as the server lives.

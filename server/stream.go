@@ -15,14 +15,18 @@ type stream struct {
 	// dirty says that something was written and not flushed.
 	dirty bool
 	// stall cuts off a client that leaves a write waiting for as long as patience lasts.
-	stall    *time.Timer
-	patience time.Duration
-	broken   bool
+	stall  *time.Timer
+	broken bool
 
 	// mu orders the end of the stream and stall, which must not touch the ResponseWriter after it.
-	mu    sync.Mutex
-	ended bool
+	mu       sync.Mutex
+	patience time.Duration
+	writing  bool
+	ended    bool
 }
+
+// lastPatience is how long a write may wait once the server closes.
+const lastPatience = time.Second
 
 // newStream sends the head of the answer.
 func newStream(c *call, patience time.Duration) *stream {
@@ -60,9 +64,9 @@ func (s *stream) spill() error {
 
 func (s *stream) put(data []byte) error {
 	s.dirty = true
-	s.stall.Reset(s.patience)
+	s.begin()
 	_, err := s.w.Write(data)
-	s.stall.Stop()
+	s.done()
 	s.broken = s.broken || err != nil
 	return err
 }
@@ -78,11 +82,36 @@ func (s *stream) flush() error {
 		return nil
 	}
 	s.dirty = false
-	s.stall.Reset(s.patience)
+	s.begin()
 	err := s.rc.Flush()
-	s.stall.Stop()
+	s.done()
 	s.broken = s.broken || err != nil
 	return err
+}
+
+// begin and done are around each write: stall runs in between.
+func (s *stream) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writing = true
+	s.stall.Reset(s.patience)
+}
+
+func (s *stream) done() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writing = false
+	s.stall.Stop()
+}
+
+// hurry leaves writes little time from now on.
+func (s *stream) hurry() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.patience = min(s.patience, lastPatience)
+	if s.writing {
+		s.stall.Reset(s.patience)
+	}
 }
 
 // cutOff makes a write that waits fail.

@@ -58,10 +58,15 @@ func (s *Server) watch(c *call) error {
 	if err != nil {
 		return err
 	}
+	if !s.begin() {
+		return store.ErrClosed
+	}
+	defer s.work.Done()
 	ctx, cancel := w.lifetime(o)
 	defer cancel()
 	w.stream = newStream(c, s.patience)
 	defer w.stream.close()
+	defer context.AfterFunc(s.ctx, w.stream.hurry)()
 	if err := w.initial(initial, o); err != nil {
 		return nil // the client is gone: there is nobody to tell
 	}
