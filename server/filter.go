@@ -60,6 +60,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // dispatch tells API resources from everything else.
 func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, target route, user *auth.User) {
+	if wantsPretty(r, &target) {
+		pretty := &prettyWriter{ResponseWriter: w}
+		defer pretty.finish()
+		w = pretty
+	}
 	if !target.resource {
 		s.servePath(w, r)
 		return

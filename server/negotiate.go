@@ -92,7 +92,11 @@ func mediaName(kind string, protobuf bool) string {
 	return ""
 }
 
+// allowedAs says whether a transformation is known, and possible in the media type: there are no tables in protobuf.
 func allowedAs(m media, group string, allowed []string) bool {
+	if m.as == asTable && m.name == mediaProtobuf {
+		return false
+	}
 	if group != "meta.k8s.io" || m.version != "v1" && m.version != "v1beta1" {
 		return false
 	}
@@ -102,6 +106,15 @@ func allowedAs(m media, group string, allowed []string) bool {
 		}
 	}
 	return false
+}
+
+// streamable lists the media types that a watch of a kind is written in, for refusals. A watch is not written as YAML:
+// its events could not be told apart.
+func streamable(protobuf bool) string {
+	if protobuf {
+		return mediaJSON + ";stream=watch, " + mediaProtobuf + ";stream=watch"
+	}
+	return mediaJSON + ";stream=watch"
 }
 
 // available lists the media types of a kind, for refusals.

@@ -74,8 +74,10 @@ func (c *call) protobuf() bool { return c.info().Protobuf }
 func (c *call) negotiate(as ...string) error {
 	chosen, ok, badAs := acceptable(c.http.Header.Get("Accept"), c.protobuf(), as...)
 	switch {
+	case ok && c.verb == "watch" && chosen.name == mediaYAML:
+		return notWritten(streamable(c.protobuf()))
 	case !ok && badAs:
-		return notTransformable(c.protobuf())
+		return notWritten(available(c.protobuf()))
 	case !ok:
 		return notAcceptable(c.protobuf())
 	}

@@ -138,11 +138,11 @@ func notAcceptable(protobuf bool) error {
 	return generic(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+available(protobuf))
 }
 
-// notTransformable is the 406 of an as= that the server does not know.
-func notTransformable(protobuf bool) error {
+// notWritten is the 406 of what this endpoint does not write: an as= that the server does not know, a watch in YAML.
+func notWritten(accepted string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
-		Message: "only the following media types are accepted: " + available(protobuf),
+		Message: "only the following media types are accepted: " + accepted,
 	}}
 }
 

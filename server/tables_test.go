@@ -154,6 +154,14 @@ func TestWhatIsNotAcceptable(t *testing.T) {
 		}
 	}
 	w.get(t, widgetsPath, "Accept", protobufType).want(t, http.StatusNotAcceptable)
+	table := ";as=Table;v=v1;g=meta.k8s.io"
+	w.get(t, configMaps, "Accept", protobufType+table).refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, jsonType)
+	if r := w.get(t, configMaps, "Accept", protobufType+table+", "+jsonType+table); r.header.Get("Content-Type") != jsonType || r.object(t)["kind"] != "Table" {
+		t.Errorf("a table, which protobuf has no form of, was answered as %q", r.header.Get("Content-Type"))
+	}
+	if r := w.get(t, configMaps+"?watch=1", "Accept", yamlType).want(t, http.StatusNotAcceptable); !strings.Contains(string(r.body), jsonType+";stream=watch") {
+		t.Errorf("a watch in YAML: %s", r.body)
+	}
 	if got := w.get(t, configMaps, "Accept", "text/html, application/yaml;q=0.5, */*;q=0.1").header.Get("Content-Type"); got != yamlType {
 		t.Errorf("the best of three is %q, want YAML", got)
 	}
