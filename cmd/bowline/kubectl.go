@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,13 +26,27 @@ func kubectlCommand() *cobra.Command {
 		Long: `Runs the kubectl that is built into bowline. Where neither KUBECONFIG nor --kubeconfig says otherwise, it talks to the
 server that bowline up started on this machine, and never to a cluster that ~/.kube/config may name.
 
-A symbolic link named kubectl to bowline behaves the same. Exit codes are kubectl's.`,
+A symbolic link named kubectl to bowline behaves the same. Exit codes are kubectl's. What bowline completion prints
+completes command lines of bowline kubectl too; for the link there is kubectl completion.`,
 		Example: `  bowline kubectl get networks -A
   bowline kubectl apply -f network.yaml
   bowline kubectl explain pod.spec.containers`,
 		DisableFlagParsing: true,
 		Run:                func(_ *cobra.Command, args []string) { runKubectl(args) },
 	}
+}
+
+// asKubectl reports whether this process is kubectl from the beginning, and with which arguments: when it is called so,
+// and when a shell asks it to complete a command line that begins with bowline kubectl, which only kubectl can.
+func asKubectl(program string, args []string) (kubectlArgs []string, ok bool) {
+	if filepath.Base(program) == "kubectl" {
+		return args, true
+	}
+	completing := len(args) > 2 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+	if completing && args[1] == "kubectl" {
+		return slices.Concat(args[:1], args[2:]), true
+	}
+	return nil, false
 }
 
 // runKubectl is kubectl's own main; it may end the process.

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -29,8 +28,8 @@ const (
 
 func main() {
 	started := processStart(time.Now())
-	if filepath.Base(os.Args[0]) == "kubectl" {
-		runKubectl(os.Args[1:])
+	if args, ok := asKubectl(os.Args[0], os.Args[1:]); ok {
+		runKubectl(args)
 		return
 	}
 	os.Exit(run(started, os.Args[1:]))
