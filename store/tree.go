@@ -38,11 +38,7 @@ func (t *tree) find(key object.Key, search func(pivot *object.Object)) {
 
 // get is nil when the key is absent.
 func (t *tree) get(key object.Key) (o *object.Object) {
-	pivot := t.pivots.Get().(*object.Object)
-	pivot.Key = key
-	o, _ = t.nodes.Get(pivot)
-	pivot.Key = ""
-	t.pivots.Put(pivot)
+	t.find(key, func(pivot *object.Object) { o, _ = t.nodes.Get(pivot) })
 	return o
 }
 
