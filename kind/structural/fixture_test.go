@@ -73,6 +73,14 @@ const gadget = `{
   "spec": {"group": "example.com", "scope": "Cluster", "preserveUnknownFields": true, "names": {"kind": "Gadget", "plural": "gadgets"},
     "versions": [{"name": "v1", "served": true, "storage": true}]}}`
 
+// pending is a definition whose objects have a status before anybody writes one.
+const pending = `{
+  "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"},
+  "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Widget", "plural": "widgets"},
+    "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+      "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+        "status": {"type": "object", "default": {"phase": "Pending"}, "properties": {"phase": {"type": "string"}}}}}}}]}}`
+
 var exampleV1 = object.Form{APIVersion: "example.com/v1"}
 
 // decode reads a body that must be readable.

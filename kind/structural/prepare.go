@@ -1,6 +1,7 @@
 package structural
 
 import (
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -8,14 +9,14 @@ import (
 	"github.com/bowline-dev/bowline/kind"
 )
 
-// Prepare implements kind.Kind. With a status subresource a create starts without status, an update keeps the old one,
-// and a write of the status keeps all but the status. The generation counts every change beside the metadata, and
+// Prepare implements kind.Kind. With a status subresource a create starts without status, or with the schema's default of
+// it, an update keeps the old one, and a write of the status keeps all but the status. The generation counts every change beside the metadata, and
 // beside the status where that is a subresource.
 func (k *Kind) Prepare(obj, old kind.Object, sub string) {
 	u := obj.(*unstructured.Unstructured)
 	if old == nil {
 		if k.hasStatus() {
-			delete(u.Object, "status")
+			k.resetStatus(u)
 		}
 		u.SetGeneration(1)
 		return
@@ -35,6 +36,17 @@ func (k *Kind) Prepare(obj, old kind.Object, sub string) {
 }
 
 func (k *Kind) hasStatus() bool { return k.info.Subresource("status") != nil }
+
+// resetStatus gives a new object the status that it starts with: Kubernetes takes away what the client sent, stores the
+// object and sets defaults again when it reads it.
+func (k *Kind) resetStatus(u *unstructured.Unstructured) {
+	delete(u.Object, "status")
+	s, _ := k.hub().structure() // a schema that cannot be compiled has no defaults; Validate says so
+	if s == nil || s.Properties["status"].Default.Object == nil {
+		return
+	}
+	defaulting.Default(u.Object, s)
+}
 
 // keepStatus makes obj's status that of old.
 func keepStatus(obj, old *unstructured.Unstructured) {

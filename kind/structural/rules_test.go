@@ -77,6 +77,8 @@ func TestPrepare(t *testing.T) {
 	}{
 		{rule: "a create has no status and generation 1", definition: widget, kind: "Widget",
 			new: `"spec":{"size":"large"},"status":{"phase":"x"}`, want: `"generation":1,|"spec":{"size":"large"}`},
+		{rule: "a create has the status that the schema sets by default", definition: pending, kind: "Widget",
+			new: `"status":{"phase":"x"}`, want: `"generation":1,|"status":{"phase":"Pending"}`},
 		{rule: "an update keeps the status and counts the spec", definition: widget, kind: "Widget",
 			old: `"spec":{"size":"large"},"status":{"phase":"x"}`, new: `"spec":{"size":"small"},"status":{"phase":"y"}`, want: `"generation":6,|"spec":{"size":"small"},"status":{"phase":"x"}`},
 		{rule: "an update adds no status", definition: widget, kind: "Widget",
