@@ -115,7 +115,7 @@ func (r *reconciler) tell(n *v1.Network, done verdict, missing bool, was provide
 	case missing:
 		reason = reasonCreated
 	}
-	r.log.Info("network "+strings.ToLower(reason), "network", n.Namespace+"/"+n.Name, "detail", message, "id", done.id)
+	r.log.Info("network "+strings.ToLower(reason), "network", n.Namespace+"/"+n.Name, "detail", message)
 	r.events.Normal(r.subject(n), reason, "%s", message)
 }
 
@@ -153,9 +153,8 @@ func (r *reconciler) release(ctx context.Context, n *v1.Network) error {
 		return errors.Join(err, r.report(ctx, n, failed(n, err)))
 	}
 	if !missing {
-		id := r.provider.ID(n.UID)
-		r.log.Info("network "+strings.ToLower(reasonDeleted), "network", n.Namespace+"/"+n.Name, "id", id)
-		r.events.Normal(r.subject(n), reasonDeleted, "%s is gone", id)
+		r.log.Info("network "+strings.ToLower(reasonDeleted), "network", n.Namespace+"/"+n.Name)
+		r.events.Normal(r.subject(n), reasonDeleted, "%s is gone", r.provider.ID(n.UID))
 	}
 	others := slices.DeleteFunc(slices.Clone(n.Finalizers), func(f string) bool { return f == finalizer })
 	return r.setFinalizers(ctx, n, others)
