@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/golden/recorded"
 )
 
 const (
@@ -30,7 +31,7 @@ var report = flag.String("report", "", "write every difference to this file")
 type result struct {
 	file  string
 	index int
-	step  step
+	step  recorded.Step
 	diffs []string
 }
 
@@ -106,7 +107,7 @@ func replay(t *testing.T, w *wire, file string) []result {
 	t.Helper()
 	var results []result
 	saved := map[string]any{}
-	for i, s := range readSteps(t, file) {
+	for i, s := range recorded.Steps(t, file) {
 		if s.Sleep > 0 {
 			continue
 		}
@@ -124,7 +125,7 @@ func replay(t *testing.T, w *wire, file string) []result {
 }
 
 // compare is what an answer has other than the recorded one.
-func compare(s step, got answer) []string {
+func compare(s recorded.Step, got answer) []string {
 	var diffs []string
 	want := s.Response
 	// a server that is never too busy answers what a busy one put off

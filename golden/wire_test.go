@@ -1,47 +1,16 @@
 package golden
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
-	"testing"
+
+	"github.com/bowline-dev/bowline/golden/recorded"
 )
-
-// step is one recorded request and its answer, or a pause that this server does not need.
-type step struct {
-	Method, Path string
-	Headers      map[string]string
-	Body         *string
-	Save         map[string]string
-	Response     struct {
-		Status  int
-		Headers map[string]string
-		Body    json.RawMessage
-	}
-	StatusOnly bool `json:"status_only"`
-	Subset     []string
-	Sleep      float64
-}
-
-func readSteps(t *testing.T, file string) []step {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join(recordings, file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var steps []step
-	if err := json.Unmarshal(data, &steps); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-	return steps
-}
 
 // wire sends requests to one server.
 type wire struct {
@@ -56,12 +25,8 @@ type answer struct {
 	body    string
 }
 
-func (w *wire) do(s step, saved map[string]any) (answer, error) {
-	var body io.Reader
-	if s.Body != nil {
-		body = strings.NewReader(fill(*s.Body, saved))
-	}
-	req, err := http.NewRequest(s.Method, "https://"+w.host, body)
+func (w *wire) do(s recorded.Step, saved map[string]any) (answer, error) {
+	req, err := http.NewRequest(s.Method, "https://"+w.host, strings.NewReader(fill(s.Body, saved)))
 	if err != nil {
 		return answer{}, err
 	}

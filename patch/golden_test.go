@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,35 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin/core"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/patch"
 )
-
-// step is one recorded request and its answer.
-type step struct {
-	Method, Path string
-	Headers      map[string]string
-	Body         string
-	Response     struct {
-		Status int
-		Body   json.RawMessage
-	}
-}
-
-func recorded(t *testing.T, file string) []step {
-	t.Helper()
-	data, err := os.ReadFile("../testdata/golden/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var steps []step
-	if err := json.Unmarshal(data, &steps); err != nil {
-		t.Fatal(err)
-	}
-	return steps
-}
 
 // elsewhere are the recorded patches whose answer another stage gives.
 var elsewhere = map[int]string{
@@ -62,7 +38,7 @@ func TestPatchAnswersAsRecorded(t *testing.T) {
 		kinds[k.Info().Plural] = k
 	}
 	current := map[string][]byte{}
-	for i, s := range recorded(t, "configmap-patch.json") {
+	for i, s := range recorded.Steps(t, "configmap-patch.json") {
 		path, query, _ := strings.Cut(s.Path, "?")
 		resource := strings.Split(path, "/")[5]
 		body := compact(t, s.Response.Body)
@@ -78,7 +54,7 @@ func TestPatchAnswersAsRecorded(t *testing.T) {
 }
 
 // apply is what the server does with a patch, until the object is decoded.
-func apply(k kind.Kind, s step, current []byte, strict bool) ([]byte, error) {
+func apply(k kind.Kind, s recorded.Step, current []byte, strict bool) ([]byte, error) {
 	t, body, prototype := types.PatchType(s.Headers["Content-Type"]), []byte(s.Body), k.Prototype("v1")
 	next, found, err := patch.Apply(t, current, body, prototype, false)
 	if err != nil {

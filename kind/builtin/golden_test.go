@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin"
 	"github.com/bowline-dev/bowline/object"
@@ -27,16 +26,6 @@ import (
 
 // The recordings of a real API server, answered by the kinds alone: decode, default, prepare, validate. What the server
 // adds (names in URLs, deletes, lists) is replayed where the server is tested.
-
-type step struct {
-	Method, Path string
-	Headers      map[string]string
-	Body         string
-	Response     struct {
-		Status int
-		Body   json.RawMessage
-	}
-}
 
 // answered are the steps that the kinds can answer by themselves, and how many they are at least.
 var answered = map[string]struct {
@@ -55,7 +44,7 @@ func TestPodsAndWorkloadsAnswerAsRecorded(t *testing.T) {
 		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld()
-			steps := readSteps(t, file)
+			steps := recorded.Steps(t, file)
 			if part.to == 0 {
 				part.to = len(steps)
 			}
@@ -78,18 +67,6 @@ func TestPodsAndWorkloadsAnswerAsRecorded(t *testing.T) {
 	}
 }
 
-func readSteps(t *testing.T, file string) (steps []step) {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "golden", file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &steps); err != nil {
-		t.Fatal(err)
-	}
-	return steps
-}
-
 // world holds what was written, by path.
 type world struct {
 	kinds   map[string]kind.Kind
@@ -105,7 +82,7 @@ func newWorld() *world {
 }
 
 // answer serves one step, or says that it is none of the kinds' business.
-func (w *world) answer(t *testing.T, s step) (body any, ok bool) {
+func (w *world) answer(t *testing.T, s recorded.Step) (body any, ok bool) {
 	path, query, _ := strings.Cut(s.Path, "?")
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	at := 5 // of the name, after api, v1, namespaces, default, pods
@@ -145,7 +122,7 @@ func (w *world) answer(t *testing.T, s step) (body any, ok bool) {
 	return nil, false
 }
 
-func (w *world) create(t *testing.T, k kind.Kind, form object.Form, s step) (any, bool) {
+func (w *world) create(t *testing.T, k kind.Kind, form object.Form, s recorded.Step) (any, bool) {
 	if s.Response.Status != http.StatusCreated && s.Response.Status != http.StatusUnprocessableEntity {
 		return nil, false
 	}
@@ -181,7 +158,7 @@ func admit(obj kind.Object) {
 	pod.Spec.PreemptionPolicy = new(corev1.PreemptLowerPriority)
 }
 
-func (w *world) patch(t *testing.T, k kind.Kind, form object.Form, key, sub string, s step) any {
+func (w *world) patch(t *testing.T, k kind.Kind, form object.Form, key, sub string, s recorded.Step) any {
 	old := w.objects[key]
 	before, err := k.Encode(form, old)
 	if err != nil {
@@ -212,7 +189,7 @@ func (w *world) patch(t *testing.T, k kind.Kind, form object.Form, key, sub stri
 }
 
 // act reads or writes a subresource that has a kind of its own.
-func (w *world) act(t *testing.T, k kind.Kind, key, sub string, s step) any {
+func (w *world) act(t *testing.T, k kind.Kind, key, sub string, s recorded.Step) any {
 	r, old := k.Info().Subresource(sub), w.objects[key]
 	if s.Method == "GET" {
 		view, err := r.View(old)
@@ -244,7 +221,7 @@ func (w *world) act(t *testing.T, k kind.Kind, key, sub string, s step) any {
 }
 
 // table answers with the recorded age, which is none of the kind's business.
-func (w *world) table(t *testing.T, k kind.Kind, obj kind.Object, s step) any {
+func (w *world) table(t *testing.T, k kind.Kind, obj kind.Object, s recorded.Step) any {
 	var recorded metav1.Table
 	if err := json.Unmarshal(s.Response.Body, &recorded); err != nil {
 		t.Fatal(err)

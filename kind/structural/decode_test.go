@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -158,7 +159,7 @@ func TestVersionsConvertByApiVersion(t *testing.T) {
 
 // FuzzDecodeRequest: no body panics, and what was decoded encodes to what decodes to the same.
 func FuzzDecodeRequest(f *testing.F) {
-	for _, s := range recorded(f) {
+	for _, s := range recorded.Steps(f, "crd.json") {
 		if strings.HasPrefix(s.Path, "/apis/samplecrd") && s.Body != "" {
 			f.Add([]byte(strings.ReplaceAll(strings.ReplaceAll(s.Body, "samplecrd.example.com", "example.com"), "Network", "Widget")))
 		}

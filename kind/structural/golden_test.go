@@ -4,11 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path"
 	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,33 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 )
-
-// step is one recorded request to a kube-apiserver, with its answer.
-type step struct {
-	Method, Path, Body string
-	Headers            map[string]string
-	Response           struct {
-		Status  int
-		Headers map[string]string
-		Body    any
-	}
-}
-
-func recorded(t testing.TB) []step {
-	t.Helper()
-	data, err := os.ReadFile("../../testdata/golden/crd.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var steps []step
-	if err := json.Unmarshal(data, &steps); err != nil {
-		t.Fatal(err)
-	}
-	return steps
-}
 
 var networkV1 = object.Form{APIVersion: "samplecrd.example.com/v1"}
 
@@ -62,7 +36,7 @@ var different = map[int]string{
 // what a kube-apiserver answered.
 func TestRecordedObjects(t *testing.T) {
 	t.Parallel()
-	steps := recorded(t)
+	steps := recorded.Steps(t, "crd.json")
 	plane := &small{kind: newKind(t, steps[0].Body), objects: map[string]*unstructured.Unstructured{}}
 	for i, s := range steps {
 		if !plane.serves(s) {
@@ -70,7 +44,7 @@ func TestRecordedObjects(t *testing.T) {
 		}
 		before := maps.Clone(plane.objects)
 		answer, warnings := plane.answer(t, s)
-		diff := difference(s, answer, warnings)
+		diff := difference(t, s, answer, warnings)
 		reason, known := different[i]
 		if known {
 			plane.objects = before
@@ -87,7 +61,7 @@ func TestRecordedObjects(t *testing.T) {
 // TestRecordedTable compares the Table of the recorded object.
 func TestRecordedTable(t *testing.T) {
 	t.Parallel()
-	steps := recorded(t)
+	steps := recorded.Steps(t, "crd.json")
 	k := newKind(t, steps[0].Body)
 	obj, _, err := k.DecodeRequest(networkV1, []byte(steps[8].Body), false)
 	if err != nil {
@@ -99,7 +73,7 @@ func TestRecordedTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := steps[10].Response.Body.(map[string]any)
+	want := steps[10].Response.JSON(t).(map[string]any)
 	equalJSON(t, want["columnDefinitions"], k.Columns(networkV1.APIVersion))
 	equalJSON(t, want["rows"].([]any)[0].(map[string]any)["cells"], cells)
 }
@@ -122,7 +96,7 @@ type small struct {
 
 // serves says that a step is a write which the kind decides about: the server answers a wrong version by itself, and
 // apply is not here yet.
-func (p *small) serves(s step) bool {
+func (p *small) serves(s recorded.Step) bool {
 	if !strings.HasPrefix(s.Path, "/apis/samplecrd.example.com/") || strings.Contains(s.Body, "samplecrd.example.com/v2") {
 		return false
 	}
@@ -130,7 +104,7 @@ func (p *small) serves(s step) bool {
 }
 
 // answer is the answer to a write, with the texts of Warning headers.
-func (p *small) answer(t *testing.T, s step) ([]byte, []string) {
+func (p *small) answer(t *testing.T, s recorded.Step) ([]byte, []string) {
 	t.Helper()
 	body, name, sub := []byte(s.Body), path.Base(s.Path), ""
 	if name == "status" {
@@ -188,12 +162,12 @@ func marshal(t *testing.T, err *apierrors.StatusError) []byte {
 }
 
 // difference is where an answer differs from the recorded one, but for what a server adds and the order of causes.
-func difference(s step, answer []byte, warnings []string) string {
+func difference(t *testing.T, s recorded.Step, answer []byte, warnings []string) string {
 	var got any
 	if err := json.Unmarshal(answer, &got); err != nil {
 		return err.Error()
 	}
-	want, got := plain(s.Response.Body), plain(got)
+	want, got := recorded.Plain(s.Response.JSON(t)), recorded.Plain(got)
 	if !reflect.DeepEqual(want, got) {
 		wantJSON, _ := json.Marshal(want)
 		gotJSON, _ := json.Marshal(got)
@@ -207,33 +181,4 @@ func difference(s step, answer []byte, warnings []string) string {
 		return fmt.Sprintf("want warning %s, got %s", want, header)
 	}
 	return ""
-}
-
-var many = regexp.MustCompile(`(?s)^(.*?: )\[(.*)\]$`)
-
-// plain leaves out of an answer what differs from run to run.
-func plain(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		kept := map[string]any{}
-		for name, value := range v {
-			if !slices.Contains([]string{"uid", "resourceVersion", "creationTimestamp", "managedFields"}, name) {
-				kept[name] = plain(value)
-			}
-		}
-		return kept
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-		slices.SortFunc(v, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-		return v
-	case string:
-		if parts := many.FindStringSubmatch(v); parts != nil {
-			items := strings.Split(parts[2], ", ")
-			slices.Sort(items)
-			return parts[1] + strings.Join(items, ", ")
-		}
-	}
-	return v
 }

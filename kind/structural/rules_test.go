@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 )
@@ -317,7 +318,7 @@ func BenchmarkNew(b *testing.B) {
 
 // BenchmarkFirstObject is what the first object of a definition costs, with the compilation.
 func BenchmarkFirstObject(b *testing.B) {
-	steps := recorded(b)
+	steps := recorded.Steps(b, "crd.json")
 	crd, cache := parseDefinition(b, steps[0].Body), object.NewCache(0)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -331,7 +332,7 @@ func BenchmarkFirstObject(b *testing.B) {
 
 // BenchmarkCreate is what each further object costs in the kind.
 func BenchmarkCreate(b *testing.B) {
-	steps := recorded(b)
+	steps := recorded.Steps(b, "crd.json")
 	k := newKind(b, steps[0].Body)
 	b.ReportAllocs()
 	for b.Loop() {

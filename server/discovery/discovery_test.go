@@ -1,11 +1,10 @@
 package discovery_test
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,6 +18,7 @@ import (
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/server/discovery"
@@ -80,15 +80,7 @@ func get(h *discovery.Handler, path, accept string, headers ...string) *httptest
 // recordedStep is the answer of a step of discovery.json, parsed.
 func recordedStep(t *testing.T, index int) any {
 	t.Helper()
-	data, err := os.ReadFile("../../testdata/golden/discovery.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var steps []struct{ Response struct{ Body any } }
-	if err := json.Unmarshal(data, &steps); err != nil {
-		t.Fatal(err)
-	}
-	return steps[index].Response.Body
+	return recorded.Steps(t, "discovery.json")[index].Response.JSON(t)
 }
 
 func parse(t *testing.T, body []byte) any {
@@ -111,11 +103,11 @@ func TestPlainDocumentsAreAsRecorded(t *testing.T) {
 	if d := cmp.Diff(recordedStep(t, 3), parse(t, get(h, "/apis/apps", "application/json").Body.Bytes())); d != "" {
 		t.Error(d)
 	}
-	recorded := recordedStep(t, 2).(map[string]any)
+	want := recordedStep(t, 2).(map[string]any)
 	answered := parse(t, get(h, "/api/v1", "application/json").Body.Bytes()).(map[string]any)
 	for _, got := range answered["resources"].([]any) {
 		got := got.(map[string]any)
-		for _, want := range recorded["resources"].([]any) {
+		for _, want := range want["resources"].([]any) {
 			want := want.(map[string]any)
 			if want["name"] != got["name"] {
 				continue
@@ -134,18 +126,13 @@ func TestPlainDocumentsAreAsRecorded(t *testing.T) {
 
 func TestAggregatedResourcesAreAsRecorded(t *testing.T) {
 	t.Parallel()
-	recorded := map[string]any{}
+	facts := map[string]any{}
 	for _, file := range []string{"api", "apis"} {
-		f, err := os.Open("../../testdata/golden/facts/" + file + ".jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		for lines := bufio.NewScanner(f); lines.Scan(); {
-			fact := parse(t, lines.Bytes()).(map[string]any)
+		for line := range bytes.Lines(recorded.File(t, "facts/"+file+".jsonl")) {
+			fact := parse(t, line).(map[string]any)
 			key := fact["groupVersion"].(string) + " " + fact["resource"].(string)
 			delete(fact, "groupVersion")
-			recorded[key] = fact
+			facts[key] = fact
 		}
 	}
 	h := discovery.New(kind.NewRegistry(recordedKinds()...))
@@ -163,7 +150,7 @@ func TestAggregatedResourcesAreAsRecorded(t *testing.T) {
 					t.Fatal(err)
 				}
 				key := schema.GroupVersion{Group: g.Name, Version: g.Versions[0].Version}.String() + " " + r.Resource
-				if d := cmp.Diff(recorded[key], parse(t, data)); d != "" {
+				if d := cmp.Diff(facts[key], parse(t, data)); d != "" {
 					t.Errorf("%s: %s", key, d)
 				}
 				compared++

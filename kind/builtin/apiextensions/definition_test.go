@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/structural"
 	"github.com/bowline-dev/bowline/object"
@@ -295,7 +296,7 @@ func TestWarnings(t *testing.T) {
 func TestValidateChangesNothing(t *testing.T) {
 	t.Parallel()
 	k := newKind()
-	crd, status := write(t, k, object.Form{APIVersion: hub}, []byte(recorded(t)[0].Body), nil)
+	crd, status := write(t, k, object.Form{APIVersion: hub}, []byte(recorded.Steps(t, "crd.json")[0].Body), nil)
 	if status != nil {
 		t.Fatal(status.Message)
 	}

@@ -3,10 +3,7 @@ package apiextensions
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -15,36 +12,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// step is one recorded request to a kube-apiserver, with its answer.
-type step struct {
-	Method, Path, Body string
-	Headers            map[string]string
-	Response           struct {
-		Status int
-		Body   any
-	}
-}
-
-// recorded reads the recording of custom resources.
-func recorded(t testing.TB) []step {
-	t.Helper()
-	data, err := os.ReadFile("../../../testdata/golden/crd.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var steps []step
-	if err := json.Unmarshal(data, &steps); err != nil {
-		t.Fatal(err)
-	}
-	return steps
-}
-
 // form is that of the bodies sent to a path.
-func (s step) form() object.Form {
+func form(s recorded.Step) object.Form {
 	if strings.Contains(s.Path, "/v1beta1/") {
 		return object.Form{APIVersion: legacy}
 	}
@@ -83,8 +57,8 @@ func write(t testing.TB, k kind.Kind, form object.Form, body []byte, old *defini
 // a kube-apiserver answered.
 func TestRecordedDefinitions(t *testing.T) {
 	t.Parallel()
-	steps, k := recorded(t), newKind()
-	network, status := write(t, k, steps[0].form(), []byte(steps[0].Body), nil)
+	steps, k := recorded.Steps(t, "crd.json"), newKind()
+	network, status := write(t, k, form(steps[0]), []byte(steps[0].Body), nil)
 	if status != nil {
 		t.Fatal(status.Message)
 	}
@@ -92,7 +66,7 @@ func TestRecordedDefinitions(t *testing.T) {
 		t.Fatal("the definition is not established")
 	}
 	for i, s := range steps {
-		if !strings.Contains(s.Path, "/customresourcedefinitions") || s.Method != "POST" && s.Method != "PATCH" || s.form().APIVersion == legacy {
+		if !strings.Contains(s.Path, "/customresourcedefinitions") || s.Method != "POST" && s.Method != "PATCH" || form(s).APIVersion == legacy {
 			continue
 		}
 		t.Run(fmt.Sprintf("crd.json[%d]", i), func(t *testing.T) {
@@ -102,8 +76,8 @@ func TestRecordedDefinitions(t *testing.T) {
 				old = network
 				body = patched(t, k, network, body)
 			}
-			crd, status := write(t, k, s.form(), body, old)
-			compare(t, s.Response.Body, answer(t, k, crd, status))
+			crd, status := write(t, k, form(s), body, old)
+			compare(t, s.Response.JSON(t), answer(t, k, crd, status))
 		})
 	}
 }
@@ -147,50 +121,21 @@ func compare(t *testing.T, want any, answer []byte) {
 	if err := json.Unmarshal(answer, &got); err != nil {
 		t.Fatal(err)
 	}
-	if want, got := plain(want), plain(got); !reflect.DeepEqual(want, got) {
+	if want, got := recorded.Plain(want), recorded.Plain(got); !reflect.DeepEqual(want, got) {
 		wantJSON, _ := json.Marshal(want)
 		gotJSON, _ := json.Marshal(got)
 		t.Errorf("\nwant %s\ngot  %s", wantJSON, gotJSON)
 	}
 }
 
-var many = regexp.MustCompile(`(?s)^(.*?: )\[(.*)\]$`)
-
-// plain leaves out of an answer what differs from run to run.
-func plain(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		kept := map[string]any{}
-		for name, value := range v {
-			if !slices.Contains([]string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "lastTransitionTime"}, name) {
-				kept[name] = plain(value)
-			}
-		}
-		return kept
-	case []any:
-		for i := range v {
-			v[i] = plain(v[i])
-		}
-		slices.SortFunc(v, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
-		return v
-	case string:
-		if parts := many.FindStringSubmatch(v); parts != nil {
-			items := strings.Split(parts[2], ", ")
-			slices.Sort(items)
-			return parts[1] + strings.Join(items, ", ")
-		}
-	}
-	return v
-}
-
 // TestRecordedStatus compares the status of the recorded definition after it was established.
 func TestRecordedStatus(t *testing.T) {
 	t.Parallel()
-	steps, k := recorded(t), newKind()
-	crd, status := write(t, k, steps[0].form(), []byte(steps[0].Body), nil)
+	steps, k := recorded.Steps(t, "crd.json"), newKind()
+	crd, status := write(t, k, form(steps[0]), []byte(steps[0].Body), nil)
 	if status != nil {
 		t.Fatal(status.Message)
 	}
 	Establish(crd, func(NameSpace, string) bool { return false }, metav1.Now())
-	compare(t, steps[4].Response.Body, answer(t, k, crd, nil))
+	compare(t, steps[4].Response.JSON(t), answer(t, k, crd, nil))
 }

@@ -2,13 +2,13 @@ package coordination_test
 
 import (
 	"encoding/json"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin/coordination"
 	"github.com/bowline-dev/bowline/object"
@@ -60,17 +60,7 @@ func TestLeaseRules(t *testing.T) {
 // TestLeasesAnswerAsRecorded is kinds.json[60], the object, and [61], the table.
 func TestLeasesAnswerAsRecorded(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../../testdata/golden/kinds.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var steps []struct {
-		Body     string
-		Response struct{ Body json.RawMessage }
-	}
-	if err := json.Unmarshal(data, &steps); err != nil {
-		t.Fatal(err)
-	}
+	steps := recorded.Steps(t, "kinds.json")
 	k, l := leases(), read(t, steps[60].Body)
 	encoded, err := k.Encode(object.Form{APIVersion: apiVersion}, l)
 	if err != nil {

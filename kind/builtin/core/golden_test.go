@@ -2,7 +2,6 @@ package core
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,35 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 )
-
-// step is one recorded request and its answer.
-type step struct {
-	Method, Path string
-	Headers      map[string]string
-	Body         string
-	StatusOnly   bool `json:"status_only"`
-	Response     struct {
-		Status  int
-		Headers map[string]string
-		Body    json.RawMessage
-	}
-}
-
-func recorded(t *testing.T, file string) []step {
-	t.Helper()
-	data, err := os.ReadFile("../../../testdata/golden/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var steps []step
-	if err := json.Unmarshal(data, &steps); err != nil {
-		t.Fatal(err)
-	}
-	return steps
-}
 
 // kindsByResource are the kinds of this package, by the resource in a path.
 func kindsByResource() map[string]kind.Kind {
@@ -124,7 +98,7 @@ func TestCreatesAnswerAsRecorded(t *testing.T) {
 	kinds := kindsByResource()
 	compared := 0
 	for _, file := range []string{"configmap-write.json", "namespaces.json", "kinds.json"} {
-		for i, s := range recorded(t, file) {
+		for i, s := range recorded.Steps(t, file) {
 			apiVersion, namespace, resource, _ := place(s.Path)
 			k := kinds[resource]
 			if s.Method != "POST" || s.StatusOnly || k == nil || resource == "pods" || notHere[file][i] != "" || k.Info().Endpoint(gv(apiVersion)) == nil {
@@ -187,7 +161,7 @@ func comparable(t *testing.T, data []byte) any {
 func TestTablesAreAsRecorded(t *testing.T) {
 	t.Parallel()
 	kinds := kindsByResource()
-	steps := recorded(t, "kinds.json")
+	steps := recorded.Steps(t, "kinds.json")
 	compared := 0
 	for i, s := range steps {
 		apiVersion, namespace, resource, _ := place(s.Path)
@@ -224,11 +198,11 @@ func TestTablesAreAsRecorded(t *testing.T) {
 }
 
 // copyAssigned gives a service the address and ports of the recorded one.
-func copyAssigned(t *testing.T, obj kind.Object, recorded []byte) {
+func copyAssigned(t *testing.T, obj kind.Object, answer []byte) {
 	t.Helper()
 	if s, ok := obj.(*corev1.Service); ok {
 		var was corev1.Service
-		if err := json.Unmarshal(recorded, &was); err != nil {
+		if err := json.Unmarshal(answer, &was); err != nil {
 			t.Fatal(err)
 		}
 		s.Spec = was.Spec
@@ -238,12 +212,8 @@ func copyAssigned(t *testing.T, obj kind.Object, recorded []byte) {
 // TestColumnsAreThoseOfARealServer compares names, types, formats and priorities with facts/columns.json.
 func TestColumnsAreThoseOfARealServer(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../../testdata/golden/facts/columns.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var facts map[string][][4]any
-	if err := json.Unmarshal(data, &facts); err != nil {
+	if err := json.Unmarshal(recorded.File(t, "facts/columns.json"), &facts); err != nil {
 		t.Fatal(err)
 	}
 	for resource, k := range kindsByResource() {
@@ -268,8 +238,8 @@ func TestColumnsAreThoseOfARealServer(t *testing.T) {
 func TestEventsAreOneObjectInTwoVersions(t *testing.T) {
 	t.Parallel()
 	k := kindsByResource()["events"]
-	other := recorded(t, "kinds2-other-versions.json")
-	for i, s := range recorded(t, "kinds.json") {
+	other := recorded.Steps(t, "kinds2-other-versions.json")
+	for i, s := range recorded.Steps(t, "kinds.json") {
 		read := map[int]int{18: 3, 64: 4}[i]
 		if read == 0 {
 			continue
@@ -307,7 +277,7 @@ func TestImmutableConfigMapsRefuseAsRecorded(t *testing.T) {
 	data, immutable := old.DeepCopy(), old.DeepCopy()
 	data.Data["a"] = "c"
 	immutable.Immutable = new(false)
-	steps := recorded(t, "configmap-write.json")
+	steps := recorded.Steps(t, "configmap-write.json")
 	for i, obj := range map[int]*corev1.ConfigMap{49: data, 50: immutable} {
 		status := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "imm", k.Validate(obj, old, "")).Status()
 		got, _ := json.Marshal(status)
