@@ -83,6 +83,14 @@ func (c *call) bodyOptions(body []byte, o *metav1.DeleteOptions) error {
 	if err := kind.Unmarshal(format, data, o); err != nil {
 		return apierrors.NewBadRequest("the options of the delete cannot be read: " + err.Error())
 	}
+	sent := o.Kind
+	if format == object.Protobuf {
+		header, _ := kind.ProtobufHeader(data) // it was read above
+		sent = header.Kind
+	}
+	if sent != "" && sent != "DeleteOptions" {
+		return apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+	}
 	return nil
 }
 

@@ -1,0 +1,296 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/bowline-dev/bowline/auth"
+)
+
+// target is a plane that fuzz tests send requests to, without a transport between.
+type target struct {
+	*world
+	handler http.Handler
+}
+
+func fuzzTarget(f *testing.F) *target {
+	f.Helper()
+	w := start(f)
+	w.define(f, widgets())
+	w.create(f, widgetsPath, widget("a", `{"size":1,"free":{"k":[1,{"l":null}]}}`))
+	w.create(f, configMaps, `{"metadata":{"name":"a","labels":{"app":"web","tier":"front"}},"data":{"k":"1"}}`)
+	w.create(f, configMaps, `{"metadata":{"name":"b","labels":{"app":"db"}}}`)
+	w.create(f, configMaps, `{"metadata":{"name":"c"}}`)
+	w.create(f, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	w.create(f, "/apis/apps/v1/namespaces/default/deployments", deploymentBody("a"))
+	w.create(f, "/api/v1/namespaces/default/services", `{"metadata":{"name":"a"},"spec":{"ports":[{"port":80}]}}`)
+	return &target{w, w.Handler()}
+}
+
+// recorded is an answer as its handler wrote it. A watch ends as soon as it has begun.
+type recorded struct {
+	code   int
+	header http.Header
+	body   bytes.Buffer
+	end    context.CancelFunc
+}
+
+func (r *recorded) Header() http.Header { return r.header }
+func (r *recorded) WriteHeader(code int) {
+	if r.code == 0 {
+		r.code = code
+	}
+}
+func (r *recorded) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(p)
+}
+func (r *recorded) Flush() { r.end() }
+
+// ask sends a request as the administrator, and fails on what no request may bring about: a panic, and a 500 but for those
+// that Kubernetes answers too.
+func (g *target) ask(t *testing.T, method string, u *url.URL, contentType string, body []byte) *recorded {
+	t.Helper()
+	ctx, cancel := context.WithCancel(auth.WithUser(t.Context(), auth.NewUser("fuzz", auth.AdminGroup)))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, "http://fuzz/", bytes.NewReader(body))
+	if err != nil {
+		t.Skip("no method: ", method)
+	}
+	req.URL = u
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	r := &recorded{header: http.Header{}, end: cancel}
+	g.handler.ServeHTTP(r, req)
+	if r.code == 0 {
+		t.Errorf("%s %s was not answered", method, u)
+	}
+	if r.code == http.StatusInternalServerError && !knownFailure(r.body.String()) {
+		t.Errorf("%s %s %s %q: %s", method, u, contentType, body, r.body.String())
+	}
+	return r
+}
+
+// knownFailure says whether Kubernetes answers with a 500 too.
+func knownFailure(body string) bool {
+	for _, text := range []string{
+		"does not contain declared merge key",        // strategic merge: a list item without its key
+		"unknown patch type", "invalid patch format", // strategic merge: directives that are none
+		"expected a []interface {}, but received a", "expected a map[string]interface {}, but received a",
+		"resourceVersion should not be set on objects to be created",
+		`"resourceVersion: Invalid value`, // a watch from a revision that is no number
+		"the spec replicas field",         // the scale of an object that has none
+		"is not parseable",
+	} {
+		if strings.Contains(body, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// alive ends the test when the server no longer does its work.
+func (g *target) alive(t *testing.T) {
+	t.Helper()
+	r := g.ask(t, http.MethodGet, &url.URL{Path: configMaps + "/a"}, "", nil)
+	if r.code != http.StatusOK {
+		t.Fatalf("the server no longer answers: %d %s", r.code, r.body.String())
+	}
+}
+
+// bodyTargets are where bodies are sent, by index.
+var bodyTargets = []struct{ method, path, contentType string }{
+	{http.MethodPost, configMaps, jsonType},
+	{http.MethodPost, configMaps, yamlType},
+	{http.MethodPost, configMaps, protobufType},
+	{http.MethodPut, configMaps + "/a", jsonType},
+	{http.MethodPatch, configMaps + "/a", mergeType},
+	{http.MethodPatch, configMaps + "/a", "application/json-patch+json"},
+	{http.MethodPatch, configMaps + "/a", "application/strategic-merge-patch+json"},
+	{http.MethodPost, widgetsPath, jsonType},
+	{http.MethodPost, widgetsPath, yamlType},
+	{http.MethodPatch, widgetsPath + "/a", mergeType},
+	{http.MethodPatch, widgetsPath + "/a", "application/json-patch+json"},
+	{http.MethodPatch, widgetsPath + "/a/scale", mergeType},
+	{http.MethodPost, "/api/v1/namespaces/default/pods", jsonType},
+	{http.MethodPost, "/api/v1/namespaces/default/pods", protobufType},
+	{http.MethodPatch, "/api/v1/namespaces/default/pods/a", "application/strategic-merge-patch+json"},
+	{http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/a", "application/strategic-merge-patch+json"},
+	{http.MethodPut, "/apis/apps/v1/namespaces/default/deployments/a/scale", protobufType},
+	{http.MethodPost, "/api/v1/namespaces/default/services", yamlType},
+	{http.MethodPatch, "/api/v1/namespaces/default/services/a", mergeType},
+	{http.MethodPost, definitionsPath, jsonType},
+	{http.MethodPost, strings.Replace(definitionsPath, "v1", "v1beta1", 1), yamlType},
+	{http.MethodPost, "/apis/events.k8s.io/v1/namespaces/default/events", jsonType},
+	{http.MethodDelete, configMaps + "/nothing", jsonType}, // options in the body rule out those of the query
+	{http.MethodDelete, configMaps + "/nothing", protobufType},
+	{http.MethodPost, "/api/v1/namespaces/default/pods/a/binding", jsonType},
+}
+
+// FuzzRequestBodies sends bodies in all forms to all sorts of endpoints: the server answers, refuses what it cannot read,
+// and lives.
+func FuzzRequestBodies(f *testing.F) {
+	g := fuzzTarget(f)
+	seedBodies(f)
+	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
+		c := bodyTargets[int(which)%len(bodyTargets)]
+		g.ask(t, c.method, &url.URL{Path: c.path, RawQuery: "dryRun=All"}, c.contentType, body)
+		g.alive(t)
+	})
+}
+
+// seedBodies adds the bodies of all recordings, and the forms that they do not have.
+func seedBodies(f *testing.F) {
+	f.Helper()
+	files := must(filepath.Glob("../testdata/golden/*.json"))(f)
+	for _, file := range files {
+		var steps []struct {
+			Body *string
+			Path string
+		}
+		if err := json.Unmarshal(must(os.ReadFile(file))(f), &steps); err != nil {
+			f.Fatal(err)
+		}
+		for i, s := range steps {
+			if s.Body != nil {
+				f.Add(uint8(i), []byte(*s.Body))
+			}
+		}
+	}
+	cm := configMap("z", "k", "1")
+	cm.APIVersion, cm.Kind = "v1", "ConfigMap"
+	for i, c := range bodyTargets {
+		switch c.contentType {
+		case protobufType:
+			f.Add(uint8(i), protobuf(f, cm))
+		case yamlType:
+			f.Add(uint8(i), []byte(widgetDefinition))
+			f.Add(uint8(i), []byte("a: &a [1]\nb: *a\n<<: {c: 1}\n"))
+		default:
+			f.Add(uint8(i), []byte(`{"metadata":{"name":"z","namespace":"default"},"spec":{"replicas":2}}`))
+			f.Add(uint8(i), []byte(`[{"op":"copy","from":"/metadata","path":"/data/x"}]`))
+		}
+	}
+}
+
+// FuzzSelectors asks for lists by any selectors. One that is understood selects what the same selector selects here.
+func FuzzSelectors(f *testing.F) {
+	g := fuzzTarget(f)
+	for _, label := range []string{"", "app=web", "app!=web", "app in (web,db)", "app notin (web),!tier", "tier", "a/b=c", "app in (", ",", "=", "app=web,app=db", "x in ()", "app>1"} {
+		for _, field := range []string{"", "metadata.name=a", "metadata.name!=a", "metadata.namespace=default", "metadata.name=a,metadata.name=b", `metadata.name=a\,b`, "a=", "=", "metadata.name==a", "data.k=1"} {
+			f.Add(label, field)
+		}
+	}
+	f.Fuzz(func(t *testing.T, label, field string) {
+		q := url.Values{"labelSelector": {label}, "fieldSelector": {field}}
+		r := g.ask(t, http.MethodGet, &url.URL{Path: configMaps, RawQuery: q.Encode()}, "", nil)
+		byLabel, labelErr := labels.Parse(label)
+		byField, fieldErr := fields.ParseSelector(field)
+		if labelErr != nil || fieldErr != nil {
+			if r.code != http.StatusBadRequest {
+				t.Errorf("%q and %q: %d", label, field, r.code)
+			}
+			return
+		}
+		if r.code == http.StatusBadRequest {
+			return // a field that is not selectable
+		}
+		var got, all metav1.PartialObjectMetadataList
+		reply{body: r.body.Bytes()}.into(t, &got)
+		reply{body: g.ask(t, http.MethodGet, &url.URL{Path: configMaps}, "", nil).body.Bytes()}.into(t, &all)
+		var want []string
+		for _, item := range all.Items {
+			if byLabel.Matches(labels.Set(item.Labels)) && byField.Matches(fields.Set{"metadata.name": item.Name, "metadata.namespace": item.Namespace}) {
+				want = append(want, item.Name)
+			}
+		}
+		var names []string
+		for _, item := range got.Items {
+			names = append(names, item.Name)
+		}
+		if strings.Join(names, " ") != strings.Join(want, " ") {
+			t.Errorf("%q and %q select %v, want %v", label, field, names, want)
+		}
+	})
+}
+
+// FuzzContinueTokens goes on with any token: it is refused, expired, or shows a part of what may be listed.
+func FuzzContinueTokens(f *testing.F) {
+	g := fuzzTarget(f)
+	first := g.get(f, configMaps+"?limit=1").object(f)
+	f.Add(at(first, "metadata", "continue").(string), int64(1))
+	for _, token := range []string{
+		"", "x", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiIvZGVmYXVsdC9hIn0",
+		"eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6LTEsInN0YXJ0IjoiLi4vLi4vc2VjcmV0cyJ9", "bnVsbA", "W10", "e30",
+	} {
+		f.Add(token, int64(0))
+		f.Add(token, int64(-1))
+	}
+	f.Fuzz(func(t *testing.T, token string, limit int64) {
+		q := url.Values{"continue": {token}, "limit": {strconv.FormatInt(limit, 10)}}
+		r := g.ask(t, http.MethodGet, &url.URL{Path: configMaps, RawQuery: q.Encode()}, "", nil)
+		switch r.code {
+		case http.StatusBadRequest, http.StatusGone, http.StatusGatewayTimeout, http.StatusUnprocessableEntity:
+			return
+		case http.StatusOK:
+		default:
+			t.Fatalf("%q: %d %s", token, r.code, r.body.String())
+		}
+		var list struct {
+			Items []struct{ Metadata metav1.ObjectMeta }
+		}
+		reply{body: r.body.Bytes()}.into(t, &list)
+		if limit > 0 && int64(len(list.Items)) > limit || len(list.Items) > 3 {
+			t.Errorf("%q: %d items", token, len(list.Items))
+		}
+		for _, item := range list.Items {
+			if item.Metadata.Namespace != "default" {
+				t.Errorf("%q shows %s of namespace %s", token, item.Metadata.Name, item.Metadata.Namespace)
+			}
+		}
+	})
+}
+
+// FuzzURLs asks for any path with any query, in any method: it is answered.
+func FuzzURLs(f *testing.F) {
+	g := fuzzTarget(f)
+	for _, path := range []string{
+		"/", "", "//", "/api", "/api/v1", "/api/v1/", configMaps, configMaps + "/a", configMaps + "/a/status", "/api/v1/watch/namespaces/default/configmaps/a",
+		"/apis/example.com/v1/widgets", widgetsPath + "/a/scale", "/apis/apps/v1/namespaces/default/deployments/a/scale", "/openapi/v3", "/openapi/v3/api/v1",
+		"/version", "/metrics", "/livez", "/api/v1/namespaces/default/finalize", "/api/v1/namespaces//configmaps", "/apis//v1/x", "/api/v1/namespaces/../configmaps",
+		"/api/v1/namespaces/default/configmaps/a%2Fb", "/api/v1/watch", "/api/v1/watch/", "/apis/example.com/v1", "/api/v1/namespaces/default/pods/a/log",
+	} {
+		for i, query := range []string{"", "watch=true", "limit=1&resourceVersion=0", "timeout=1s&pretty=true", "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan", "resourceVersion=-1", "%zz", "labelSelector=%00"} {
+			f.Add(uint8(i), path, query)
+		}
+	}
+	methods := []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodHead, http.MethodOptions, "BREW"}
+	f.Fuzz(func(t *testing.T, method uint8, path, query string) {
+		if strings.HasPrefix(path, "/debug/pprof") {
+			t.Skip("a profile takes its time")
+		}
+		m := methods[int(method)%len(methods)]
+		if m != http.MethodGet && m != http.MethodHead {
+			query += "&dryRun=All"
+		}
+		body := []byte(`{}`)
+		if m == http.MethodDelete {
+			body = nil
+		}
+		g.ask(t, m, &url.URL{Path: path, RawQuery: query}, jsonType, body)
+		g.alive(t)
+	})
+}
