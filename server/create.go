@@ -18,6 +18,9 @@ const generateTries = 8
 // claimTries is how often the values of an object are assigned again when another writer took one in between.
 const claimTries = 100
 
+// errRevisionOfNew is Kubernetes' error, down to its being no Status: the answer is a 500.
+var errRevisionOfNew = errors.New("resourceVersion should not be set on objects to be created")
+
 // create stores a new object.
 func (s *Server) create(c *call) error {
 	if err := c.negotiate(asTable, asPartial); err != nil {
@@ -119,12 +122,19 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 		c.warnAbout(obj, nil)
 		return &written{state: obj}, nil
 	}
+	if r, err := revisionOf(obj); err == nil && r != 0 {
+		return nil, errRevisionOfNew
+	}
+	obj.SetResourceVersion("")
 	committed, err := encode(c.kind, obj, c.accept.form(c.endpoint.GroupVersion()))
 	if err != nil {
 		return nil, err
 	}
 	change := store.Change{Key: key, Object: committed, Expect: store.Absent()}
 	if err := s.commit(c.context(), c.kind, change, obj, nil); err != nil {
+		return nil, err
+	}
+	if err := s.crds.undo(c.context(), c, committed); err != nil {
 		return nil, err
 	}
 	c.warnAbout(obj, nil)
@@ -134,9 +144,6 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 // warnAbout adds what the kind has to say of a write that succeeded.
 func (c *call) warnAbout(obj, old kind.Object) {
 	for _, w := range c.kind.Warnings(obj, old) {
-	if err := s.crds.undo(c.context(), c, committed); err != nil {
-		return nil, err
-	}
 		c.warn(w)
 	}
 }

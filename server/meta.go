@@ -31,7 +31,6 @@ func fillCreate(obj kind.Object) {
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
 	obj.SetSelfLink("")
-	obj.SetResourceVersion("")
 	obj.SetManagedFields(nil)
 	generateName(obj)
 }
