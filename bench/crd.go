@@ -21,31 +21,30 @@ var knots = schema.GroupVersionResource{Group: "bench.bowline.example.com", Vers
 func customResource() measurement {
 	return measurement{
 		figures: []figure{{"CRD create to first instance created", milliseconds, 20}},
-		run: func(ctx context.Context, l *lab) (readings []reading, err error) {
-			err = withServer(ctx, l, func(s *server, namespace string) error {
-				definitions, err := apiextensions.NewForConfig(s.config)
-				if err != nil {
-					return err
-				}
-				instances, err := dynamic.NewForConfig(s.config)
-				if err != nil {
-					return err
-				}
-				crds := definitions.ApiextensionsV1().CustomResourceDefinitions()
-				s.cleanup = append(s.cleanup, func(ctx context.Context) error {
-					return crds.Delete(ctx, knotDefinition().Name, metav1.DeleteOptions{})
-				})
-				took, err := s.measure("crd", 1, func() error {
-					if _, err := crds.Create(ctx, knotDefinition(), metav1.CreateOptions{}); err != nil {
-						return err
-					}
-					return createKnot(ctx, instances.Resource(knots).Namespace(namespace))
-				})
-				readings = []reading{took.each()}
-				return err
+		run: withServer(func(ctx context.Context, s *server, namespace string) ([]reading, error) {
+			definitions, err := apiextensions.NewForConfig(s.config)
+			if err != nil {
+				return nil, err
+			}
+			instances, err := dynamic.NewForConfig(s.config)
+			if err != nil {
+				return nil, err
+			}
+			crds := definitions.ApiextensionsV1().CustomResourceDefinitions()
+			s.cleanup = append(s.cleanup, func(ctx context.Context) error {
+				return crds.Delete(ctx, knotDefinition().Name, metav1.DeleteOptions{})
 			})
-			return readings, err
-		},
+			took, err := s.measure("crd", 1, func() error {
+				if _, err := crds.Create(ctx, knotDefinition(), metav1.CreateOptions{}); err != nil {
+					return err
+				}
+				return createKnot(ctx, instances.Resource(knots).Namespace(namespace))
+			})
+			if err != nil {
+				return nil, err
+			}
+			return []reading{took.each()}, nil
+		}),
 	}
 }
 

@@ -26,22 +26,18 @@ func lists() measurement {
 			{"list 10,000 ConfigMaps: JSON, written as JSON", milliseconds, 40},
 			{"list 10,000 ConfigMaps: asked for as protobuf, cold", milliseconds, 300},
 		},
-		run: func(ctx context.Context, l *lab) (readings []reading, err error) {
-			err = withServer(ctx, l, func(s *server, namespace string) error {
-				config := rest.CopyConfig(s.config)
-				config.ContentType = runtime.ContentTypeJSON
-				client, err := kubernetes.NewForConfig(config)
-				if err != nil {
-					return err
-				}
-				if err := drive(ctx, 16, listed, createConfigMap(ctx, client, namespace)); err != nil {
-					return err
-				}
-				readings, err = timeLists(ctx, s, client.CoreV1().RESTClient(), namespace)
-				return err
-			})
-			return readings, err
-		},
+		run: withServer(func(ctx context.Context, s *server, namespace string) ([]reading, error) {
+			config := rest.CopyConfig(s.config)
+			config.ContentType = runtime.ContentTypeJSON
+			client, err := kubernetes.NewForConfig(config)
+			if err != nil {
+				return nil, err
+			}
+			if err := drive(ctx, 16, listed, createConfigMap(ctx, client, namespace)); err != nil {
+				return nil, err
+			}
+			return timeLists(ctx, s, client.CoreV1().RESTClient(), namespace)
+		}),
 	}
 }
 
@@ -66,7 +62,10 @@ func timeLists(ctx context.Context, s *server, client rest.Interface, namespace 
 		return nil, err
 	}
 	cold, err := s.measure("list-protobuf-cold", 1, func() error { return list(runtime.ContentTypeProtobuf, 1) })
-	return []reading{asJSON.each(), cold.each()}, err
+	if err != nil {
+		return nil, err
+	}
+	return []reading{asJSON.each(), cold.each()}, nil
 }
 
 // countBytes sends a request and counts what the answer's body holds, without decoding it.

@@ -43,26 +43,22 @@ func filledMemory() measurement {
 			{"100,000 ConfigMaps of 1 KiB: RssAnon", mebibytes, 350},
 		},
 		starts: true,
-		run: func(ctx context.Context, l *lab) (readings []reading, err error) {
-			err = withServer(ctx, l, func(s *server, namespace string) error {
-				client, err := kubernetes.NewForConfig(s.config)
-				if err != nil {
-					return err
-				}
-				create := createConfigMap(ctx, client, namespace)
-				if err := drive(ctx, 16, many, create); err != nil {
-					return err
-				}
-				heap, err := s.liveHeap(ctx, client, namespace)
-				if err != nil {
-					return err
-				}
-				anonymous, err := s.process.anonymousMemory()
-				readings = []reading{{Value: heap}, {Value: anonymous}}
-				return err
-			})
-			return readings, err
-		},
+		run: withServer(func(ctx context.Context, s *server, namespace string) ([]reading, error) {
+			client, err := kubernetes.NewForConfig(s.config)
+			if err != nil {
+				return nil, err
+			}
+			create := createConfigMap(ctx, client, namespace)
+			if err := drive(ctx, 16, many, create); err != nil {
+				return nil, err
+			}
+			heap, err := s.liveHeap(ctx, client, namespace)
+			if err != nil {
+				return nil, err
+			}
+			anonymous, err := s.process.anonymousMemory()
+			return []reading{{Value: heap}, {Value: anonymous}}, err
+		}),
 	}
 }
 

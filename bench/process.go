@@ -68,7 +68,7 @@ func ownCPU() (time.Duration, error) {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
-// spent is what a number of requests took.
+// spent is what a number of requests took; its zero value, which goes with an error, has no readings.
 type spent struct {
 	elapsed, client, server time.Duration
 	requests                int

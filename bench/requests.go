@@ -79,29 +79,25 @@ func requests(verb string, clients, count int, target float64,
 	}
 	return measurement{
 		figures: []figure{{work, perSecond, target}},
-		run: func(ctx context.Context, l *lab) (readings []reading, err error) {
-			err = withServer(ctx, l, func(s *server, namespace string) error {
-				client, err := kubernetes.NewForConfig(s.config)
-				if err != nil {
-					return err
-				}
-				request, err := prepare(ctx, client, namespace)
-				if err != nil {
-					return err
-				}
-				if err := drive(ctx, clients, warmUp, request); err != nil {
-					return err
-				}
-				took, err := s.measure(fmt.Sprintf("%s-%d", verb, clients), count, func() error {
-					return drive(ctx, clients, count, func(i int) error { return request(warmUp + i) })
-				})
-				if err != nil {
-					return err
-				}
-				readings = []reading{took.rate()}
-				return nil
+		run: withServer(func(ctx context.Context, s *server, namespace string) ([]reading, error) {
+			client, err := kubernetes.NewForConfig(s.config)
+			if err != nil {
+				return nil, err
+			}
+			request, err := prepare(ctx, client, namespace)
+			if err != nil {
+				return nil, err
+			}
+			if err := drive(ctx, clients, warmUp, request); err != nil {
+				return nil, err
+			}
+			took, err := s.measure(fmt.Sprintf("%s-%d", verb, clients), count, func() error {
+				return drive(ctx, clients, count, func(i int) error { return request(warmUp + i) })
 			})
-			return readings, err
-		},
+			if err != nil {
+				return nil, err
+			}
+			return []reading{took.rate()}, nil
+		}),
 	}
 }

@@ -135,15 +135,17 @@ func (s *server) namespace(ctx context.Context) (string, error) {
 	return ns.Name, nil
 }
 
-// withServer gives work a server and a namespace, and stops the server when it is done.
-func withServer(ctx context.Context, l *lab, work func(s *server, namespace string) error) error {
-	s, err := l.server(ctx)
-	if err != nil {
-		return err
+// withServer is a run that gives work a server of its own and a namespace in it, and stops the server when it is done.
+func withServer(work func(ctx context.Context, s *server, namespace string) ([]reading, error)) func(context.Context, *lab) ([]reading, error) {
+	return func(ctx context.Context, l *lab) (readings []reading, err error) {
+		s, err := l.server(ctx)
+		if err != nil {
+			return nil, err
+		}
+		namespace, err := s.namespace(ctx)
+		if err == nil {
+			readings, err = work(ctx, s, namespace)
+		}
+		return readings, errors.Join(err, s.stop(context.WithoutCancel(ctx)))
 	}
-	namespace, err := s.namespace(ctx)
-	if err == nil {
-		err = work(s, namespace)
-	}
-	return errors.Join(err, s.stop(context.WithoutCancel(ctx)))
 }

@@ -30,32 +30,28 @@ const (
 func watchers() measurement {
 	return measurement{
 		figures: []figure{{"1,000 watchers on one resource, 500 updates: events", perSecond, 130_000}},
-		run: func(ctx context.Context, l *lab) (readings []reading, err error) {
-			err = withServer(ctx, l, func(s *server, namespace string) error {
-				client, err := kubernetes.NewForConfig(s.config)
-				if err != nil {
-					return err
-				}
-				if err := drive(ctx, updaters, updaters, createConfigMap(ctx, client, namespace)); err != nil {
-					return err
-				}
-				ctx, cancel := context.WithCancel(ctx)
-				defer cancel()
-				streams, err := openWatches(ctx, s.config, client, namespace)
-				if err != nil {
-					return err
-				}
-				took, err := s.measure("watch", watcherCount*updateCount, func() error {
-					return changeAndCount(ctx, cancel, client, namespace, streams)
-				})
-				if err != nil {
-					return err
-				}
-				readings = []reading{took.rate()}
-				return nil
+		run: withServer(func(ctx context.Context, s *server, namespace string) ([]reading, error) {
+			client, err := kubernetes.NewForConfig(s.config)
+			if err != nil {
+				return nil, err
+			}
+			if err := drive(ctx, updaters, updaters, createConfigMap(ctx, client, namespace)); err != nil {
+				return nil, err
+			}
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			streams, err := openWatches(ctx, s.config, client, namespace)
+			if err != nil {
+				return nil, err
+			}
+			took, err := s.measure("watch", watcherCount*updateCount, func() error {
+				return changeAndCount(ctx, cancel, client, namespace, streams)
 			})
-			return readings, err
-		},
+			if err != nil {
+				return nil, err
+			}
+			return []reading{took.rate()}, nil
+		}),
 	}
 }
 
