@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,12 +22,12 @@ var compressedDefinitions []byte
 
 const (
 	refPrefix      = "#/components/schemas/"
-	anyObjectName  = "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadata"
-	anyListName    = "io.k8s.apimachinery.pkg.apis.meta.v1.PartialObjectMetadataList"
-	statusName     = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
-	patchName      = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch"
-	deleteName     = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
-	optionsPrefix  = "io.k8s.apimachinery.pkg.apis.meta.v1."
+	metaPrefix     = "io.k8s.apimachinery.pkg.apis.meta.v1."
+	anyObjectName  = metaPrefix + "PartialObjectMetadata"
+	anyListName    = metaPrefix + "PartialObjectMetadataList"
+	statusName     = metaPrefix + "Status"
+	patchName      = metaPrefix + "Patch"
+	deleteName     = metaPrefix + "DeleteOptions"
 	kindsExtension = "x-kubernetes-group-version-kind"
 )
 
@@ -137,8 +138,6 @@ func (d *definitions) reachable(names map[string]bool) map[string]json.RawMessag
 // in com.example.stable.v1.CronTab.
 func customName(gvk schema.GroupVersionKind) string {
 	labels := strings.Split(gvk.Group, ".")
-	for i, j := 0, len(labels)-1; i < j; i, j = i+1, j-1 {
-		labels[i], labels[j] = labels[j], labels[i]
-	}
+	slices.Reverse(labels)
 	return strings.Join(append(labels, gvk.Version, gvk.Kind), ".")
 }

@@ -70,15 +70,9 @@ func (h *Handler) current() (*index, error) {
 func newIndex(generation uint64, kinds []kind.Kind, older *index) (*index, error) {
 	x := &index{generation: generation, entries: map[string]indexEntry{}, kinds: map[kind.Kind][]byte{}}
 	for _, k := range kinds {
-		var hash []byte
-		if older != nil {
-			hash = older.kinds[k]
-		}
-		if hash == nil {
-			var err error
-			if hash, err = hashKind(k); err != nil {
-				return nil, err
-			}
+		hash, err := older.hashOf(k)
+		if err != nil {
+			return nil, err
 		}
 		x.kinds[k] = hash
 		for i := range k.Info().Endpoints {
@@ -92,6 +86,16 @@ func newIndex(generation uint64, kinds []kind.Kind, older *index) (*index, error
 		}
 	}
 	return x, x.finish()
+}
+
+// hashOf is the hash of a kind, made when the index, which may be nil, does not have it.
+func (x *index) hashOf(k kind.Kind) ([]byte, error) {
+	if x != nil {
+		if hash, ok := x.kinds[k]; ok {
+			return hash, nil
+		}
+	}
+	return hashKind(k)
 }
 
 // finish hashes the documents and writes the index itself.

@@ -20,6 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/kind"
 )
 
+// root is where the index stands.
 const root = "/openapi/v3"
 
 // Handler serves the documents of one registry. It is safe for concurrent use.
@@ -33,6 +34,7 @@ type Handler struct {
 	documents map[documentKey][]byte
 }
 
+// documentKey names a finished document.
 type documentKey struct {
 	hash   string
 	format string
@@ -43,8 +45,8 @@ func New(registry *kind.Registry) *Handler {
 	return &Handler{registry: registry, documents: map[documentKey][]byte{}}
 }
 
-// Serve answers a GET of the index, of a group-version's document or of the OpenAPI v2 document. It says false, and writes nothing, when the method
-// or the path is another, or when no kind is served in the group-version.
+// Serve answers a GET of the index, of a group-version's document or of the OpenAPI v2 document. It says false, and
+// writes nothing, when the method or the path is another, or when no kind is served in the group-version.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -109,6 +111,7 @@ func (h *Handler) document(e indexEntry, format string) ([]byte, error) {
 	return h.documentLocked(e, format)
 }
 
+// documentLocked is document for who holds the lock.
 func (h *Handler) documentLocked(e indexEntry, format string) ([]byte, error) {
 	key := documentKey{e.hash, format}
 	if body, ok := h.documents[key]; ok {

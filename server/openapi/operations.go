@@ -25,7 +25,7 @@ var (
 	typedFormats = append(slices.Clone(textFormats), "application/vnd.kubernetes.protobuf")
 )
 
-// resolve finds the schemas of the kind and its list. Custom resources have no protobuf form.
+// resolve finds the schemas of the kind and its list.
 func (r *resource) resolve(d *definitions) error {
 	var err error
 	if r.item, err = d.name(r.Entry); err != nil {
@@ -34,9 +34,9 @@ func (r *resource) resolve(d *definitions) error {
 	if r.list, err = d.listName(r.Entry, r.item); err != nil {
 		return err
 	}
-	r.formats = typedFormats
-	if _, custom := r.Kind.(Schematic); custom {
-		r.formats = textFormats
+	r.formats = textFormats
+	if r.Kind.Info().Protobuf {
+		r.formats = typedFormats
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func newParameters(d *definitions) (*parameters, error) {
 		{"ListOptions", &p.list}, {"CreateOptions", &p.create}, {"UpdateOptions", &p.update},
 		{"PatchOptions", &p.patch}, {"DeleteOptions", &p.delete},
 	} {
-		fields, err := d.properties(optionsPrefix + o.definition)
+		fields, err := d.properties(metaPrefix + o.definition)
 		if err != nil {
 			return nil, err
 		}

@@ -13,7 +13,7 @@ import (
 // checks each object that they send. All that there is to know is below root.
 const rootV2 = "/openapi/v2"
 
-// The media types of the document in protobuf: the one that clients ask for, and the one that is valid.
+// The media types of the document in protobuf: the valid one, and the older one, which clients ask for.
 const (
 	protobufFormatV2    = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 	protobufOldFormatV2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
