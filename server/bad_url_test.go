@@ -52,6 +52,7 @@ func TestPathsThatLeadNowhere(t *testing.T) {
 	for _, path := range []string{
 		"/api/v1/nothings", "/api/v1/namespaces/default/nothings", "/api/v1/namespaces/default/nothings/a", "/api/v2/pods", "/api/v2",
 		"/apis/apps/v1/namespaces/default/pods", "/apis/apps/v9", "/apis/apps/v9/deployments", "/api/v1/namespaces/default/pods/a/nothing", "/api/v1/watch/nothings",
+		"/api/v1/configmaps/a", "/api/v1/watch/configmaps/a", "/api/v1/namespaces/default/nodes", "/api/v1/namespaces/default/nodes/a",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 			r := w.send(t, method, path, `{}`)

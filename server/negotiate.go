@@ -60,7 +60,7 @@ func acceptable(header string, protobuf bool, as ...string) (chosen media, ok, b
 			continue
 		}
 		m := media{name: name, as: params["as"], version: params["v"]}
-		if m.as != "" && !allowedAs(m, params["g"], as) {
+		if m.as != "" && !allowedAs(m, params["g"], as) || m.as == asTable && name == mediaProtobuf { // a Table has no protobuf form
 			badAs = true
 			continue
 		}

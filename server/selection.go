@@ -102,7 +102,7 @@ func (c *call) selectable(selector fields.Selector) error {
 // narrow keeps a field selector, or the one key that it leaves.
 func (s *selection) narrow(c *call, selector fields.Selector) {
 	name, exact := selector.RequiresExactMatch("metadata.name")
-	if exact && c.name == "" && (!c.info().Namespaced || c.namespace != "") && !strings.ContainsRune(name, '/') {
+	if exact && name != "" && c.name == "" && (!c.info().Namespaced || c.namespace != "") && !strings.ContainsRune(name, '/') {
 		s.prefix = object.KeyOf(c.stored(), c.namespaceOfObject(), name)
 		if len(selector.Requirements()) == 1 {
 			return

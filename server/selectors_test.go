@@ -72,6 +72,7 @@ func TestEveryKindSelectsByNameAndNamespace(t *testing.T) {
 	for _, c := range []struct{ path, selector, want string }{
 		{configMaps, "metadata.name=a", "a"},
 		{configMaps, "metadata.name!=a", "b"},
+		{configMaps, "metadata.name=", ""},
 		{configMaps, "metadata.namespace=other", ""},
 		{"/api/v1/configmaps", "metadata.name=a", "a a"},
 		{"/api/v1/configmaps", "metadata.namespace=other", "a c"},

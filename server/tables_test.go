@@ -153,6 +153,10 @@ func TestWhatIsNotAcceptable(t *testing.T) {
 			w.get(t, path, "Accept", accept).refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, jsonType)
 		}
 	}
+	w.get(t, configMaps, "Accept", strings.Replace(tableType, jsonType, protobufType, 1)).want(t, http.StatusNotAcceptable)
+	if got := w.get(t, configMaps, "Accept", strings.Replace(tableType, jsonType, protobufType, 1)+","+jsonType).object(t); got["kind"] != "ConfigMapList" {
+		t.Errorf("a table in protobuf, or else JSON, is %v", got["kind"])
+	}
 	w.get(t, widgetsPath, "Accept", protobufType).want(t, http.StatusNotAcceptable)
 	table := ";as=Table;v=v1;g=meta.k8s.io"
 	w.get(t, configMaps, "Accept", protobufType+table).refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, jsonType)

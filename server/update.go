@@ -38,7 +38,10 @@ func (s *Server) update(c *call) error {
 		return err
 	}
 	if c.info().CreateOnUpdate && c.sub == nil && s.store.Get(c.key()) == nil {
-		return s.createByUpdate(c, o, obj)
+		err := s.createByUpdate(c, o, obj.DeepCopyObject().(kind.Object))
+		if !apierrors.IsAlreadyExists(err) { // another writer created it in between: this one updates it
+			return err
+		}
 	}
 	written, err := s.write(c, o, func(kind.Object) (kind.Object, error) { return obj.DeepCopyObject().(kind.Object), nil })
 	if err != nil {
