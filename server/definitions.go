@@ -142,6 +142,9 @@ func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) error
 	if err != nil {
 		return err
 	}
+	if old, ok := d.s.kinds.Stored(resourceOf(crd)); ok {
+		k.Succeed(old)
+	}
 	d.s.kinds.Put(k)
 	return nil
 }

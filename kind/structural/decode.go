@@ -28,11 +28,13 @@ var errProtobuf = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Message: "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
 }}
 
-// Decode implements object.Codec. What was stored is taken as it is, without pruning and defaults.
+// Decode implements object.Codec. What was stored is taken as it is, without pruning and defaults, and belongs to the
+// version that the definition stores now.
 func (k *Kind) Decode(form object.Form, data []byte) (runtime.Object, error) {
 	if form.Format != object.JSON {
 		return nil, errProtobuf
 	}
+	k = k.latest()
 	var content map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &content); err != nil {
 		return nil, err
@@ -54,6 +56,7 @@ func (k *Kind) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
 	if u.GetAPIVersion() == form.APIVersion {
 		return json.Marshal(u.Object)
 	}
+	k = k.latest()
 	v := k.version(form.APIVersion)
 	if v == nil {
 		return nil, fmt.Errorf("%s is not defined in %s", k.info.Kind, form.APIVersion)

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -28,8 +29,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Kind is a kind of custom resource. It is immutable: a changed definition makes a new one. It is safe for concurrent
-// use.
+// Kind is a kind of custom resource. It is immutable but for its successor: a changed definition makes a new one. It is
+// safe for concurrent use.
 type Kind struct {
 	info  kind.Info
 	cache *object.Cache
@@ -39,6 +40,9 @@ type Kind struct {
 	preserve bool
 	scale    *apiextensionsv1.CustomResourceSubresourceScale
 	fields   []selectable
+
+	// successor is what the definition made next, for the objects that this kind wrote and will go on to read.
+	successor atomic.Pointer[Kind]
 }
 
 var _ kind.Kind = (*Kind)(nil)
@@ -57,7 +61,7 @@ type definedVersion struct {
 // New makes the kind that a definition describes. The names are those that the definition's status has accepted, or, as
 // long as it has none, those that its spec asks for. The definition is not kept and not changed. The cache bounds the
 // second encodings of all kinds of a server.
-func New(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefinition) (kind.Kind, error) {
+func New(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefinition) (*Kind, error) {
 	ordered, err := storageFirst(crd)
 	if err != nil {
 		return nil, err
@@ -77,6 +81,26 @@ func New(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefinition) (ki
 		k.addSubresources(s)
 	}
 	return k, nil
+}
+
+// Succeed makes k the successor of a kind that an earlier state of its definition made: stored objects of the old kind
+// are read and written as k says, in the versions that k has. Others than kinds of this package have no successor.
+func (k *Kind) Succeed(old kind.Kind) {
+	if o, ok := old.(*Kind); ok && o != k {
+		o.successor.Store(k)
+	}
+}
+
+// latest is the last successor of a kind, or the kind itself.
+func (k *Kind) latest() *Kind {
+	last := k
+	for next := k.successor.Load(); next != nil; next = last.successor.Load() {
+		last = next
+	}
+	if last != k {
+		k.successor.Store(last) // the way is short the next time
+	}
+	return last
 }
 
 // storageFirst are the versions of a definition, the stored one before the others.
