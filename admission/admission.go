@@ -29,20 +29,24 @@ const (
 
 // Attributes are a write on its way.
 type Attributes struct {
-	Operation   Operation
-	Resource    schema.GroupVersionResource
-	Kind        schema.GroupVersionKind
+	Operation Operation
+	// Resource and Kind are in the version of the request, Object and Old in the hub version of their kind.
+	Resource schema.GroupVersionResource
+	Kind     schema.GroupVersionKind
+	// Subresource is empty for the object itself.
 	Subresource string
-	Namespace   string
+	// Namespace is empty for a cluster-scoped object.
+	Namespace string
 	// Name is empty for a create whose name is yet to be generated.
 	Name string
-	// Object is the new state, in the kind's hub version; nil for a delete. Admit may change it.
+	// Object is the new state; nil for a delete. Admit may change it.
 	Object kind.Object
 	// Old is the state that is there; nil for a create. It must not be changed.
 	Old kind.Object
 	// User and Groups are who writes.
 	User   string
 	Groups []string
+	// DryRun says that nothing will be stored: a plugin that acts elsewhere must not.
 	DryRun bool
 	// Warn adds a text to the Warning headers of the answer.
 	Warn func(text string)

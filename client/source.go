@@ -16,6 +16,7 @@ import (
 // Errors are metav1 Status errors as k8s.io/apimachinery/pkg/api/errors knows them: NotFound while nothing serves the
 // resource, ResourceExpired or Gone when a watch cannot go on from its revision, Forbidden.
 type Source interface {
+	// List reads what the server has now, whatever options.After is.
 	List(ctx context.Context, resource schema.GroupVersionResource, options Options) (List, error)
 	// Watch yields the changes after options.After, in order, until ctx ends or Stop is called.
 	Watch(ctx context.Context, resource schema.GroupVersionResource, options Options) (Watch, error)
@@ -43,6 +44,7 @@ type Watch interface {
 	// Next waits for the next events, at least one. An error ends the watch; io.EOF is an orderly end (a timeout, a
 	// server that stops), after which a new watch may begin at the last revision that was seen.
 	Next(ctx context.Context) ([]Event, error)
+	// Stop ends the watch, and a Next that waits.
 	Stop()
 }
 

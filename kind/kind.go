@@ -72,8 +72,10 @@ type Info struct {
 	// Kind, Plural and Singular are the names, as in ConfigMap, configmaps and configmap. List is the kind of a list;
 	// empty means Kind and "List".
 	Kind, List, Plural, Singular string
-	ShortNames, Categories       []string
-	Namespaced                   bool
+	// ShortNames are those that kubectl takes for the resource, and Categories the sets that it asks for together (all).
+	ShortNames, Categories []string
+	// Namespaced says that each object is in a namespace; other kinds are cluster-scoped.
+	Namespaced bool
 
 	// Endpoints are the group-versions that serve the kind. The first is the hub: objects are stored in it.
 	Endpoints []Endpoint
@@ -81,6 +83,7 @@ type Info struct {
 	// Verbs is nil for all of create, delete, deletecollection, get, list, patch, update and watch.
 	Verbs []string
 
+	// Subresources are served below each object, under every endpoint.
 	Subresources []Subresource
 
 	// Protobuf says that objects have a protobuf form beside JSON: those of typed kinds have.

@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,7 +24,7 @@ type table struct {
 	stored     map[schema.GroupResource]Kind
 }
 
-// Entry is a kind as one of its endpoints serves it.
+// Entry is a kind as one of its endpoints serves it. The endpoint is of the kind's Info.
 type Entry struct {
 	Kind     Kind
 	Endpoint *Endpoint
@@ -32,10 +33,13 @@ type Entry struct {
 // NewRegistry makes a registry of kinds. Two kinds under one resource are a programmer's error, and panic.
 func NewRegistry(kinds ...Kind) *Registry {
 	r := &Registry{}
-	r.table.Store(newTable(0, kinds))
-	if len(r.table.Load().stored) != len(kinds) {
-		panic("kind: two kinds share a resource")
+	t := newTable(0, kinds)
+	for _, k := range kinds {
+		if gr := k.Info().GroupResource(); t.stored[gr] != k {
+			panic(fmt.Sprintf("kind: two kinds are stored as %s", gr))
+		}
 	}
+	r.table.Store(t)
 	return r
 }
 

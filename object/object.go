@@ -27,6 +27,7 @@ type Codec interface {
 // Header is what the server knows of an object without decoding it.
 type Header struct {
 	Key Key
+	// UID tells the object from others of the same key, before and after it.
 	UID types.UID
 	// Labels is nil when there are none.
 	Labels map[string]string
