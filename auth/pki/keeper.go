@@ -99,15 +99,19 @@ func (k *Keeper) Renew() error {
 	}
 	if !k.serves(k.server, now) {
 		pair, err := k.authority.server(k.hosts, now)
-		if err := k.keep(serverName, pair, err, &k.server); err != nil {
+		if err != nil {
+			return err
+		}
+		if err := k.keep(serverName, pair, &k.server); err != nil {
 			return err
 		}
 	}
 	if !k.fresh(k.admin, x509.ExtKeyUsageClientAuth, now) {
 		pair, err := k.authority.client(AdminName, []string{auth.AdminGroup}, now)
-		if err := k.keep(adminName, pair, err, &k.admin); err != nil {
+		if err != nil {
 			return err
 		}
+		return k.keep(adminName, pair, &k.admin)
 	}
 	return nil
 }
@@ -135,10 +139,7 @@ func (k *Keeper) renewAuthority(now time.Time) error {
 }
 
 // keep writes a pair that was just issued and then puts it into its place.
-func (k *Keeper) keep(name string, pair *Pair, issueErr error, place **Pair) error {
-	if issueErr != nil {
-		return issueErr
-	}
+func (k *Keeper) keep(name string, pair *Pair, place **Pair) error {
 	if err := k.folder.write(name, pair); err != nil {
 		return err
 	}
