@@ -203,9 +203,9 @@ func cmdAwait(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdDown sends a process SIGTERM, or SIGINT, and waits for its clean end; negated, for an end that is not clean.
+// cmdDown sends a process SIGTERM, or another signal, and waits for its clean end; negated, for an end that is not clean.
 //
-//	down [-of=NAME] [INT]
+//	down [-of=NAME] [INT|HUP]
 func cmdDown(ts *testscript.TestScript, neg bool, args []string) {
 	name, p, rest := flagsOf(ts, args, func(*flag.FlagSet) {})
 	p.signal(ts, rest)
@@ -216,18 +216,19 @@ func cmdDown(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdSignal sends a process SIGTERM, or SIGINT, and does not wait.
+// cmdSignal sends a process SIGTERM, or another signal, and does not wait.
 //
-//	signal [-of=NAME] [INT]
+//	signal [-of=NAME] [INT|HUP]
 func cmdSignal(ts *testscript.TestScript, _ bool, args []string) {
 	_, p, rest := flagsOf(ts, args, func(*flag.FlagSet) {})
 	p.signal(ts, rest)
 }
 
 func (p *process) signal(ts *testscript.TestScript, names []string) {
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "HUP": syscall.SIGHUP}
 	signal := syscall.SIGTERM
-	if len(names) == 1 && names[0] == "INT" {
-		signal = syscall.SIGINT
+	if len(names) == 1 {
+		signal = signals[names[0]]
 	}
 	ts.Check(p.cmd.Process.Signal(signal))
 }

@@ -13,12 +13,22 @@ import (
 // (timeout, a shell that signals a job and its group) send one signal twice, and mean one.
 const lastChance = 100 * time.Millisecond
 
-// untilSignal runs until the first SIGINT or SIGTERM cancels the context; the second ends the process at once.
+// stops are the signals that ask for an end: SIGINT, SIGTERM and, unless nohup said that it is nothing to go by, SIGHUP,
+// which a terminal sends when it is closed.
+func stops() []os.Signal {
+	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
+
+// untilSignal runs until the first signal cancels the context; the second ends the process at once.
 func untilSignal(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	arrived := make(chan os.Signal, 2)
-	signal.Notify(arrived, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(arrived, stops()...)
 	done := make(chan struct{})
 	defer close(done)
 	defer signal.Stop(arrived)

@@ -38,7 +38,8 @@ func upCommand(started time.Time) *cobra.Command {
 		Short: "Serve the Kubernetes API and make true what is declared, until stopped",
 		Long: `Serves the Kubernetes API over HTTPS, runs controllers, and applies what -f names. It prints where it listens and the
 kubeconfig to use, then a line for each declared object as it becomes true: Established for a definition, Ready for
-what has that condition, stored for the rest. It runs until SIGINT or SIGTERM; a second signal stops it at once.
+what has that condition, stored for the rest. It runs until SIGINT, SIGTERM or, where the terminal is closed, SIGHUP; a
+second signal stops it at once.
 
 What is declared is kept in memory and lost at the end. Certificates, the kubeconfig and the plane's identity are kept
 in $XDG_STATE_HOME/bowline (~/.local/state/bowline), which one server at a time may use. The kubeconfig is removed
