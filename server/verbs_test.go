@@ -39,9 +39,9 @@ func life(t *testing.T, clients kubernetes.Interface) {
 	created := must(maps.Create(ctx, configMap("a", "k", "1"), metav1.CreateOptions{}))(t)
 	created.Data["k"] = "2"
 	updated := must(maps.Update(ctx, created, metav1.UpdateOptions{}))(t)
-	patched := must(maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"m":"merge"}}`), metav1.PatchOptions{}))(t)
-	patched = must(maps.Patch(ctx, "a", types.JSONPatchType, []byte(`[{"op":"add","path":"/data/j","value":"json"}]`), metav1.PatchOptions{}))(t)
-	patched = must(maps.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"data":{"s":"strategic"}}`), metav1.PatchOptions{}))(t)
+	must(maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"m":"merge"}}`), metav1.PatchOptions{}))(t)
+	must(maps.Patch(ctx, "a", types.JSONPatchType, []byte(`[{"op":"add","path":"/data/j","value":"json"}]`), metav1.PatchOptions{}))(t)
+	patched := must(maps.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"data":{"s":"strategic"}}`), metav1.PatchOptions{}))(t)
 	if got := patched.Data; got["k"] != "2" || got["m"] != "merge" || got["j"] != "json" || got["s"] != "strategic" {
 		t.Errorf("after three patches: %v", got)
 	}
@@ -107,8 +107,8 @@ func dynamicLife(t *testing.T, client dynamic.ResourceInterface, body map[string
 		t.Fatal(err)
 	}
 	updated := must(client.Update(ctx, created, metav1.UpdateOptions{}))(t)
-	patched := must(client.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"l":"1"}}}`), metav1.PatchOptions{}))(t)
-	patched = must(client.Patch(ctx, "a", types.JSONPatchType, []byte(`[{"op":"add","path":"/metadata/labels/m","value":"2"}]`), metav1.PatchOptions{}))(t)
+	must(client.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"labels":{"l":"1"}}}`), metav1.PatchOptions{}))(t)
+	patched := must(client.Patch(ctx, "a", types.JSONPatchType, []byte(`[{"op":"add","path":"/metadata/labels/m","value":"2"}]`), metav1.PatchOptions{}))(t)
 	if got, _, _ := unstructured.NestedString(patched.Object, field...); got != "2" || patched.GetLabels()["l"] != "1" || patched.GetLabels()["m"] != "2" {
 		t.Errorf("after an update and two patches: %v", patched.Object)
 	}
