@@ -137,16 +137,28 @@ func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) error
 	if !apiextensions.IsEstablished(crd) {
 		return nil
 	}
+	old := d.served(resourceOf(crd))
+	if old != nil && old.MadeOf(crd) {
+		return nil
+	}
 	builtin, _ := d.s.kinds.Stored(definitionsResource)
 	k, err := structural.New(builtin.Cache(), crd)
 	if err != nil {
 		return err
 	}
-	if old, ok := d.s.kinds.Stored(resourceOf(crd)); ok {
+	if old != nil {
 		k.Succeed(old)
+		defer old.End()
 	}
 	d.s.kinds.Put(k)
 	return nil
+}
+
+// served is the kind that a definition made, or nil.
+func (d *definitions) served(gr schema.GroupResource) *structural.Kind {
+	k, _ := d.s.kinds.Stored(gr)
+	made, _ := k.(*structural.Kind)
+	return made
 }
 
 // removed stops serving the kind of a definition that is gone. Its names are free for others of its group, which are
@@ -158,6 +170,9 @@ func (d *definitions) removed(ctx context.Context, before *object.Object) error 
 	}
 	gr := resourceOf(crd)
 	if apiextensions.IsEstablished(crd) {
+		if k := d.served(gr); k != nil {
+			defer k.End()
+		}
 		d.s.kinds.Remove(gr)
 		d.terminating.Delete(gr)
 	}

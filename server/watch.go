@@ -153,6 +153,7 @@ func (w *watching) follow(ctx context.Context, after object.Revision) {
 	defer w.s.metrics.watchers.Dec()
 	tick, stop := w.ticker()
 	defer stop()
+	ended, last := w.c.ended(), false
 	for {
 		changed := changes.Changed()
 		more, err := w.drain(changes)
@@ -163,7 +164,12 @@ func (w *watching) follow(ctx context.Context, after object.Revision) {
 		if more {
 			continue
 		}
+		if last {
+			return
+		}
 		select {
+		case <-ended: // what was written until then is still sent
+			last = true
 		case <-changed:
 			runtime.Gosched() // under load, let writers run first: what they add goes out in the same write
 		case <-tick:
@@ -174,6 +180,14 @@ func (w *watching) follow(ctx context.Context, after object.Revision) {
 			return
 		}
 	}
+}
+
+// ended is closed when the call's kind is served differently or no longer; nil for a kind that lasts.
+func (c *call) ended() <-chan struct{} {
+	if e, ok := c.kind.(kind.Ender); ok {
+		return e.Ended()
+	}
+	return nil
 }
 
 // ticker paces bookmarks, for a watch that wants them.

@@ -20,9 +20,11 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/bowline-dev/bowline/kind"
@@ -43,9 +45,19 @@ type Kind struct {
 
 	// successor is what the definition made next, for the objects that this kind wrote and will go on to read.
 	successor atomic.Pointer[Kind]
+	ended     chan struct{}
+	end       func()
+
+	// uid, generation and names are those of the definition.
+	uid        types.UID
+	generation int64
+	names      apiextensionsv1.CustomResourceDefinitionNames
 }
 
-var _ kind.Kind = (*Kind)(nil)
+var (
+	_ kind.Kind  = (*Kind)(nil)
+	_ kind.Ender = (*Kind)(nil)
+)
 
 // definedVersion is one version of a definition.
 type definedVersion struct {
@@ -66,7 +78,9 @@ func New(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefinition) (*K
 	if err != nil {
 		return nil, err
 	}
-	k := &Kind{cache: cache, preserve: crd.Spec.PreserveUnknownFields}
+	k := &Kind{cache: cache, preserve: crd.Spec.PreserveUnknownFields, ended: make(chan struct{})}
+	k.end = sync.OnceFunc(func() { close(k.ended) })
+	k.uid, k.generation, k.names = crd.UID, crd.Generation, *crd.Status.AcceptedNames.DeepCopy()
 	k.info = describe(crd)
 	for _, v := range ordered {
 		defined, err := k.define(crd.Spec.Group, v)
@@ -84,11 +98,19 @@ func New(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefinition) (*K
 }
 
 // Succeed makes k the successor of a kind that an earlier state of its definition made: stored objects of the old kind
-// are read and written as k says, in the versions that k has. Others than kinds of this package have no successor.
-func (k *Kind) Succeed(old kind.Kind) {
-	if o, ok := old.(*Kind); ok && o != k {
-		o.successor.Store(k)
-	}
+// are read and written as k says, in the versions that k has.
+func (k *Kind) Succeed(old *Kind) { old.successor.Store(k) }
+
+// End says that the kind is not served any longer. It may be called again.
+func (k *Kind) End() { k.end() }
+
+// Ended implements kind.Ender.
+func (k *Kind) Ended() <-chan struct{} { return k.ended }
+
+// MadeOf says whether a definition, as it stands now, would make the same kind again: of its status, only the names
+// matter.
+func (k *Kind) MadeOf(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return k.uid == crd.UID && k.generation == crd.Generation && equality.Semantic.DeepEqual(k.names, crd.Status.AcceptedNames)
 }
 
 // latest is the last successor of a kind, or the kind itself.
