@@ -1,6 +1,7 @@
 package server
 
 import (
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -37,12 +38,15 @@ func newMetrics() *metrics {
 	return m
 }
 
-// measured counts requests and their time.
+// measured counts requests and their time, and logs each for who wants details.
 func (s *Server) measured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		cw := &codeWriter{ResponseWriter: w, code: http.StatusOK}
 		next.ServeHTTP(cw, r)
+		if s.log.Enabled(r.Context(), slog.LevelDebug) {
+			s.log.Debug("request", "method", r.Method, "uri", r.URL.RequestURI(), "code", cw.code, "took", time.Since(start))
+		}
 		target := parseRoute(r)
 		if !target.resource {
 			return
