@@ -137,6 +137,12 @@ var bodyTargets = []struct{ method, path, contentType string }{
 	{http.MethodDelete, configMaps + "/nothing", jsonType}, // options in the body rule out those of the query
 	{http.MethodDelete, configMaps + "/nothing", protobufType},
 	{http.MethodPost, "/api/v1/namespaces/default/pods/a/binding", jsonType},
+	{http.MethodPost, "/apis/apps/v1/namespaces/default/deployments", jsonType},
+	{http.MethodPost, "/apis/apps/v1/namespaces/default/replicasets", yamlType},
+	{http.MethodPost, "/api/v1/namespaces/default/secrets", jsonType},
+	{http.MethodPost, "/api/v1/namespaces/default/serviceaccounts", jsonType},
+	{http.MethodPost, "/api/v1/nodes", jsonType},
+	{http.MethodPost, "/apis/coordination.k8s.io/v1/namespaces/default/leases", jsonType},
 }
 
 // FuzzRequestBodies sends bodies in all forms to all sorts of endpoints: the server answers, refuses what it cannot read,
@@ -151,14 +157,59 @@ func FuzzRequestBodies(f *testing.F) {
 	})
 }
 
+// FuzzCreatedObjects creates what a body says. What was accepted can be read in every form, and written back as it was read,
+// which changes nothing.
+func FuzzCreatedObjects(f *testing.F) {
+	g := fuzzTarget(f)
+	seedBodies(f)
+	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
+		c := bodyTargets[int(which)%len(bodyTargets)]
+		if c.method != http.MethodPost || strings.HasSuffix(c.path, "/binding") {
+			t.Skip("no create")
+		}
+		r := g.ask(t, c.method, &url.URL{Path: c.path}, c.contentType, body)
+		if r.code != http.StatusCreated {
+			return
+		}
+		created := reply{body: r.body.Bytes()}.object(t)
+		name, _ := at(created, "metadata", "name").(string)
+		path := &url.URL{Path: c.path + "/" + name}
+		defer g.discard(t, path)
+		var forms []string
+		if !strings.HasPrefix(c.path, widgetsPath) {
+			forms = append(forms, protobufType)
+		}
+		for _, accept := range append(forms, yamlType, tableType, partialType) {
+			if shown := g.get(t, path.String(), "Accept", accept); shown.code != http.StatusOK {
+				t.Errorf("%s %q as %s: %d %s", c.path, body, accept, shown.code, shown.body)
+			}
+		}
+		read := g.get(t, path.String())
+		back := g.ask(t, http.MethodPut, path, jsonType, read.body)
+		if back.code != http.StatusOK || back.body.String() != string(read.body) {
+			t.Errorf("%s %q: written back: %d\n%s\nwas\n%s", c.path, body, back.code, back.body.String(), read.body)
+		}
+	})
+}
+
+// discard deletes an object, and what holds it.
+func (g *target) discard(t *testing.T, path *url.URL) {
+	t.Helper()
+	g.ask(t, http.MethodPatch, path, mergeType, []byte(`{"metadata":{"finalizers":null}}`))
+	g.ask(t, http.MethodDelete, path, jsonType, []byte(`{"gracePeriodSeconds":0}`))
+	if r := g.ask(t, http.MethodGet, path, "", nil); r.code != http.StatusNotFound {
+		t.Errorf("%s is still there: %d %s", path, r.code, r.body.String())
+	}
+}
+
 // seedBodies adds the bodies of all recordings, and the forms that they do not have.
 func seedBodies(f *testing.F) {
 	f.Helper()
 	files := must(filepath.Glob("../testdata/golden/*.json"))(f)
 	for _, file := range files {
 		var steps []struct {
-			Body *string
-			Path string
+			Body         *string
+			Method, Path string
 		}
 		if err := json.Unmarshal(must(os.ReadFile(file))(f), &steps); err != nil {
 			f.Fatal(err)
@@ -166,9 +217,11 @@ func seedBodies(f *testing.F) {
 		for i, s := range steps {
 			if s.Body != nil {
 				f.Add(uint8(i), []byte(*s.Body))
+				f.Add(targetOf(s.Method, s.Path), []byte(*s.Body))
 			}
 		}
 	}
+	f.Add(targetOf(http.MethodPost, widgetsPath), []byte(widget("z", `{"color":"red","size":3,"free":{"a":[{"b":null},1.5,"x"]}}`)))
 	cm := configMap("z", "k", "1")
 	cm.APIVersion, cm.Kind = "v1", "ConfigMap"
 	for i, c := range bodyTargets {
@@ -183,6 +236,17 @@ func seedBodies(f *testing.F) {
 			f.Add(uint8(i), []byte(`[{"op":"copy","from":"/metadata","path":"/data/x"}]`))
 		}
 	}
+}
+
+// targetOf is where a recorded body belongs, or the first target.
+func targetOf(method, path string) uint8 {
+	path, _, _ = strings.Cut(path, "?")
+	for i, c := range bodyTargets {
+		if c.method == method && strings.HasSuffix(c.path, path[strings.LastIndex(path, "/"):]) {
+			return uint8(i)
+		}
+	}
+	return 0
 }
 
 // FuzzSelectors asks for lists by any selectors. One that is understood selects what the same selector selects here.
