@@ -7,12 +7,19 @@
 package core
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 )
 
 // nothing is the cell of a table that has nothing to show.
 const nothing = "<none>"
+
+// textColumn is a column of texts; one of priority 1 is shown with -o wide alone.
+func textColumn(name, description string, priority int32) metav1.TableColumnDefinition {
+	return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description, Priority: priority}
+}
 
 // Kinds are all kinds of the core group, for one server, in discovery's order. The cache bounds their second encodings.
 func Kinds(cache *object.Cache) []kind.Kind {

@@ -95,21 +95,18 @@ func eventFields(e *corev1.Event) map[string]string {
 
 var eventColumns = func() []metav1.TableColumnDefinition {
 	doc, ref := corev1.Event{}.SwaggerDoc(), corev1.ObjectReference{}.SwaggerDoc()
-	column := func(name, description string, priority int32) metav1.TableColumnDefinition {
-		return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description, Priority: priority}
-	}
 	name := kind.NameColumn
 	name.Priority = 1
 	return []metav1.TableColumnDefinition{
-		column("Last Seen", doc["lastTimestamp"], 0),
-		column("Type", doc["type"], 0),
-		column("Reason", doc["reason"], 0),
-		column("Object", doc["involvedObject"], 0),
-		column("Subobject", ref["fieldPath"], 1),
-		column("Source", doc["source"], 1),
-		column("Message", doc["message"], 0),
-		column("First Seen", doc["firstTimestamp"], 1),
-		column("Count", doc["count"], 1),
+		textColumn("Last Seen", doc["lastTimestamp"], 0),
+		textColumn("Type", doc["type"], 0),
+		textColumn("Reason", doc["reason"], 0),
+		textColumn("Object", doc["involvedObject"], 0),
+		textColumn("Subobject", ref["fieldPath"], 1),
+		textColumn("Source", doc["source"], 1),
+		textColumn("Message", doc["message"], 0),
+		textColumn("First Seen", doc["firstTimestamp"], 1),
+		textColumn("Count", doc["count"], 1),
 		name,
 	}
 }()

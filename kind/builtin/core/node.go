@@ -83,20 +83,17 @@ func configSourceOf(n *corev1.Node) *corev1.NodeConfigSource {
 
 var nodeColumns = func() []metav1.TableColumnDefinition {
 	info, status := corev1.NodeSystemInfo{}.SwaggerDoc(), corev1.NodeStatus{}.SwaggerDoc()
-	column := func(name, description string, priority int32) metav1.TableColumnDefinition {
-		return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description, Priority: priority}
-	}
 	return []metav1.TableColumnDefinition{
 		kind.NameColumn,
-		column("Status", "The status of the node", 0),
-		column("Roles", "The roles of the node", 0),
+		textColumn("Status", "The status of the node", 0),
+		textColumn("Roles", "The roles of the node", 0),
 		kind.AgeColumn,
-		column("Version", info["kubeletVersion"], 0),
-		column("Internal-IP", status["addresses"], 1),
-		column("External-IP", status["addresses"], 1),
-		column("OS-Image", info["osImage"], 1),
-		column("Kernel-Version", info["kernelVersion"], 1),
-		column("Container-Runtime", info["containerRuntimeVersion"], 1),
+		textColumn("Version", info["kubeletVersion"], 0),
+		textColumn("Internal-IP", status["addresses"], 1),
+		textColumn("External-IP", status["addresses"], 1),
+		textColumn("OS-Image", info["osImage"], 1),
+		textColumn("Kernel-Version", info["kernelVersion"], 1),
+		textColumn("Container-Runtime", info["containerRuntimeVersion"], 1),
 	}
 }()
 
