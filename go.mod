@@ -3,40 +3,40 @@ module github.com/bowline-dev/bowline
 go 1.26.8
 
 require (
-	github.com/anishathalye/porcupine v1.3.1
-	github.com/fsnotify/fsnotify v1.9.0
-	github.com/google/btree v1.1.3
-	github.com/google/gnostic-models v0.7.0
-	github.com/google/go-cmp v0.7.0
-	github.com/google/uuid v1.6.0
-	github.com/jonboulle/clockwork v0.5.0
-	github.com/prometheus/client_golang v1.25.0
-	github.com/rogpeppe/go-internal v1.16.0
-	github.com/spf13/cobra v1.10.2
-	github.com/tidwall/btree v1.8.2
-	github.com/vishvananda/netlink v1.3.1
-	github.com/vishvananda/netns v0.0.5
-	go.uber.org/goleak v1.3.0
-	golang.org/x/sync v0.24.0
-	golang.org/x/sys v0.49.0
-	golang.org/x/term v0.47.0
-	golang.org/x/time v0.16.0
-	google.golang.org/protobuf v1.36.12
-	gopkg.in/evanphx/json-patch.v4 v4.13.0
-	k8s.io/api v0.37.2
-	k8s.io/apiextensions-apiserver v0.37.2
-	k8s.io/apimachinery v0.37.2
-	k8s.io/apiserver v0.37.2
-	k8s.io/cli-runtime v0.37.2
-	k8s.io/client-go v0.37.2
-	k8s.io/component-base v0.37.2
-	k8s.io/component-helpers v0.37.2
-	k8s.io/klog/v2 v2.140.0
-	k8s.io/kube-openapi v0.0.0-20260821135717-be32def86098
-	k8s.io/kubectl v0.37.2
-	k8s.io/utils v0.0.0-20260626114624-be93311217bd
-	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730
-	sigs.k8s.io/yaml v1.6.0
+	github.com/anishathalye/porcupine v1.3.1 // tests: the store is linearizable
+	github.com/fsnotify/fsnotify v1.9.0 // files changed behind our back: the record provider, scripts that wait
+	github.com/google/btree v1.1.3 // the benchmark that compares it with tidwall/btree
+	github.com/google/gnostic-models v0.7.0 // OpenAPI documents as protobuf
+	github.com/google/go-cmp v0.7.0 // differences, in tests
+	github.com/google/uuid v1.6.0 // uids of objects
+	github.com/jonboulle/clockwork v0.5.0 // the clock that kubectl's Patcher asks for
+	github.com/prometheus/client_golang v1.25.0 // /metrics
+	github.com/rogpeppe/go-internal v1.16.0 // script tests
+	github.com/spf13/cobra v1.10.2 // the command line
+	github.com/tidwall/btree v1.8.2 // the store's copy-on-write tree: docs/decisions/0001-btree.md
+	github.com/vishvananda/netlink v1.3.1 // real networks: bridges and addresses
+	github.com/vishvananda/netns v0.0.5 // real networks: network namespaces
+	go.uber.org/goleak v1.3.0 // tests: nothing runs after Close
+	golang.org/x/sync v0.24.0 // groups of goroutines that fail together
+	golang.org/x/sys v0.49.0 // mounts of network namespaces
+	golang.org/x/term v0.47.0 // is this a terminal, and how wide
+	golang.org/x/time v0.16.0 // the token bucket
+	google.golang.org/protobuf v1.36.12 // reading protobuf fields where they stand (protowire)
+	gopkg.in/evanphx/json-patch.v4 v4.13.0 // JSON Patch and merge patch, as Kubernetes uses them
+	k8s.io/api v0.37.2 // the API types
+	k8s.io/apiextensions-apiserver v0.37.2 // schemas of custom resources: structure, pruning, defaults, validation
+	k8s.io/apimachinery v0.37.2 // metadata, selectors, Status, strategic merge
+	k8s.io/apiserver v0.37.2 // CEL of custom resources: what their rules cost
+	k8s.io/cli-runtime v0.37.2 // kubectl's flags and resource builder, in cmd/bowline alone
+	k8s.io/client-go v0.37.2 // REST, kubeconfig, and the clients that the tests are written with
+	k8s.io/component-base v0.37.2 // kubectl's version, in cmd/bowline alone
+	k8s.io/component-helpers v0.37.2 // the quality-of-service class and resources of pods
+	k8s.io/klog/v2 v2.140.0 // what the Kubernetes libraries log goes to our logger
+	k8s.io/kube-openapi v0.0.0-20260821135717-be32def86098 // OpenAPI of the built-in types, at development time; its models
+	k8s.io/kubectl v0.37.2 // kubectl, built into cmd/bowline
+	k8s.io/utils v0.0.0-20260626114624-be93311217bd // addresses, as Kubernetes parses them
+	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // JSON as Kubernetes reads it: case-sensitive, strict where asked
+	sigs.k8s.io/yaml v1.6.0 // YAML
 )
 
 require (
