@@ -23,7 +23,9 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	klog.SetSlogLogger(log) // what client-go has to say
+	if err := run(os.Args[1:], log); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
@@ -33,13 +35,11 @@ type arguments struct {
 	kubeconfig, master, provider, state, plane string
 }
 
-func run(args []string) error {
+func run(args []string, log *slog.Logger) error {
 	a, err := parse(args)
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	klog.SetSlogLogger(log)
 	config, err := a.config()
 	if err != nil {
 		return err

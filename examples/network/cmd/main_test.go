@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,11 +40,12 @@ func TestServerIsFoundInTheKubeconfigUnlessMasterNamesAnother(t *testing.T) {
 
 func TestErrorsSayWhatToGive(t *testing.T) {
 	t.Parallel()
+	quiet := slog.New(slog.DiscardHandler)
 	missing := filepath.Join(t.TempDir(), "none")
-	if err := run([]string{"--kubeconfig", missing}); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
+	if err := run([]string{"--kubeconfig", missing}, quiet); err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
 		t.Errorf("a kubeconfig that is not there: %v", err)
 	}
-	if err := run([]string{"up"}); err == nil || !strings.Contains(err.Error(), `"up" is no flag`) {
+	if err := run([]string{"up"}, quiet); err == nil || !strings.Contains(err.Error(), `"up" is no flag`) {
 		t.Errorf("an argument that is no flag: %v", err)
 	}
 }
