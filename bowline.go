@@ -186,19 +186,18 @@ func (p *Plane) Handler() http.Handler { return p.handler }
 
 // RESTConfig is for an unmodified client-go in this process: it acts as the administrator, over the in-process
 // transport, with no rate limit. It works until Close.
-func (p *Plane) RESTConfig() *rest.Config {
-	config := p.transport.As(asAdmin).RESTConfig()
-	config.QPS = -1
-	return config
-}
+func (p *Plane) RESTConfig() *rest.Config { return p.transport.As(asAdmin).RESTConfig() }
 
 func asAdmin(ctx context.Context) context.Context { return auth.WithUser(ctx, admin) }
 
-// TLSConfig is for an unmodified client-go over the plane's socket, as the administrator, with no rate limit. It is nil
-// unless the plane listens with certificates that it made itself.
+// errNoKeys is returned by a plane that did not make its certificates itself.
+var errNoKeys = errors.New("the plane has no certificates of its own: it has no socket, or was given Options.TLS")
+
+// TLSConfig is for an unmodified client-go over the plane's socket, as the administrator, with no rate limit. It is an
+// error unless the plane listens with certificates that it made itself.
 func (p *Plane) TLSConfig() (*rest.Config, error) {
 	if p.keys == nil {
-		return nil, errors.New("the plane has no certificates of its own: it has no socket, or was given Options.TLS")
+		return nil, errNoKeys
 	}
 	return clientConfig(p.Addr(), p.keys.AuthorityPEM(), p.keys.Admin())
 }
@@ -218,7 +217,7 @@ func clientConfig(addr string, authority []byte, pair *pki.Pair) (*rest.Config, 
 // IssueClient makes a rest.Config, as TLSConfig does, for another user and their groups.
 func (p *Plane) IssueClient(name string, groups ...string) (*rest.Config, error) {
 	if p.keys == nil {
-		return nil, errors.New("the plane has no certificates of its own: it has no socket, or was given Options.TLS")
+		return nil, errNoKeys
 	}
 	pair, err := p.keys.IssueClient(name, groups...)
 	if err != nil {

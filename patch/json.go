@@ -1,6 +1,7 @@
 package patch
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -39,7 +40,12 @@ func applyJSON(current, patch []byte, lenient bool) (next []byte, strict []strin
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(steps)))
 	}
-	if next, err = applySteps(steps, current); err != nil {
+	if tooDeep(steps) {
+		err = errTooDeep
+	} else {
+		next, err = applySteps(steps, current)
+	}
+	if err != nil {
 		return nil, nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", noResource, "", err.Error(), 0, false)
 	}
 	return next, strict, nil
@@ -62,6 +68,53 @@ const (
 	// maxWork is how many bytes of the object may be gone over, all rounds together.
 	maxWork = 256 << 20
 )
+
+// maxDepth is how many levels of an object a step may go down. The library goes over all that is below each of them once
+// more, so that a step through thousands of levels would take minutes; real objects have dozens.
+const maxDepth = 250
+
+var errTooDeep = fmt.Errorf("a step of the patch goes down more than %d levels", maxDepth)
+
+// tooDeep says whether a step's path, or the value that it compares, has too many levels.
+func tooDeep(steps jsonpatch.Patch) bool {
+	for _, s := range steps {
+		for name, raw := range s {
+			switch {
+			case raw == nil:
+			case name == "path" || name == "from":
+				if bytes.Count(*raw, []byte("/")) > maxDepth {
+					return true
+				}
+			case name == "value" && s.Kind() == "test":
+				if depth(*raw) > maxDepth {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// depth is how deep a JSON text nests.
+func depth(text []byte) int {
+	deepest, now := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '{', '[':
+			now++
+			deepest = max(deepest, now)
+		case '}', ']':
+			now--
+		case '"': // brackets in a string are none
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return deepest
+}
 
 func applySteps(steps jsonpatch.Patch, current []byte) ([]byte, error) {
 	room := len(current) + maxGrowth

@@ -34,6 +34,8 @@ func TestPatchErrors(t *testing.T) {
 		{"json: a copy of what is not there", types.JSONPatchType, `[{"op":"copy","from":"/x/y","path":"/z"}]`, false, 422, rejected},
 		{"json: no path", types.JSONPatchType, `[{"op":"add"}]`, false, 422, rejected},
 		{"json: copies that grow without end", types.JSONPatchType, doubling(40), false, 422, rejected},
+		{"json: a path through everything", types.JSONPatchType, `[{"op":"add","path":"` + strings.Repeat("/a", 9000) + `","value":1}]`, false, 422, rejected},
+		{"json: a test of what is nested without end", types.JSONPatchType, `[{"op":"test","path":"/spec","value":` + strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000) + `}]`, false, 422, rejected},
 		{"merge: not JSON, read leniently", types.MergePatchType, `{`, true, 400, "Invalid JSON Patch"},
 		{"strategic: an array", types.StrategicMergePatchType, `[]`, false, 400, "json: cannot unmarshal array into Go value of type map[string]interface {}"},
 		{"strategic: an unknown directive", types.StrategicMergePatchType, `{"spec":{"$patch":"fly"}}`, false, 500, "unknown patch type: fly in map: map[$patch:fly]"},
@@ -77,6 +79,7 @@ func TestPatchResults(t *testing.T) {
 		want, gone string
 	}{
 		{"json: -1 counts from the end", types.JSONPatchType, `[{"op":"remove","path":"/spec/containers/-1"}]`, `"name":"a"`, `"name":"b"`},
+		{"json: brackets in a string are no levels", types.JSONPatchType, `[{"op":"add","path":"/metadata/note","value":"\"` + strings.Repeat("{", 999) + `"},{"op":"test","path":"/metadata/note","value":"\"` + strings.Repeat("{", 999) + `"}]`, `"note"`, ""},
 		{"json: escaped names", types.JSONPatchType, `[{"op":"add","path":"/metadata/labels/x~1y~0z","value":"1"}]`, `"x/y~z":"1"`, ""},
 		{"merge: null removes", types.MergePatchType, `{"metadata":{"labels":{"a":null}}}`, `"labels":{}`, `"a":"1"`},
 		{"merge: a list is replaced", types.MergePatchType, `{"spec":{"containers":[{"name":"c"}]}}`, `"containers":[{"name":"c"}]`, `"image":"a"`},

@@ -8,11 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -86,10 +87,10 @@ func (r *recorder) all() []string {
 }
 
 // TestInformersUseStreamingLists: client-go's informers fill their caches by one watch and never fall back to a list, with
-// typed clients in JSON and protobuf, and with the dynamic client.
+// typed clients in JSON and protobuf, and with the dynamic and the metadata client.
 func TestInformersUseStreamingLists(t *testing.T) {
 	t.Parallel()
-	for _, contentType := range []string{jsonType, protobufType, "dynamic"} {
+	for _, contentType := range []string{jsonType, protobufType, "dynamic", "metadata"} {
 		t.Run(contentType, func(t *testing.T) {
 			t.Parallel()
 			w := start(t)
@@ -118,12 +119,33 @@ func TestInformersUseStreamingLists(t *testing.T) {
 
 func configMapInformer(t *testing.T, config *rest.Config, contentType string) cache.SharedIndexInformer {
 	t.Helper()
-	if contentType == "dynamic" {
-		w := &world{}
-		w.connect(t, config)
-		return dynamicinformer.NewFilteredDynamicInformer(w.dynamic, corev1.SchemeGroupVersion.WithResource("configmaps"), "default", 0, nil, nil).Informer()
+	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
+	switch contentType {
+	case "dynamic":
+		client := must(dynamic.NewForConfig(config))(t)
+		return dynamicinformer.NewFilteredDynamicInformer(client, resource, "default", 0, nil, nil).Informer()
+	case "metadata":
+		client := must(metadata.NewForConfig(config))(t)
+		return metadatainformer.NewFilteredMetadataInformer(client, resource, "default", 0, nil, nil).Informer()
 	}
-	var clients kubernetes.Interface = typed(t, config, contentType)
-	var _ runtime.Object = &corev1.ConfigMap{}
-	return informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace("default")).Core().V1().ConfigMaps().Informer()
+	return informers.NewSharedInformerFactoryWithOptions(typed(t, config, contentType), 0, informers.WithNamespace("default")).Core().V1().ConfigMaps().Informer()
+}
+
+// TestStreamingListOfTablesAndMetadata ends the state with a bookmark in the form that was asked for.
+func TestStreamingListOfTablesAndMetadata(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.fill(t, "default", "a")
+	for accept, kind := range map[string]string{tableType: "Table", partialType: "PartialObjectMetadata"} {
+		s := w.open(t, configMaps+"?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "Accept", accept)
+		for _, want := range []string{"ADDED", "BOOKMARK"} {
+			e, ok := s.next(t)
+			if !ok || e.Type != want || e.Object["kind"] != kind || e.Object["apiVersion"] != "meta.k8s.io/v1" {
+				t.Errorf("%s: %s %v, want %s", kind, e.Type, e.Object, want)
+			}
+			if want == "BOOKMARK" && at(e.Object, "metadata", "resourceVersion") == nil {
+				t.Errorf("%s: a bookmark without a revision: %v", kind, e.Object)
+			}
+		}
+	}
 }

@@ -17,18 +17,16 @@ import (
 
 // writeOptions are the query parameters of a create, update or patch.
 type writeOptions struct {
-	dryRun  bool
-	manager string
+	dryRun bool
 	// strict refuses unknown and duplicate fields; warn answers with a Warning for each. Both false: they are ignored.
 	strict, warn bool
 }
 
-func newWriteOptions(dryRun []string, manager, fieldValidation string) writeOptions {
+func newWriteOptions(dryRun []string, fieldValidation string) writeOptions {
 	return writeOptions{
-		dryRun:  len(dryRun) > 0,
-		manager: manager,
-		strict:  fieldValidation == metav1.FieldValidationStrict,
-		warn:    fieldValidation == "" || fieldValidation == metav1.FieldValidationWarn,
+		dryRun: len(dryRun) > 0,
+		strict: fieldValidation == metav1.FieldValidationStrict,
+		warn:   fieldValidation == "" || fieldValidation == metav1.FieldValidationWarn,
 	}
 }
 
@@ -50,24 +48,24 @@ func invalidOptions(kind string, errs field.ErrorList) error {
 
 func createOptions(r *http.Request) (writeOptions, error) {
 	if r.URL.RawQuery == "" {
-		return newWriteOptions(nil, "", ""), nil
+		return newWriteOptions(nil, ""), nil
 	}
 	var o metav1.CreateOptions
 	if err := readOptions(r.URL.Query(), &o, metav1.Convert_url_Values_To_v1_CreateOptions); err != nil {
 		return writeOptions{}, err
 	}
-	return newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), invalidOptions("CreateOptions", metavalidation.ValidateCreateOptions(&o))
+	return newWriteOptions(o.DryRun, o.FieldValidation), invalidOptions("CreateOptions", metavalidation.ValidateCreateOptions(&o))
 }
 
 func updateOptions(r *http.Request) (writeOptions, error) {
 	if r.URL.RawQuery == "" {
-		return newWriteOptions(nil, "", ""), nil
+		return newWriteOptions(nil, ""), nil
 	}
 	var o metav1.UpdateOptions
 	if err := readOptions(r.URL.Query(), &o, metav1.Convert_url_Values_To_v1_UpdateOptions); err != nil {
 		return writeOptions{}, err
 	}
-	return newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), invalidOptions("UpdateOptions", metavalidation.ValidateUpdateOptions(&o))
+	return newWriteOptions(o.DryRun, o.FieldValidation), invalidOptions("UpdateOptions", metavalidation.ValidateUpdateOptions(&o))
 }
 
 func patchOptions(r *http.Request, t types.PatchType) (writeOptions, error) {
@@ -75,7 +73,7 @@ func patchOptions(r *http.Request, t types.PatchType) (writeOptions, error) {
 	if err := readOptions(r.URL.Query(), &o, metav1.Convert_url_Values_To_v1_PatchOptions); err != nil {
 		return writeOptions{}, err
 	}
-	return newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&o, t))
+	return newWriteOptions(o.DryRun, o.FieldValidation), invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&o, t))
 }
 
 // listOptions reads the options of a list, watch or deletecollection.

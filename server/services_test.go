@@ -12,6 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/admission"
 )
 
 func service(name string, kind corev1.ServiceType, ports ...int32) *corev1.Service {
@@ -186,5 +189,44 @@ func TestUpdatedServiceKeepsWhatItHas(t *testing.T) {
 	})
 	if got := must(services.Get(t.Context(), "a", metav1.GetOptions{}))(t); len(got.Labels) != 21 || got.Spec.ClusterIP != a.Spec.ClusterIP {
 		t.Errorf("after 20 patches: %+v", got)
+	}
+}
+
+// thief takes what the server is about to give to the first service, for another.
+type thief struct {
+	stole  bool
+	create func(*corev1.Service) error
+}
+
+func (*thief) Name() string { return "Thief" }
+func (*thief) Handles(op admission.Operation, r resourceOf, _ string) bool {
+	return op == admission.Create && r.Resource == "services"
+}
+func (*thief) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+func (p *thief) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+	if p.stole {
+		return nil
+	}
+	p.stole = true
+	mine := a.Object.(*corev1.Service)
+	other := service("other", corev1.ServiceTypeNodePort, 80)
+	other.Spec.ClusterIP, other.Spec.Ports[0].NodePort = mine.Spec.ClusterIP, mine.Spec.Ports[0].NodePort
+	return p.create(other)
+}
+
+// TestAddressThatAnotherTakesInBetween is assigned anew, and the client hears nothing of it.
+func TestAddressThatAnotherTakesInBetween(t *testing.T) {
+	t.Parallel()
+	p := &thief{}
+	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{p} })
+	services := w.clients.CoreV1().Services("default")
+	p.create = func(s *corev1.Service) error {
+		_, err := services.Create(t.Context(), s, metav1.CreateOptions{})
+		return err
+	}
+	mine := must(services.Create(t.Context(), service("mine", corev1.ServiceTypeNodePort, 80), metav1.CreateOptions{}))(t)
+	other := must(services.Get(t.Context(), "other", metav1.GetOptions{}))(t)
+	if mine.Spec.ClusterIP == "" || mine.Spec.ClusterIP == other.Spec.ClusterIP || mine.Spec.Ports[0].NodePort == 0 || mine.Spec.Ports[0].NodePort == other.Spec.Ports[0].NodePort {
+		t.Errorf("mine %+v, other %+v", mine.Spec, other.Spec)
 	}
 }

@@ -110,8 +110,9 @@ func (w *sourceWatch) Next(ctx context.Context) ([]client.Event, error) {
 		if err != nil {
 			return nil, sourceEnd(err)
 		}
-		if out := w.seen(events); len(out) > 0 {
-			return out, nil
+		out, err := w.seen(events)
+		if err != nil || len(out) > 0 {
+			return out, err
 		}
 		if len(events) > 0 {
 			continue
@@ -128,8 +129,9 @@ func (w *sourceWatch) Next(ctx context.Context) ([]client.Event, error) {
 	}
 }
 
-// seen are the events that the watch selects.
-func (w *sourceWatch) seen(events []*object.Event) []client.Event {
+// seen are the events that the watch selects. An event whose state cannot be shown ends the watch: its reader lists again
+// rather than miss a change.
+func (w *sourceWatch) seen(events []*object.Event) ([]client.Event, error) {
 	var out []client.Event
 	for _, e := range events {
 		kind, ok := e.Type(), true
@@ -143,12 +145,12 @@ func (w *sourceWatch) seen(events []*object.Event) []client.Event {
 		if kind == watch.Deleted {
 			var err error
 			if shown, err = e.Shown(kind); err != nil {
-				continue
+				return nil, wireError(err)
 			}
 		}
 		out = append(out, client.Event{Type: kind, Object: shown, Revision: e.Revision()})
 	}
-	return out
+	return out, nil
 }
 
 // sourceEnd is the end of a watch: orderly, or with what makes the reader list again.

@@ -319,3 +319,19 @@ func TestWatchesEndWhenThePlaneCloses(t *testing.T) {
 		})
 	}
 }
+
+// TestWatchOfLargeObjects whose events are each more than what is gathered before a write.
+func TestWatchOfLargeObjects(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	s := w.open(t, configMaps+"?watch=1")
+	for i, size := range []int{10, 100 << 10, 20, 700 << 10, 30 << 10, 40 << 10, 50 << 10} {
+		cm := configMap(string(rune('a'+i)), "k", strings.Repeat("x", size))
+		must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t)
+		if e := s.want(t, "ADDED "+cm.Name); len(at(e.Object, "data", "k").(string)) != size {
+			t.Errorf("%s came with %d bytes, want %d", cm.Name, len(at(e.Object, "data", "k").(string)), size)
+		}
+	}
+	again := w.open(t, configMaps+"?watch=1")
+	again.want(t, "ADDED a", "ADDED b", "ADDED c", "ADDED d", "ADDED e", "ADDED f", "ADDED g")
+}

@@ -1,0 +1,81 @@
+package server_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const podsPath = "/api/v1/namespaces/default/pods"
+
+// bound creates a pod that a node runs.
+func (w *world) bound(t testing.TB, name string) {
+	t.Helper()
+	w.create(t, podsPath, `{"metadata":{"name":"`+name+`"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	w.create(t, podsPath+"/"+name+"/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"`+name+`"},"target":{"kind":"Node","name":"n1"}}`)
+}
+
+// TestPodsThatRunEndGracefully: a delete gives them their time, and the node's own delete, of no time, removes them.
+func TestPodsThatRunEndGracefully(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		w.create(t, podsPath, `{"metadata":{"name":"idle"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+		w.send(t, http.MethodDelete, podsPath+"/idle", "").want(t, http.StatusOK)
+		w.get(t, podsPath+"/idle").want(t, http.StatusNotFound)
+
+		w.bound(t, "busy")
+		began := time.Now().UTC()
+		ending := w.send(t, http.MethodDelete, podsPath+"/busy", "").want(t, http.StatusOK).object(t)
+		if at(ending, "metadata", "deletionGracePeriodSeconds") != 30.0 || at(ending, "metadata", "deletionTimestamp") != began.Add(30*time.Second).Format(time.RFC3339) {
+			t.Errorf("the delete answers %v", ending["metadata"])
+		}
+		sooner := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":5}`).want(t, http.StatusOK).object(t)
+		if at(sooner, "metadata", "deletionGracePeriodSeconds") != 5.0 {
+			t.Errorf("a shorter time answers %v", sooner["metadata"])
+		}
+		later := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":60}`).want(t, http.StatusOK).object(t)
+		if at(later, "metadata", "deletionGracePeriodSeconds") != 5.0 {
+			t.Errorf("a longer time answers %v", later["metadata"])
+		}
+		w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":0}`).want(t, http.StatusOK)
+		w.get(t, podsPath+"/busy").want(t, http.StatusNotFound)
+	})
+}
+
+// TestEvictionsAreDeletes with the options that they carry.
+func TestEvictionsAreDeletes(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	eviction := func(name, options string) string {
+		return `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"` + name + `","namespace":"default"}` + options + `}`
+	}
+	w.bound(t, "p")
+	w.send(t, http.MethodPost, podsPath+"/p/eviction?dryRun=All", eviction("p", "")).want(t, http.StatusCreated)
+	if got := at(w.get(t, podsPath+"/p").object(t), "metadata", "deletionTimestamp"); got != nil {
+		t.Errorf("a dry run evicted the pod at %v", got)
+	}
+	w.send(t, http.MethodPost, podsPath+"/p/eviction", eviction("p", `,"deleteOptions":{"preconditions":{"uid":"another"}}`)).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "UID")
+	w.send(t, http.MethodPost, podsPath+"/p/eviction", eviction("p", `,"deleteOptions":{"gracePeriodSeconds":7}`)).want(t, http.StatusCreated)
+	if got := at(w.get(t, podsPath+"/p").object(t), "metadata", "deletionGracePeriodSeconds"); got != 7.0 {
+		t.Errorf("the pod has %v seconds", got)
+	}
+	w.send(t, http.MethodPost, podsPath+"/nothing/eviction", eviction("nothing", "")).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `pods "nothing" not found`)
+}
+
+// TestPodsAreBoundOnce and a pod that is bound stays where it is.
+func TestPodsAreBoundOnce(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.bound(t, "p")
+	if got := at(w.get(t, podsPath+"/p").object(t), "spec", "nodeName"); got != "n1" {
+		t.Errorf("the pod is on %v", got)
+	}
+	binding := `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n2"}}`
+	w.send(t, http.MethodPost, podsPath+"/p/binding", binding).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "already assigned to node")
+	w.send(t, http.MethodPatch, podsPath+"/p", `{"spec":{"nodeName":"n2"}}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec")
+	w.send(t, http.MethodPost, podsPath+"/nothing/binding", binding).want(t, http.StatusNotFound)
+}
