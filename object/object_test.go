@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	goruntime "runtime"
+	"sync/atomic"
 	"testing"
 	"weak"
 
@@ -26,7 +27,7 @@ var (
 // configMaps is a codec with the encoders that a server uses.
 type configMaps struct {
 	cache   *object.Cache
-	encoded *int
+	encoded *atomic.Int32
 }
 
 func (c configMaps) Cache() *object.Cache { return c.cache }
@@ -44,7 +45,7 @@ func (c configMaps) Decode(form object.Form, data []byte) (runtime.Object, error
 }
 
 func (c configMaps) Encode(form object.Form, o runtime.Object) ([]byte, error) {
-	*c.encoded++
+	c.encoded.Add(1)
 	return encode(form, o.(*corev1.ConfigMap))
 }
 
@@ -72,7 +73,7 @@ func settings(revision string) *corev1.ConfigMap {
 
 func newObject(t *testing.T, form object.Form, revision string, cache *object.Cache) (*object.Object, configMaps) {
 	t.Helper()
-	codec := configMaps{cache: cache, encoded: new(int)}
+	codec := configMaps{cache: cache, encoded: new(atomic.Int32)}
 	data, err := encode(form, settings(revision))
 	if err != nil {
 		t.Fatal(err)
@@ -231,8 +232,8 @@ func TestSecondFormIsMadeOnceAndCarriesTheRevision(t *testing.T) {
 	}
 	same(t, o, asProtobuf, 1_700_000_000_000_000)
 	same(t, o, asProtobuf, 1_700_000_000_000_000)
-	if *codec.encoded != 1 || cache.Used() != len(bytesOf(t, o, asProtobuf)) {
-		t.Errorf("the second form was made %d times and %d bytes are kept", *codec.encoded, cache.Used())
+	if codec.encoded.Load() != 1 || cache.Used() != len(bytesOf(t, o, asProtobuf)) {
+		t.Errorf("the second form was made %d times and %d bytes are kept", codec.encoded.Load(), cache.Used())
 	}
 }
 
@@ -256,7 +257,7 @@ func TestCacheKeepsWithinItsBudget(t *testing.T) {
 	// The newest first: what is made again pushes out what is oldest.
 	for i := 4; i >= 0; i-- {
 		bytesOf(t, objects[i], asProtobuf)
-		if again := *codecs[i].encoded == 2; again != (i < 2) {
+		if again := codecs[i].encoded.Load() == 2; again != (i < 2) {
 			t.Errorf("object %d of 5 was made again: %v", i, again)
 		}
 	}

@@ -31,7 +31,6 @@ func fillCreate(obj kind.Object) {
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
 	obj.SetSelfLink("")
-	obj.SetManagedFields(nil)
 	generateName(obj)
 }
 
@@ -67,7 +66,6 @@ func fillUpdate(obj, old kind.Object) {
 		obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
 	}
 	obj.SetSelfLink("")
-	obj.SetManagedFields(nil)
 	if obj.GetGenerateName() == "" {
 		obj.SetGenerateName(old.GetGenerateName())
 	}

@@ -2,8 +2,8 @@
 // short function per verb), discovery, OpenAPI, tables and watch streaming. It knows no kind by name; what a kind needs
 // comes through kind.Kind. Package bowline starts it; controllers never reach it but through the API.
 //
-// The stages of a request, in order: recover, identify, authenticate, authorize, route, then by verb decode > default >
-// admit (mutate) > prepare > validate > admit (validate) > encode > commit > answer.
+// The stages of a request, in order: recover, authenticate, route, authorize, then by verb decode > default > own > admit
+// (mutate) > prepare > validate > admit (validate) > encode > commit > answer.
 package server
 
 import (

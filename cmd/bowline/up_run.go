@@ -147,22 +147,26 @@ func (p *upPlan) read(ctx context.Context) ([]manifest.Declared, []error) {
 	}
 }
 
+// renewAgain is when a renewal that failed is tried again: the certificates have weeks to go, and serving goes on.
+const renewAgain = time.Hour
+
 // renew replaces certificates before they expire, for a server that runs for so long.
 func (p *upPlan) renew(ctx context.Context, plane *bowline.Plane, home *home) error {
+	wait := time.Until(home.keys.RenewAt())
 	for {
-		timer := time.NewTimer(time.Until(home.keys.RenewAt()))
+		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return nil
 		case <-timer.C:
 		}
-		if err := home.keys.Renew(); err != nil {
-			return fmt.Errorf("renewing certificates: %w", err)
+		if err := errors.Join(home.keys.Renew(), home.publish(p.url(plane))); err != nil {
+			p.log.Error("certificates are not renewed: trying again", "error", err, "after", renewAgain)
+			wait = renewAgain
+			continue
 		}
-		if err := home.publish(p.url(plane)); err != nil {
-			return err
-		}
+		wait = time.Until(home.keys.RenewAt())
 		p.log.Info("certificates renewed; the kubeconfig is written again", "kubeconfig", home.kubeconfig)
 	}
 }
