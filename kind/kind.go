@@ -63,6 +63,11 @@ type Kind interface {
 	// Row is the cells of one object for those columns; ages are counted up to now.
 	Row(obj Object, apiVersion string, now time.Time) ([]any, error)
 
+	// Convert takes an object of the kind, in whatever version it is, to another version of the kind. It changes nothing of
+	// obj, and what it returns shares nothing with it that a caller may change; obj itself comes back when it is in that
+	// version already.
+	Convert(obj runtime.Object, apiVersion string) (runtime.Object, error)
+
 	// Prototype is an empty struct whose tags direct a strategic merge patch in a version, or nil when the kind takes none.
 	Prototype(apiVersion string) runtime.Object
 }

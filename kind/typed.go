@@ -175,17 +175,44 @@ func (k *Typed[T, P]) Encode(form object.Form, obj runtime.Object) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	hub := k.inHub(obj.(P))
-	obj = hub
-	if v, other := k.rules.Versions[form.APIVersion]; other {
-		if obj, err = v.FromHub(hub); err != nil {
-			return nil, err
-		}
-	} else if gv != k.hub() {
-		obj = hub.DeepCopyObject()
-		obj.GetObjectKind().SetGroupVersionKind(gv.WithKind(k.info.Kind))
+	versioned, err := k.fromHub(k.inHub(obj.(P)), gv)
+	if err != nil {
+		return nil, err
 	}
-	return Marshal(form.Format, obj)
+	return Marshal(form.Format, versioned)
+}
+
+// fromHub takes a hub object to a version: itself when that is the hub.
+func (k *Typed[T, P]) fromHub(hub P, gv schema.GroupVersion) (runtime.Object, error) {
+	if v, other := k.rules.Versions[gv.String()]; other {
+		return v.FromHub(hub)
+	}
+	if gv == k.hub() {
+		return hub, nil
+	}
+	obj := hub.DeepCopyObject()
+	obj.GetObjectKind().SetGroupVersionKind(gv.WithKind(k.info.Kind))
+	return obj, nil
+}
+
+// Convert implements Kind.
+func (k *Typed[T, P]) Convert(obj runtime.Object, apiVersion string) (runtime.Object, error) {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return nil, err
+	}
+	if hub, ok := obj.(P); ok && obj.GetObjectKind().GroupVersionKind().GroupVersion() == k.hub() {
+		return k.fromHub(hub, gv)
+	}
+	if obj.GetObjectKind().GroupVersionKind().GroupVersion() == gv {
+		return obj, nil
+	}
+	from := obj.GetObjectKind().GroupVersionKind().GroupVersion().String()
+	hub, err := k.toHub(from, obj.DeepCopyObject())
+	if err != nil {
+		return nil, err
+	}
+	return k.fromHub(hub, gv)
 }
 
 // Prepare implements Kind.

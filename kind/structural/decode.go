@@ -76,6 +76,22 @@ func (k *Kind) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
 	return json.Marshal(u.Object)
 }
 
+// Convert implements kind.Kind.
+func (k *Kind) Convert(obj runtime.Object, apiVersion string) (runtime.Object, error) {
+	u := obj.(*unstructured.Unstructured)
+	if u.GetAPIVersion() == apiVersion {
+		return u, nil
+	}
+	v := k.latest().version(apiVersion)
+	if v == nil {
+		return nil, fmt.Errorf("%s is not defined in %s", k.info.Kind, apiVersion)
+	}
+	u = u.DeepCopy()
+	u.SetAPIVersion(apiVersion)
+	_, err := k.latest().fit(u, v, true)
+	return u, err
+}
+
 // DecodeRequest implements kind.Kind. A body whose apiVersion or kind is not that of the form keeps them, without the
 // fields that no schema of the kind knows, so that the caller can name what does not fit.
 func (k *Kind) DecodeRequest(form object.Form, body []byte, lenient bool) (kind.Object, []string, error) {
