@@ -1,10 +1,8 @@
 package kind
 
 import (
-	"reflect"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -141,34 +139,6 @@ func (k *Typed[T, P]) DecodeRequest(form object.Form, body []byte, lenient bool)
 	return hub, strict, nil
 }
 
-// inHub is obj with the hub's apiVersion: a shallow copy of what a client sent in another Version.
-func (k *Typed[T, P]) inHub(obj P) P {
-	if len(k.rules.Versions) == 0 {
-		return obj
-	}
-	sent := obj.GetObjectKind().GroupVersionKind().GroupVersion().String()
-	if _, other := k.rules.Versions[sent]; !other {
-		return obj
-	}
-	hub := *obj
-	k.setHub(P(&hub))
-	return &hub
-}
-
-// toHub takes a decoded struct of a version to the hub.
-func (k *Typed[T, P]) toHub(apiVersion string, obj runtime.Object) (P, error) {
-	if v, other := k.rules.Versions[apiVersion]; other {
-		hub, err := v.ToHub(obj)
-		if err != nil {
-			return nil, err
-		}
-		k.setHub(hub)
-		return hub, nil
-	}
-	k.setHub(obj)
-	return obj.(P), nil
-}
-
 // Encode implements object.Codec.
 func (k *Typed[T, P]) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
 	gv, err := schema.ParseGroupVersion(form.APIVersion)
@@ -182,108 +152,12 @@ func (k *Typed[T, P]) Encode(form object.Form, obj runtime.Object) ([]byte, erro
 	return Marshal(form.Format, versioned)
 }
 
-// fromHub takes a hub object to a version: itself when that is the hub.
-func (k *Typed[T, P]) fromHub(hub P, gv schema.GroupVersion) (runtime.Object, error) {
-	if v, other := k.rules.Versions[gv.String()]; other {
-		return v.FromHub(hub)
-	}
-	if gv == k.hub() {
-		return hub, nil
-	}
-	obj := hub.DeepCopyObject()
-	obj.GetObjectKind().SetGroupVersionKind(gv.WithKind(k.info.Kind))
-	return obj, nil
-}
-
-// Convert implements Kind.
-func (k *Typed[T, P]) Convert(obj runtime.Object, apiVersion string) (runtime.Object, error) {
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return nil, err
-	}
-	if hub, ok := obj.(P); ok && obj.GetObjectKind().GroupVersionKind().GroupVersion() == k.hub() {
-		return k.fromHub(hub, gv)
-	}
-	if obj.GetObjectKind().GroupVersionKind().GroupVersion() == gv {
-		return obj, nil
-	}
-	from := obj.GetObjectKind().GroupVersionKind().GroupVersion().String()
-	hub, err := k.toHub(from, obj.DeepCopyObject())
-	if err != nil {
-		return nil, err
-	}
-	return k.fromHub(hub, gv)
-}
-
-// Prepare implements Kind.
-//
-// Where the status is a subresource a create starts without one, an update keeps the old one, and a write of the status
-// keeps all but the status, labels, annotations, finalizers and resourceVersion. Kinds that count the generation start
-// at 1, and add one for each change beside the metadata and the status.
-func (k *Typed[T, P]) Prepare(obj, old Object, sub string) {
-	p, was := obj.(P), k.orNil(old)
-	k.prepareStatus(p, was, sub)
-	if k.info.Generation {
-		k.countGeneration(p, was)
-	}
-	if k.rules.Prepare != nil {
-		k.rules.Prepare(p, was, sub)
-	}
-}
-
 // orNil is an object as the struct that it is, and nil as a nil of that type.
 func (k *Typed[T, P]) orNil(obj Object) P {
 	if obj == nil {
 		return nil
 	}
 	return obj.(P)
-}
-
-func (k *Typed[T, P]) prepareStatus(obj, old P, sub string) {
-	if k.info.Subresource("status") == nil {
-		return
-	}
-	status := reflect.ValueOf(obj).Elem().FieldByName("Status")
-	switch {
-	case old == nil:
-		status.SetZero()
-	case sub == "status":
-		keep := reflect.ValueOf(old.DeepCopyObject()).Elem()
-		keep.FieldByName("Status").Set(status)
-		meta := obj.DeepCopyObject().(P)
-		reflect.ValueOf(obj).Elem().Set(keep)
-		obj.SetLabels(meta.GetLabels())
-		obj.SetAnnotations(meta.GetAnnotations())
-		obj.SetFinalizers(meta.GetFinalizers())
-		obj.SetResourceVersion(meta.GetResourceVersion())
-	default:
-		status.Set(reflect.ValueOf(old.DeepCopyObject()).Elem().FieldByName("Status"))
-	}
-}
-
-func (k *Typed[T, P]) countGeneration(obj, old P) {
-	if old == nil {
-		obj.SetGeneration(1)
-		return
-	}
-	obj.SetGeneration(old.GetGeneration())
-	if !equality.Semantic.DeepEqual(declared(obj), declared(old)) {
-		obj.SetGeneration(old.GetGeneration() + 1)
-	}
-}
-
-// declared are the parts of an object that the generation counts the changes of.
-func declared(obj any) []any {
-	v := reflect.ValueOf(obj).Elem()
-	var parts []any
-	for i := range v.NumField() {
-		switch v.Type().Field(i).Name {
-		case "TypeMeta", "ObjectMeta", "Status":
-		default:
-			parts = append(parts, v.Field(i).Interface())
-		}
-	}
-	return parts
 }
 
 // Validate implements Kind.
