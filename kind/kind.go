@@ -8,6 +8,7 @@
 package kind
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -48,8 +49,10 @@ type Kind interface {
 	Prepare(obj, old Object, sub string)
 
 	// Validate says what is wrong with obj, on create (old is nil) or update, through a subresource or not. The object's
-	// metadata is checked by the pipeline. It must be quick to say that nothing is wrong.
-	Validate(obj, old Object, sub string) field.ErrorList
+	// metadata is checked by the pipeline. It must be quick to say that nothing is wrong, but for rules that come with a
+	// definition: they end with ctx, and what is wrong as it was before goes to ctx as a warning (package warning of
+	// k8s.io/apiserver).
+	Validate(ctx context.Context, obj, old Object, sub string) field.ErrorList
 
 	// Warnings are texts for the writer's Warning headers; usually none.
 	Warnings(obj, old Object) []string
@@ -201,10 +204,8 @@ type Subresource struct {
 	// Apply writes a body into obj (scale: update and patch; binding: create). The answer to a create is a Status.
 	// obj may be changed; an error that is a metav1 Status is answered as it is.
 	Apply func(obj Object, body runtime.Object) error
-	// Evicts says that a create deletes the object, with the DeleteOptions that Options finds in the body.
-	Evicts bool
-	// Options are the DeleteOptions in the body of an eviction.
-	Options func(body runtime.Object) *metav1.DeleteOptions
+	// Evicts makes of a create a delete of the object, with the DeleteOptions that it finds in the body (nil: none).
+	Evicts func(body runtime.Object) *metav1.DeleteOptions
 	// Text makes the plain text that a GET answers with (log); without any, the answer is 204.
 	Text func(obj Object) (string, error)
 }

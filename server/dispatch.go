@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -39,10 +40,8 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, target ro
 
 // unknownResource answers for what nobody serves: in a group that is not there with the 404 of a path, as Kubernetes does.
 func (s *Server) unknownResource(w http.ResponseWriter, r *http.Request, target route) error {
-	for _, g := range s.kinds.Groups() {
-		if g.Name == target.gvr.Group {
-			return noResource()
-		}
+	if s.servesGroup(target.gvr.Group) {
+		return noResource()
 	}
 	pageNotFound(w)
 	return nil
@@ -69,12 +68,7 @@ func (c *call) inScope() bool {
 // served says whether the resource, or the subresource, takes the verb at such a path.
 func (c *call) served() bool {
 	if c.sub != nil {
-		for _, v := range c.sub.Verbs {
-			if v == c.verb {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(c.sub.Verbs, c.verb)
 	}
 	collection := c.verb == "list" || c.verb == "watch" || c.verb == "deletecollection" || c.verb == "create"
 	if c.info().Namespaced && c.namespace == "" && c.verb != "list" && c.verb != "watch" {
@@ -116,7 +110,7 @@ func (s *Server) act(c *call) error {
 	if err := c.negotiate(); err != nil {
 		return err
 	}
-	if c.sub.Evicts {
+	if c.sub.Evicts != nil {
 		return s.evict(c)
 	}
 	o, err := createOptions(c.http)

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"net/http"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 
@@ -71,7 +73,7 @@ func (s *Server) evict(c *call) error {
 	if err != nil {
 		return err
 	}
-	options := c.sub.Options(body)
+	options := c.sub.Evicts(body)
 	if options == nil {
 		options = &metav1.DeleteOptions{}
 	}
@@ -82,6 +84,6 @@ func (s *Server) evict(c *call) error {
 		return err
 	}
 	c.sendWarnings()
-	writeStatus(c.w, c.http, &metav1.Status{Status: metav1.StatusSuccess, Code: 201})
+	writeStatus(c.w, c.http, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 	return nil
 }

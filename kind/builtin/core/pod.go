@@ -152,12 +152,11 @@ func markScheduled(pod *corev1.Pod) {
 
 // podEviction deletes the pod with the options that the eviction carries.
 var podEviction = kind.Subresource{
-	Name:   "eviction",
-	Kind:   schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"},
-	Verbs:  []string{"create"},
-	New:    func() runtime.Object { return &policyv1.Eviction{} },
-	Evicts: true,
-	Options: func(body runtime.Object) *metav1.DeleteOptions {
+	Name:  "eviction",
+	Kind:  schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"},
+	Verbs: []string{"create"},
+	New:   func() runtime.Object { return &policyv1.Eviction{} },
+	Evicts: func(body runtime.Object) *metav1.DeleteOptions {
 		return body.(*policyv1.Eviction).DeleteOptions
 	},
 }
