@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -161,7 +162,7 @@ func (k *Typed[T, P]) orNil(obj Object) P {
 }
 
 // Validate implements Kind.
-func (k *Typed[T, P]) Validate(obj, old Object, sub string) field.ErrorList {
+func (k *Typed[T, P]) Validate(_ context.Context, obj, old Object, sub string) field.ErrorList {
 	if k.rules.Validate == nil {
 		return nil
 	}

@@ -42,7 +42,7 @@ func (s *Server) ensure(ctx context.Context, asked kind.Object) error {
 		obj.SetUID(uid)
 	}
 	k.Prepare(obj, nil, "")
-	if err := validateCreate(k, obj); err != nil {
+	if err := validateCreate(ctx, k, obj); err != nil {
 		return err
 	}
 	fresh, err := encode(k, obj, form)

@@ -109,7 +109,7 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 	if err := s.assign(c.kind, obj, nil); err != nil {
 		return nil, err
 	}
-	if err := validateCreate(c.kind, obj); err != nil {
+	if err := validateCreate(c.validating(), c.kind, obj); err != nil {
 		return nil, err
 	}
 	if err := s.validateAdmission(c, o, obj, nil); err != nil {

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
@@ -71,11 +74,26 @@ func fillUpdate(obj, old kind.Object) {
 	}
 }
 
+// recorder hears the warnings of a kind's validation.
+type recorder struct{ *call }
+
+// AddWarning implements the Recorder of k8s.io/apiserver's package warning. A text is added once.
+func (r recorder) AddWarning(_, text string) {
+	if !slices.Contains(r.warnings, text) {
+		r.warn(text)
+	}
+}
+
+// validating is the context for a kind's validation, whose warnings go with the answer.
+func (c *call) validating() context.Context {
+	return warning.WithWarningRecorder(c.context(), recorder{c})
+}
+
 // validateCreate says what is wrong with a new object, or nil.
-func validateCreate(k kind.Kind, obj kind.Object) error {
+func validateCreate(ctx context.Context, k kind.Kind, obj kind.Object) error {
 	info := k.Info()
 	errs := validation.ValidateObjectMetaAccessor(obj, info.Namespaced, nameRule(info), metadataPath)
-	errs = append(errs, k.Validate(obj, nil, "")...)
+	errs = append(errs, k.Validate(ctx, obj, nil, "")...)
 	if len(errs) == 0 {
 		return nil
 	}
@@ -93,13 +111,13 @@ func nameRule(info *kind.Info) validation.ValidateNameFunc {
 
 // validateUpdate says what is wrong with an update, or nil. Kubernetes checks the metadata twice, for every kind and
 // again for each, and clients see both causes.
-func validateUpdate(k kind.Kind, obj, old kind.Object, sub string) error {
+func validateUpdate(ctx context.Context, k kind.Kind, obj, old kind.Object, sub string) error {
 	errs := validation.ValidateObjectMetaAccessorUpdate(obj, old, metadataPath)
 	for _, msg := range content.IsPathSegmentName(obj.GetName()) {
 		errs = append(errs, field.Invalid(metadataPath.Child("name"), obj.GetName(), msg))
 	}
 	errs = append(errs, errs...)
-	errs = append(errs, k.Validate(obj, old, sub)...)
+	errs = append(errs, k.Validate(ctx, obj, old, sub)...)
 	return invalid(k, obj.GetName(), errs)
 }
 

@@ -193,7 +193,7 @@ func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) erro
 			return err
 		}
 	}
-	if err := validateUpdate(c.kind, obj, old, sub); err != nil {
+	if err := validateUpdate(c.validating(), c.kind, obj, old, sub); err != nil {
 		return err
 	}
 	return s.validateAdmission(c, o, obj, old)

@@ -133,7 +133,7 @@ func (w *world) create(t *testing.T, k kind.Kind, form object.Form, s recorded.S
 	obj.SetNamespace("default")
 	admit(obj)
 	k.Prepare(obj, nil, "")
-	if errs := k.Validate(obj, nil, ""); len(errs) > 0 {
+	if errs := k.Validate(t.Context(), obj, nil, ""); len(errs) > 0 {
 		return invalid(k, obj.GetName(), errs), true
 	}
 	w.objects[k.Info().Plural+"/"+obj.GetName()] = obj
@@ -181,7 +181,7 @@ func (w *world) patch(t *testing.T, k kind.Kind, form object.Form, key, sub stri
 		admit(obj)
 	}
 	k.Prepare(obj, old, sub)
-	if errs := k.Validate(obj, old, sub); len(errs) > 0 {
+	if errs := k.Validate(t.Context(), obj, old, sub); len(errs) > 0 {
 		return invalid(k, old.GetName(), errs)
 	}
 	w.objects[key] = obj
@@ -206,7 +206,7 @@ func (w *world) act(t *testing.T, k kind.Kind, key, sub string, s recorded.Step)
 		return refused(err)
 	}
 	k.Prepare(obj, old, sub)
-	if errs := k.Validate(obj, old, sub); len(errs) > 0 {
+	if errs := k.Validate(t.Context(), obj, old, sub); len(errs) > 0 {
 		return invalid(k, old.GetName(), errs)
 	}
 	w.objects[key] = obj

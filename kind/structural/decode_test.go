@@ -123,7 +123,7 @@ func TestWithoutSchemaKeepsEverything(t *testing.T) {
 	if got, _ := k.Encode(exampleV1, obj); string(got) != body {
 		t.Errorf("\nwant %s\ngot  %s", body, got)
 	}
-	if errs := k.Validate(obj, nil, ""); len(errs) > 0 {
+	if errs := k.Validate(t.Context(), obj, nil, ""); len(errs) > 0 {
 		t.Error(errs)
 	}
 }
@@ -173,7 +173,7 @@ func FuzzDecodeRequest(f *testing.F) {
 			return
 		}
 		k.Prepare(obj, nil, "")
-		k.Validate(obj, nil, "")
+		k.Validate(t.Context(), obj, nil, "")
 		k.Fields(obj)
 		first, err := k.Encode(exampleV1, obj)
 		if err != nil {

@@ -126,7 +126,7 @@ func (p *small) answer(t *testing.T, s recorded.Step) ([]byte, []string) {
 	}
 	obj.SetNamespace("default")
 	p.kind.Prepare(obj, old, sub)
-	if errs := p.kind.Validate(obj, old, sub); len(errs) > 0 {
+	if errs := p.kind.Validate(t.Context(), obj, old, sub); len(errs) > 0 {
 		gvk := obj.GetObjectKind().GroupVersionKind()
 		return marshal(t, apierrors.NewInvalid(schema.GroupKind{Group: gvk.Group, Kind: gvk.Kind}, obj.GetName(), errs)), strict
 	}

@@ -158,7 +158,7 @@ func TestValidate(t *testing.T) {
 			if test.old != "" {
 				old = widgetWith(t, k, test.old)
 			}
-			errs := k.Validate(widgetWith(t, k, test.new), old, test.sub)
+			errs := k.Validate(t.Context(), widgetWith(t, k, test.new), old, test.sub)
 			got := ""
 			if len(errs) > 0 {
 				got = errs.ToAggregate().Error()
@@ -295,7 +295,7 @@ func TestConcurrentFirstUse(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			k.Validate(obj, obj, "")
+			k.Validate(t.Context(), obj, obj, "")
 			k.Fields(obj)
 			if row, err := k.Row(obj, exampleV1.APIVersion, time.Now()); err != nil || row[7] != "True" {
 				t.Errorf("%v, %v", row, err)
@@ -347,7 +347,7 @@ func create(b *testing.B, k kind.Kind, body []byte) {
 		b.Fatal(err)
 	}
 	k.Prepare(obj, nil, "")
-	if errs := k.Validate(obj, nil, ""); len(errs) > 0 {
+	if errs := k.Validate(b.Context(), obj, nil, ""); len(errs) > 0 {
 		b.Fatal(errs)
 	}
 	if _, err := k.Encode(networkV1, obj); err != nil {

@@ -23,7 +23,7 @@ import (
 // Validate implements kind.Kind: the schema of the storage version, the replicas and selector of the scale
 // subresource, the metadata of embedded objects, lists that are sets or maps. What was wrong before an update and did
 // not change is let through. The object's own metadata is the caller's to check.
-func (k *Kind) Validate(obj, old kind.Object, sub string) field.ErrorList {
+func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) field.ErrorList {
 	c, err := k.hub().compiled()
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}

@@ -247,7 +247,7 @@ func TestOldManifest(t *testing.T) {
 			t.Fatal(err)
 		}
 		obj, strict, err := k.DecodeRequest(object.Form{APIVersion: group + "/v1"}, fmt.Appendf(nil, `{"apiVersion":"%s/v1","kind":"Network","metadata":{"name":"n"},"spec":{"cidr":"192.168.0.0/16","gatewar":"192.168.0.1"}}`, group), false)
-		if err != nil || len(strict) > 0 || len(k.Validate(obj, nil, "")) > 0 {
+		if err != nil || len(strict) > 0 || len(k.Validate(t.Context(), obj, nil, "")) > 0 {
 			t.Errorf("%v %q", err, strict)
 		}
 	}
@@ -301,8 +301,8 @@ func TestValidateChangesNothing(t *testing.T) {
 		t.Fatal(status.Message)
 	}
 	before := crd.DeepCopy()
-	k.Validate(crd, crd, "")
-	k.Validate(crd, crd, "status")
+	k.Validate(t.Context(), crd, crd, "")
+	k.Validate(t.Context(), crd, crd, "status")
 	k.Warnings(crd, nil)
 	if !reflect.DeepEqual(before, crd) {
 		t.Error("the definition changed")

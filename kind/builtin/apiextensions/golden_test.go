@@ -46,7 +46,7 @@ func write(t testing.TB, k kind.Kind, form object.Form, body []byte, old *defini
 		was = old
 	}
 	k.Prepare(obj, was, "")
-	if errs := k.Validate(obj, was, ""); len(errs) > 0 {
+	if errs := k.Validate(t.Context(), obj, was, ""); len(errs) > 0 {
 		status := apierrors.NewInvalid(apiextensionsv1.Kind(k.Info().Kind), obj.GetName(), errs).Status()
 		return nil, &status
 	}

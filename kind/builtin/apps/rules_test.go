@@ -57,7 +57,7 @@ func checkRules(t *testing.T, k kind.Kind, sub string, rules []rule) {
 			if r.was != "" || sub != "" {
 				old = made(t, k, r.was)
 			}
-			if got := text(k.Validate(made(t, k, r.was, r.is), old, sub)); got != r.want {
+			if got := text(k.Validate(t.Context(), made(t, k, r.was, r.is), old, sub)); got != r.want {
 				t.Errorf("%s (%s):\n got %s\nwant %s", r.rule, r.source, got, r.want)
 			}
 		})

@@ -47,7 +47,7 @@ func TestLeaseRules(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, e := range leases().Validate(read(t, c.body), nil, "") {
+			for _, e := range leases().Validate(t.Context(), read(t, c.body), nil, "") {
 				got = append(got, e.Error())
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -64,7 +65,7 @@ func created(k kind.Kind, apiVersion, namespace string, body []byte, taken func(
 			name = validation.NameIsDNSSubdomain
 		}
 		errs = validation.ValidateObjectMetaAccessor(obj, k.Info().Namespaced, name, field.NewPath("metadata"))
-		errs = append(errs, k.Validate(obj, nil, "")...)
+		errs = append(errs, k.Validate(context.Background(), obj, nil, "")...)
 	}
 	if len(errs) > 0 {
 		gk := schema.GroupKind{Group: k.Info().Endpoints[0].Group, Kind: k.Info().Kind}
@@ -279,7 +280,7 @@ func TestImmutableConfigMapsRefuseAsRecorded(t *testing.T) {
 	immutable.Immutable = new(false)
 	steps := recorded.Steps(t, "configmap-write.json")
 	for i, obj := range map[int]*corev1.ConfigMap{49: data, 50: immutable} {
-		status := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "imm", k.Validate(obj, old, "")).Status()
+		status := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "imm", k.Validate(t.Context(), obj, old, "")).Status()
 		got, _ := json.Marshal(status)
 		if diff := cmp.Diff(comparable(t, steps[i].Response.Body), comparable(t, got)); diff != "" {
 			t.Errorf("[%d]: %s", i, diff)

@@ -29,7 +29,7 @@ func TestNamespaceRules(t *testing.T) {
 func TestNamespaceStatusOfADeletedOne(t *testing.T) {
 	t.Parallel()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: new(metav1.Now())}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
-	errs := kindsByResource()["namespaces"].Validate(ns, ns, "status")
+	errs := kindsByResource()["namespaces"].Validate(t.Context(), ns, ns, "status")
 	const want = "status.Phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty"
 	if len(errs) != 1 || errs[0].Error() != want {
 		t.Error(errs)

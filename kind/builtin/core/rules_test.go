@@ -42,7 +42,7 @@ func check(t *testing.T, resource string, rules []rule) {
 			k.Prepare(obj, old, r.sub)
 			errs := assign(k, obj, old)
 			if len(errs) == 0 {
-				errs = k.Validate(obj, old, r.sub)
+				errs = k.Validate(t.Context(), obj, old, r.sub)
 			}
 			var got []string
 			for _, e := range errs {

@@ -35,7 +35,7 @@ func (p *plane) put(name, body string, old *corev1.Service) (*corev1.Service, er
 	}
 	p.kind.Prepare(s, was, "")
 	errs := claimer.Assign(s, was, taken)
-	errs = append(errs, p.kind.Validate(s, was, "")...)
+	errs = append(errs, p.kind.Validate(p.t.Context(), s, was, "")...)
 	if len(errs) > 0 {
 		return nil, errs.ToAggregate()
 	}

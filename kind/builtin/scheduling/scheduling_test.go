@@ -42,9 +42,9 @@ func TestPriorityClassRules(t *testing.T) {
 			defaultPriorityClass(pc)
 			old := pc.DeepCopy()
 			c.change(pc, old)
-			errs := k.Validate(pc, nil, "")
+			errs := k.Validate(t.Context(), pc, nil, "")
 			if c.update {
-				errs = k.Validate(pc, old, "")
+				errs = k.Validate(t.Context(), pc, old, "")
 			}
 			got := ""
 			if len(errs) > 0 {
@@ -62,7 +62,7 @@ func TestSystemClassesAreValid(t *testing.T) {
 	k := priorityClassKind(object.NewCache(1))
 	for _, pc := range SystemClasses() {
 		defaultPriorityClass(pc)
-		if errs := k.Validate(pc, nil, ""); len(errs) > 0 {
+		if errs := k.Validate(t.Context(), pc, nil, ""); len(errs) > 0 {
 			t.Error(errs.ToAggregate())
 		}
 	}
