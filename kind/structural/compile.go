@@ -18,8 +18,7 @@ type compiled struct {
 	whole      validation.SchemaValidator
 	// status checks the status alone, for writes through the status subresource.
 	status validation.SchemaValidator
-	// rules says that the schema has x-kubernetes-validations somewhere.
-	rules bool
+	rules  rules
 }
 
 // props reads the schema of the version; nil when it has none.
@@ -55,7 +54,7 @@ func (k *Kind) compile(v *definedVersion) (*compiled, error) {
 			return nil, fmt.Errorf("the schema of the status of %s in %s cannot validate: %w", k.info.Kind, v.apiVersion, err)
 		}
 	}
-	c.rules = hasRules(c.structural)
+	c.rules = rulesOf(c.structural)
 	return c, nil
 }
 
@@ -84,17 +83,4 @@ func (k *Kind) structure(props *apiextensions.JSONSchemaProps) (*schema.Structur
 	}
 	s = s.DeepCopy()
 	return s, defaulting.PruneDefaults(s)
-}
-
-func hasRules(s *schema.Structural) bool {
-	if s == nil {
-		return false
-	}
-	found := false
-	visitor := schema.Visitor{Structural: func(s *schema.Structural) bool {
-		found = found || len(s.XValidations) > 0
-		return false
-	}}
-	visitor.Visit(s)
-	return found
 }

@@ -6,8 +6,8 @@
 // when a kind is served (the server does, which calls New whenever a definition is established or changes). Making a
 // kind compiles nothing: the schema of a version is kept as bytes until the first object of that version comes.
 //
-// The work on schemas is done by the libraries of k8s.io/apiextensions-apiserver. Rules in x-kubernetes-validations
-// are kept and not run, and versions convert by their apiVersion alone (conversion strategy None).
+// The work on schemas and their rules is done by the libraries of k8s.io/apiextensions-apiserver. Versions convert by
+// their apiVersion alone (conversion strategy None).
 package structural
 
 import (

@@ -21,8 +21,8 @@ import (
 )
 
 // Validate implements kind.Kind: the schema of the storage version, the replicas and selector of the scale
-// subresource, the metadata of embedded objects, lists that are sets or maps. What was wrong before an update and did
-// not change is let through. The object's own metadata is the caller's to check.
+// subresource, the metadata of embedded objects, lists that are sets or maps, the rules. What was wrong before an
+// update and did not change is let through. The object's own metadata is the caller's to check.
 func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) field.ErrorList {
 	c, err := k.hub().compiled()
 	if err != nil {
@@ -35,18 +35,20 @@ func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) f
 			errs = append(errs, validation.ValidateCustomResource(nil, u.Object, c.createValidator())...)
 			errs = append(errs, k.validateScale(u)...)
 		}
-		errs = append(errs, embedded(u, c.structural)...)
+		errs = append(errs, embedded(ctx, u, c.structural)...)
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.structural, u.Object)...)
-		return c.unchecked(errs)
+		return c.rules.check(ctx, u.Object, nil, errs)
 	}
 	was := old.(*unstructured.Unstructured)
+	change := common.NewCorrelatedObject(u.Object, was.Object, &model.Structural{Structural: c.structural})
 	if len(errs) == 0 {
-		errs = append(errs, k.validateChange(c, u, was, sub)...)
+		errs = append(errs, k.validateChange(c, u, was, sub, change)...)
 	}
 	if !k.onlyStatus(sub) {
-		errs = append(errs, embedded(u, c.structural)...)
+		errs = append(errs, embedded(ctx, u, c.structural)...)
 	}
-	return c.unchecked(append(errs, lists(u, was, c.structural)...))
+	errs = append(errs, lists(u, was, c.structural)...)
+	return c.rules.check(ctx, u.Object, change, errs)
 }
 
 // onlyStatus says that a write can change the status alone.
@@ -73,33 +75,32 @@ func (k *Kind) validateType(u *unstructured.Unstructured) field.ErrorList {
 }
 
 // validateChange checks an update by the schema: the whole object, or its status alone.
-func (k *Kind) validateChange(c *compiled, u, was *unstructured.Unstructured, sub string) field.ErrorList {
-	correlated := common.NewCorrelatedObject(u.Object, was.Object, &model.Structural{Structural: c.structural})
+func (k *Kind) validateChange(c *compiled, u, was *unstructured.Unstructured, sub string, change *common.CorrelatedObject) field.ErrorList {
 	if k.onlyStatus(sub) {
-		return append(validateStatus(c, u, was, correlated), k.validateScaleStatus(u)...)
+		return append(validateStatus(c, u, was, change), k.validateScaleStatus(u)...)
 	}
 	var errs field.ErrorList
 	if c.whole != nil {
-		errs = validation.ValidateCustomResourceUpdate(nil, u.Object, was.Object, c.whole, validation.WithRatcheting(correlated))
+		errs = validation.ValidateCustomResourceUpdate(nil, u.Object, was.Object, c.whole, validation.WithRatcheting(change))
 	}
 	return append(errs, k.validateScale(u)...)
 }
 
-func validateStatus(c *compiled, u, was *unstructured.Unstructured, correlated *common.CorrelatedObject) field.ErrorList {
+func validateStatus(c *compiled, u, was *unstructured.Unstructured, change *common.CorrelatedObject) field.ErrorList {
 	status, ok := u.Object["status"]
 	if !ok || c.status == nil {
 		return nil
 	}
 	var options []validation.ValidationOption
 	if c.structural != nil {
-		options = append(options, validation.WithRatcheting(correlated.Key("status")))
+		options = append(options, validation.WithRatcheting(change.Key("status")))
 	}
 	return validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, was.Object["status"], c.status, options...)
 }
 
 // embedded checks the metadata of objects inside the object.
-func embedded(u *unstructured.Unstructured, s *schema.Structural) field.ErrorList {
-	return objectmeta.Validate(context.Background(), nil, u.Object, s, false)
+func embedded(ctx context.Context, u *unstructured.Unstructured, s *schema.Structural) field.ErrorList {
+	return objectmeta.Validate(ctx, nil, u.Object, s, false)
 }
 
 // lists checks sets and maps, unless the old object broke the same rules already.
@@ -109,19 +110,6 @@ func lists(u, was *unstructured.Unstructured, s *schema.Structural) field.ErrorL
 		return nil
 	}
 	return errs
-}
-
-// blocking are the errors after which Kubernetes runs no x-kubernetes-validations.
-var blocking = []field.ErrorType{
-	field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid,
-}
-
-// unchecked adds to errors after which Kubernetes runs no rules that it ran none, for a schema that has rules.
-func (c *compiled) unchecked(errs field.ErrorList) field.ErrorList {
-	if !c.rules || !slices.ContainsFunc(errs, func(e *field.Error) bool { return slices.Contains(blocking, e.Type) }) {
-		return errs
-	}
-	return append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 }
 
 // validateScale checks what the scale subresource shows of an object.

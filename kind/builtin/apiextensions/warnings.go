@@ -40,9 +40,6 @@ func unheeded(crd *definition) []string {
 	for _, v := range crd.Spec.Versions {
 		props := schemaOf(v)
 		validation.SchemaHas(props, func(s *apiextensions.JSONSchemaProps) bool {
-			if len(s.XValidations) > 0 {
-				add(fmt.Sprintf("spec.versions: x-kubernetes-validations of version %s are kept and not run", v.Name))
-			}
 			if format := unknownFormat(s); format != "" {
 				add(fmt.Sprintf("unrecognized format %q", format))
 			}
