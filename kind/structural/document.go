@@ -1,0 +1,15 @@
+package structural
+
+// RawSchema is the OpenAPI v3 schema of a version as JSON, for documents about the API; nil when the version is not
+// defined or has none. The caller must not change it.
+func (k *Kind) RawSchema(version string) []byte {
+	for _, v := range k.versions {
+		if v.name == version {
+			return v.raw
+		}
+	}
+	return nil
+}
+
+// PreservesUnknownFields says that the definition keeps every field of its objects, which those from v1beta1 may.
+func (k *Kind) PreservesUnknownFields() bool { return k.preserve }
