@@ -54,17 +54,19 @@ func (e *Event) TypeFor(matches func(*Object) bool) (watch.EventType, bool) {
 	return "", false
 }
 
-// frame is an event as one form of watch sends it.
+// frame is an event as one form of watch sends it, and whose codec wrote its object.
 type frame struct {
 	kind  watch.EventType
 	form  Form
+	by    Codec
 	bytes []byte
 }
 
 // Frame is the event as a watch sends it in a form. It is made once and shared; the caller must not change it. To a
 // watcher whom an update takes the object from, the frame shows the last state that it saw, at the new revision.
 func (e *Event) Frame(kind watch.EventType, form Form) ([]byte, error) {
-	if f := e.keptFrame(kind, form); f != nil {
+	codec := e.Object.latest()
+	if f := e.keptFrame(kind, form, codec); f != nil {
 		return f, nil
 	}
 	shown, err := e.Shown(kind)
@@ -76,7 +78,7 @@ func (e *Event) Frame(kind watch.EventType, form Form) ([]byte, error) {
 		return nil, err
 	}
 	bytes := AppendFrame(nil, kind, form.Format, enc.Bytes())
-	e.keepFrame(frame{kind, form, bytes})
+	e.keepFrame(frame{kind, form, codec, bytes})
 	return bytes, nil
 }
 
@@ -88,13 +90,13 @@ func (e *Event) Shown(kind watch.EventType) (*Object, error) {
 	return e.Object, nil
 }
 
-func (e *Event) keptFrame(kind watch.EventType, form Form) []byte {
+func (e *Event) keptFrame(kind watch.EventType, form Form, codec Codec) []byte {
 	frames := e.frames.Load()
 	if frames == nil {
 		return nil
 	}
 	for _, f := range *frames {
-		if f.kind == kind && f.form == form {
+		if f.kind == kind && f.form == form && f.by == codec {
 			return f.bytes
 		}
 	}
