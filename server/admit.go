@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,22 +15,41 @@ import (
 
 // mutate lets the plugins change what is written. old is nil for a create.
 func (s *Server) mutate(c *call, o writeOptions, obj, old kind.Object) error {
-	return s.admission.Admit(c.context(), c.attributes(o.dryRun, obj, old))
+	c.spans.at(stageAdmit)
+	return s.admit(c.context(), c.attributes(o.dryRun, obj, old))
 }
 
 // validateAdmission lets the plugins refuse what would be stored.
 func (s *Server) validateAdmission(c *call, o writeOptions, obj, old kind.Object) error {
-	return s.admission.Validate(c.context(), c.attributes(o.dryRun, obj, old))
+	return s.validate(c.context(), c.attributes(o.dryRun, obj, old))
 }
 
 // admitDelete lets the plugins refuse a delete.
 func (s *Server) admitDelete(c *call, o *metav1.DeleteOptions, old kind.Object) error {
 	a := c.attributes(len(o.DryRun) > 0, nil, old)
 	a.Operation, a.Name, a.Subresource = admission.Delete, old.GetName(), ""
-	if err := s.admission.Admit(c.context(), a); err != nil {
+	c.spans.at(stageAdmit)
+	if err := s.admit(c.context(), a); err != nil {
 		return err
 	}
-	return s.admission.Validate(c.context(), a)
+	c.spans.at(stageValidate)
+	return s.validate(c.context(), a)
+}
+
+// admit asks all plugins for their changes, and counts how long they take.
+func (s *Server) admit(ctx context.Context, a *admission.Attributes) error {
+	begun := time.Now()
+	err := s.admission.Admit(ctx, a)
+	s.metrics.admitted("admit", string(a.Operation), begun, err)
+	return err
+}
+
+// validate asks all plugins for their refusal, and counts how long they take.
+func (s *Server) validate(ctx context.Context, a *admission.Attributes) error {
+	begun := time.Now()
+	err := s.admission.Validate(ctx, a)
+	s.metrics.admitted("validate", string(a.Operation), begun, err)
+	return err
 }
 
 // attributes are the call as plugins see it.

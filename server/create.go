@@ -106,6 +106,7 @@ func alreadyExists(c *call, there *object.Object, name string) error {
 
 // insertOnce validates a new object and commits it with what it claims. A dry run ends before the commit.
 func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written, error) {
+	c.spans.at(stageValidate)
 	if err := s.assign(c.kind, obj, nil); err != nil {
 		return nil, err
 	}
@@ -127,11 +128,13 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 		return nil, errRevisionOfNew
 	}
 	obj.SetResourceVersion("")
+	c.spans.at(stageEncode)
 	committed, err := encode(c.kind, obj, c.accept.form(c.endpoint.GroupVersion()))
 	if err != nil {
 		return nil, err
 	}
 	change := store.Change{Key: key, Object: committed, Expect: store.Absent()}
+	c.spans.at(stageCommit)
 	if err := s.commit(c.context(), c.kind, change, obj, nil); err != nil {
 		return nil, err
 	}

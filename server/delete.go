@@ -23,6 +23,7 @@ func (s *Server) delete(c *call) error {
 	if err := c.negotiate(asTable, asPartial); err != nil {
 		return err
 	}
+	c.spans.at(stageDecode)
 	options, err := c.deleteOptions()
 	if err != nil {
 		return err
@@ -37,6 +38,7 @@ func (s *Server) delete(c *call) error {
 	case removed.state != nil:
 		return s.answerUncommitted(c, http.StatusOK, removed.state)
 	}
+	c.spans.at(stageAnswer)
 	c.sendWarnings()
 	writeStatus(c.w, c.http, &metav1.Status{
 		Status: metav1.StatusSuccess,
@@ -136,6 +138,7 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*
 	if len(o.DryRun) > 0 {
 		return plan.dryRun(c.kind, current, obj), nil
 	}
+	c.spans.at(stageCommit)
 	switch {
 	case plan.unchanged:
 		return &removed{uid: current.UID, kept: current}, s.settle(c.context(), c.kind, current, current)
@@ -317,6 +320,9 @@ func (s *Server) deleteCollection(c *call) error {
 	if err != nil {
 		return err
 	}
+	spans := c.spans
+	spans.at(stageCommit) // one for all: ten thousand objects are not to make ten thousand spans
+	c.spans = nil
 	for _, o := range p.items {
 		if err := c.context().Err(); err != nil {
 			return err
@@ -325,5 +331,6 @@ func (s *Server) deleteCollection(c *call) error {
 			return err
 		}
 	}
+	spans.at(stageAnswer)
 	return c.answerList(p)
 }

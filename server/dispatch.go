@@ -11,12 +11,13 @@ import (
 )
 
 // serveResource finds the kind and the verb's function. A returned error was not answered yet.
-func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, target route, user *auth.User) error {
+func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Request, user *auth.User) error {
+	target := x.route
 	entry, ok := s.kinds.Find(target.gvr)
 	if !ok {
 		return s.unknownResource(w, r, target)
 	}
-	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user}
+	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user, spans: x.spans}
 	if target.subresource != "" {
 		if c.sub = c.info().Subresource(target.subresource); c.sub == nil {
 			return c.noSubresource()
@@ -128,6 +129,7 @@ func (s *Server) act(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.spans.at(stageAnswer)
 	c.sendWarnings()
 	writeStatus(c.w, c.http, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 	return nil

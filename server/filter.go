@@ -15,8 +15,8 @@ import (
 )
 
 // recovered answers a panic of a request with a 500: one request's fault is nobody else's.
-func (s *Server) recovered(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (s *Server) recovered(next func(*exchange, *http.Request)) func(*exchange, *http.Request) {
+	return func(x *exchange, r *http.Request) {
 		defer func() {
 			p := recover()
 			if p == nil {
@@ -26,52 +26,62 @@ func (s *Server) recovered(next http.Handler) http.Handler {
 				panic(p)
 			}
 			s.log.Error("a request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-			s.writeError(w, r, fmt.Errorf("this request panicked in the server: %v", p))
+			s.writeError(x, r, fmt.Errorf("this request panicked in the server: %v", p))
 		}()
-		next.ServeHTTP(w, r)
-	})
+		next(x, r)
+	}
 }
 
 // serve is the way of every request: who, may they, what, within which time.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serve(x *exchange, r *http.Request) {
 	user, err := s.identify(r)
+	x.spans = s.trace(x, r, user)
 	if err != nil {
-		s.writeError(w, r, err)
+		s.fail(x, x, r, err)
 		return
 	}
-	target := parseRoute(r)
-	if err := s.authorize(r.Context(), target, user); err != nil {
-		s.writeError(w, r, err)
+	x.spans.at(stageAuthorize)
+	if err := s.authorize(r.Context(), x.route, user); err != nil {
+		s.fail(x, x, r, err)
 		return
 	}
-	r = r.WithContext(auth.WithUser(r.Context(), user))
-	if target.verb == "watch" {
-		s.dispatch(w, r, target, user)
+	r = r.WithContext(auth.WithUser(x.spans.context(r.Context()), user))
+	if x.route.verb == "watch" {
+		s.dispatch(x, r, user)
 		return
 	}
 	ctx, cancel, err := s.bounded(r)
 	if err != nil {
-		s.writeError(w, r, err)
+		s.fail(x, x, r, err)
 		return
 	}
 	defer cancel()
-	s.dispatch(w, r.WithContext(ctx), target, user)
+	s.dispatch(x, r.WithContext(ctx), user)
 }
 
 // dispatch tells API resources from everything else.
-func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, target route, user *auth.User) {
-	if wantsPretty(r, &target) {
+func (s *Server) dispatch(x *exchange, r *http.Request, user *auth.User) {
+	x.spans.at(stageRoute)
+	var w http.ResponseWriter = x
+	if wantsPretty(r, &x.route) {
 		pretty := &prettyWriter{ResponseWriter: w}
 		defer pretty.finish()
 		w = pretty
 	}
-	if !target.resource {
+	if !x.route.resource {
+		x.spans.at(stageAnswer)
 		s.servePath(w, r)
 		return
 	}
-	if err := s.serveResource(w, r, target, user); err != nil {
-		s.writeError(w, r, err)
+	if err := s.serveResource(x, w, r, user); err != nil {
+		s.fail(x, w, r, err)
 	}
+}
+
+// fail answers with an error.
+func (s *Server) fail(x *exchange, w http.ResponseWriter, r *http.Request, err error) {
+	x.spans.at(stageAnswer)
+	s.writeError(w, r, err)
 }
 
 // identify finds out who sends a request. Nobody may act as somebody else yet, and a request that asks to is refused

@@ -22,6 +22,7 @@ func (s *Server) get(c *call) error {
 			return err
 		}
 	}
+	c.spans.at(stageRead)
 	obj := s.store.Get(c.key())
 	if obj == nil {
 		return notFound(c.resource(), c.name)
@@ -49,6 +50,7 @@ func (s *Server) notOlder(version string) error {
 
 // answer writes a committed object: its bytes as they are kept, or what the client wants instead.
 func (s *Server) answer(c *call, code int, obj *object.Object) error {
+	c.spans.at(stageAnswer)
 	switch c.accept.as {
 	case asTable:
 		return s.answerTable(c, code, []*object.Object{obj}, listMeta{revision: obj.Revision})
@@ -66,6 +68,7 @@ func (s *Server) answer(c *call, code int, obj *object.Object) error {
 
 // answerUncommitted writes an object that was not stored: that of a dry run, or the last state of a deleted one.
 func (s *Server) answerUncommitted(c *call, code int, obj kind.Object) error {
+	c.spans.at(stageAnswer)
 	if c.sub != nil && c.sub.View != nil {
 		view, err := c.sub.View(obj)
 		if err != nil {
@@ -84,6 +87,7 @@ func (s *Server) answerUncommitted(c *call, code int, obj kind.Object) error {
 
 // answerView writes what a subresource shows of an object.
 func (s *Server) answerView(c *call, code int, obj *object.Object) error {
+	c.spans.at(stageAnswer)
 	hub, err := obj.Decode()
 	if err != nil {
 		return err

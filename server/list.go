@@ -38,6 +38,7 @@ func (s *Server) list(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.spans.at(stageAnswer)
 	switch c.accept.as {
 	case asTable:
 		return s.answerTable(c, http.StatusOK, p.items, p.meta)
@@ -49,6 +50,7 @@ func (s *Server) list(c *call) error {
 
 // page reads the snapshot that the request asks for.
 func (s *Server) page(c *call) (*page, error) {
+	c.spans.at(stageRead)
 	q := c.http.URL.Query()
 	o, err := listOptions(q, false)
 	if err != nil {

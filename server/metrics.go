@@ -1,9 +1,9 @@
 package server
 
 import (
-	"log/slog"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,69 +11,155 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// metrics are what one server counts, under Kubernetes' names.
+// metrics are what one server counts. Names, labels and buckets are kube-apiserver's (1.37), which dashboards and alerts
+// are written for; what this server has nothing true to say of is left out.
 type metrics struct {
-	requests *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-	watchers prometheus.Gauge
-	handler  http.Handler
+	requests    *prometheus.CounterVec
+	duration    *prometheus.HistogramVec
+	sli         *prometheus.HistogramVec
+	sizes       *prometheus.HistogramVec
+	longRunning *prometheus.GaugeVec
+	inflight    *prometheus.GaugeVec
+	deprecated  *prometheus.GaugeVec
+	watchEvents *prometheus.CounterVec
+	admission   *prometheus.HistogramVec
+	handler     http.Handler
+
+	reading, writing prometheus.Gauge
+	// mu guards series, which spares each request the search for its labels in every vector.
+	mu     sync.RWMutex
+	series map[requestLabels]*series
 }
 
-func newMetrics() *metrics {
+// component is what every series says that it is of.
+const component = "apiserver"
+
+var (
+	requestLabelNames  = []string{"verb", "group", "version", "resource", "subresource", "scope", "component"}
+	resourceLabelNames = []string{"group", "version", "resource"}
+	// slowBuckets are in seconds, and fine around the latencies that Kubernetes promises.
+	slowBuckets = []float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
+)
+
+// newMetrics makes the metrics of a server; more are what others count.
+func newMetrics(more ...prometheus.Collector) *metrics {
 	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "apiserver_request_total", Help: "Requests answered, by verb, group, version, resource and code.",
-		}, []string{"verb", "group", "version", "resource", "code"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "apiserver_request_duration_seconds", Help: "How long requests took, watches left out.",
-			Buckets: []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60},
-		}, []string{"verb"}),
-		watchers: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "apiserver_registered_watchers", Help: "Watches that are open.",
-		}),
+		series:      map[requestLabels]*series{},
+		requests:    counters("apiserver_request_total", "Requests that were answered.", append(requestLabelNames, "dry_run", "code")...),
+		duration:    histograms("apiserver_request_duration_seconds", "How long requests took; a watch, until it ended.", append([]float64{0.005, 0.025}, slowBuckets...), append(requestLabelNames, "dry_run")...),
+		sli:         histograms("apiserver_request_sli_duration_seconds", "How long requests took that were no dry run.", slowBuckets, requestLabelNames...),
+		sizes:       histograms("apiserver_response_sizes", "Length of the answers to reads, in bytes.", prometheus.ExponentialBuckets(1000, 10, 7), requestLabelNames...),
+		longRunning: gauges("apiserver_longrunning_requests", "Watches that are open.", requestLabelNames...),
+		inflight:    gauges("apiserver_current_inflight_requests", "Requests that are being served, watches left out.", "request_kind"),
+		deprecated: gauges("apiserver_requested_deprecated_apis", "Deprecated versions that were asked for.",
+			append(resourceLabelNames, "subresource", "removed_release")...),
+		watchEvents: counters("apiserver_watch_events_total", "Events sent to watches.", resourceLabelNames...),
+		admission: histograms("apiserver_admission_step_admission_duration_seconds", "How long all admission plugins together took.",
+			[]float64{0.005, 0.025, 0.1, 0.5, 1, 2.5}, "type", "operation", "rejected"),
 	}
+	m.reading, m.writing = m.inflight.WithLabelValues("readOnly"), m.inflight.WithLabelValues("mutating")
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.requests, m.duration, m.watchers, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(m.requests, m.duration, m.sli, m.sizes, m.longRunning, m.inflight, m.deprecated, m.watchEvents, m.admission,
+		buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(more...)
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 	return m
 }
 
-// measured counts requests and their time, and logs each for who wants details.
-func (s *Server) measured(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		start := time.Now()
-		cw := &codeWriter{ResponseWriter: w, code: http.StatusOK}
-		next.ServeHTTP(cw, r)
-		if s.log.Enabled(r.Context(), slog.LevelDebug) {
-			s.log.Debug("request", "method", r.Method, "uri", r.URL.RequestURI(), "code", cw.code, "took", time.Since(start))
-		}
-		target := parseRoute(r)
-		if !target.resource {
-			return
-		}
-		resource := target.gvr.Resource
-		if _, known := s.kinds.Find(target.gvr); !known {
-			resource = "unknown" // a client's invention must not become a time series
-			target.gvr.Group, target.gvr.Version = "", ""
-		}
-		s.metrics.requests.WithLabelValues(target.verb, target.gvr.Group, target.gvr.Version, resource, strconv.Itoa(cw.code)).Inc()
-		if target.verb != "watch" {
-			s.metrics.duration.WithLabelValues(target.verb).Observe(time.Since(start).Seconds())
-		}
-	})
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
-// codeWriter remembers the status code.
-type codeWriter struct {
-	http.ResponseWriter
-	code int
+func gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 }
 
-// WriteHeader implements http.ResponseWriter.
-func (w *codeWriter) WriteHeader(code int) {
-	w.code = code
-	w.ResponseWriter.WriteHeader(code)
+func histograms(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// Unwrap lets http.ResponseController reach the connection.
-func (w *codeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+// buildInfo says which Kubernetes the wire is.
+func buildInfo() prometheus.Collector {
+	v := KubernetesVersion()
+	info := gauges("kubernetes_build_info", "The version of Kubernetes whose API is served.",
+		"major", "minor", "git_version", "git_commit", "git_tree_state", "build_date", "go_version", "compiler", "platform")
+	info.WithLabelValues(v.Major, v.Minor, v.GitVersion, v.GitCommit, v.GitTreeState, v.BuildDate, v.GoVersion, v.Compiler, v.Platform).Set(1)
+	return info
+}
+
+// series are what is counted of the requests with the same labels.
+type series struct {
+	duration, sli, sizes prometheus.Observer
+	mu                   sync.Mutex
+	codes                map[int]prometheus.Counter
+}
+
+// of finds the series of labels, or makes it.
+func (m *metrics) of(l requestLabels) *series {
+	m.mu.RLock()
+	found := m.series[l]
+	m.mu.RUnlock()
+	if found != nil {
+		return found
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if found := m.series[l]; found != nil {
+		return found
+	}
+	made := &series{duration: m.duration.WithLabelValues(append(l.values(), l.dryRun)...), codes: map[int]prometheus.Counter{}}
+	if l.dryRun == "" {
+		made.sli = m.sli.WithLabelValues(l.values()...)
+	}
+	if l.verb == "GET" || l.verb == "LIST" {
+		made.sizes = m.sizes.WithLabelValues(l.values()...)
+	}
+	m.series[l] = made
+	return made
+}
+
+// request counts an answered request.
+func (m *metrics) request(l requestLabels, x *exchange, took time.Duration) {
+	s := m.of(l)
+	s.duration.Observe(took.Seconds())
+	if s.sli != nil {
+		s.sli.Observe(took.Seconds())
+	}
+	if s.sizes != nil {
+		s.sizes.Observe(float64(x.written))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := s.codes[x.code]
+	if count == nil {
+		count = m.requests.WithLabelValues(append(l.values(), l.dryRun, strconv.Itoa(x.code))...)
+		s.codes[x.code] = count
+	}
+	count.Inc()
+}
+
+// begin counts a request in, until the function that it returns is called. Watches are counted where they begin to stream.
+func (m *metrics) begin(x *exchange) (end func()) {
+	switch x.route.verb {
+	case "watch":
+		return func() {}
+	case "get", "list", "head", "options":
+		m.reading.Inc()
+		return m.reading.Dec
+	}
+	m.writing.Inc()
+	return m.writing.Dec
+}
+
+// watching counts an open watch, until the function that it returns is called, and gives the count of its events.
+func (m *metrics) watching(r *route) (events prometheus.Counter, end func()) {
+	l := requestLabels{verb: "WATCH", group: r.gvr.Group, version: r.gvr.Version, resource: r.gvr.Resource, subresource: r.subresource, scope: r.scope()}
+	open := m.longRunning.WithLabelValues(l.values()...)
+	open.Inc()
+	return m.watchEvents.WithLabelValues(l.group, l.version, l.resource), open.Dec
+}
+
+// admitted observes a step of admission, which is "admit" or "validate".
+func (m *metrics) admitted(step, operation string, begun time.Time, err error) {
+	m.admission.WithLabelValues(step, operation, strconv.FormatBool(err != nil)).Observe(time.Since(begun).Seconds())
+}

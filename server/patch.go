@@ -31,6 +31,7 @@ func (s *Server) patch(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.spans.at(stageDecode)
 	body, err := c.readBody()
 	if err != nil {
 		return err

@@ -10,9 +10,11 @@ import (
 // servePath answers what is no API resource: health, version, metrics, discovery, OpenAPI.
 func (s *Server) servePath(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimSuffix(r.URL.Path, "/")
+	if endpoint, check, ok := healthPath(path); ok {
+		s.health(w, r, endpoint, check)
+		return
+	}
 	switch {
-	case path == "/healthz" || path == "/livez" || path == "/readyz":
-		s.health(w)
 	case path == "/version":
 		writeVersion(w)
 	case path == "/metrics":
@@ -69,18 +71,6 @@ func (s *Server) servesGroup(name string) bool {
 		}
 	}
 	return false
-}
-
-// health says that the server answers. It is ready from the moment that it has a Handler, until it closes.
-func (s *Server) health(w http.ResponseWriter) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if s.ctx.Err() != nil {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		w.Write([]byte("the server is stopping"))
-		return
-	}
-	w.Write([]byte("ok"))
 }
 
 // index lists the paths, as a hint to who looks at the root.

@@ -35,6 +35,7 @@ type call struct {
 	sub      *kind.Subresource // nil for the object itself
 	user     *auth.User
 	accept   media
+	spans    *spans // nil while nobody traces
 	// warnings are sent with the answer, in order.
 	warnings []string
 }
@@ -139,6 +140,7 @@ func tooBig() error {
 
 // decode reads the object in the body of a create or update: of the call's kind and version, with its defaults.
 func (c *call) decode(o writeOptions) (kind.Object, error) {
+	c.spans.at(stageDecode)
 	body, err := c.readBody()
 	if err != nil {
 		return nil, err

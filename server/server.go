@@ -13,6 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/auth"
 	"github.com/bowline-dev/bowline/kind"
@@ -21,7 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/store"
 )
 
-// Options are what a server is made of. Log, Plugins, Initial and RequestTimeout may be left out.
+// Options are what a server is made of. What stands below the Authorizer may be left out.
 type Options struct {
 	Store         *store.Store
 	Kinds         *kind.Registry
@@ -32,6 +35,12 @@ type Options struct {
 	Log     *slog.Logger
 	// Initial are objects to create where they are not there yet, before the first request. Those that have a uid keep it.
 	Initial []kind.Object
+	// Checks are what health means beside what the server knows itself.
+	Checks []Check
+	// Collectors are what /metrics has beside what the server counts itself.
+	Collectors []prometheus.Collector
+	// TracerProvider makes the tracer of requests; nil traces nothing.
+	TracerProvider trace.TracerProvider
 	// RequestTimeout bounds every request but watches; 0 means a minute.
 	RequestTimeout time.Duration
 	// Patience is how long a client may leave a write of its watch waiting before it is cut off; 0 means 30 seconds.
@@ -49,6 +58,8 @@ type Server struct {
 	openapi       *openapi.Handler
 	crds          *definitions
 	metrics       *metrics
+	healthChecks  []Check
+	tracer        trace.Tracer // nil while nobody traces
 	log           *slog.Logger
 	timeout       time.Duration
 	patience      time.Duration
@@ -66,7 +77,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{
 		store: o.Store, kinds: o.Kinds, authenticator: o.Authenticator, authorizer: o.Authorizer,
 		discovery: discovery.New(o.Kinds), openapi: openapi.New(o.Kinds),
-		metrics: newMetrics(), log: o.Log, timeout: o.RequestTimeout, patience: o.Patience,
+		tracer: tracer(o.TracerProvider), log: o.Log, timeout: o.RequestTimeout, patience: o.Patience,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -78,6 +89,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.patience = 30 * time.Second
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.metrics = newMetrics(append(o.Collectors, objectCounts{s})...)
+	s.healthChecks = s.checks(o.Checks)
 	s.admission = admission.NewChain(reader{s}, o.Plugins...)
 	s.crds = newDefinitions(s)
 	if err := s.crds.load(ctx); err != nil {
@@ -116,5 +129,5 @@ func (s *Server) Closing() <-chan struct{} { return s.ctx.Done() }
 
 // Handler is the server as an http.Handler.
 func (s *Server) Handler() http.Handler {
-	return s.recovered(s.measured(http.HandlerFunc(s.serve)))
+	return s.told(s.recovered(s.serve))
 }

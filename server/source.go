@@ -83,8 +83,8 @@ func (src source) Watch(ctx context.Context, gvr schema.GroupVersionResource, o 
 	if err != nil {
 		return nil, wireError(err)
 	}
-	src.s.metrics.watchers.Inc()
-	return &sourceWatch{s: src.s, selected: selected, changes: changes, stopped: make(chan struct{})}, nil
+	_, closed := src.s.metrics.watching(&route{resource: true, gvr: gvr, namespace: o.Namespace})
+	return &sourceWatch{s: src.s, selected: selected, changes: changes, closed: closed, stopped: make(chan struct{})}, nil
 }
 
 // wireError is an error of the store as a client of the API sees it.
@@ -98,6 +98,7 @@ type sourceWatch struct {
 	s        *Server
 	selected *selection
 	changes  *store.Watch
+	closed   func() // counts the watch out
 	stopped  chan struct{}
 	once     sync.Once
 }
@@ -169,6 +170,6 @@ func (w *sourceWatch) Stop() {
 	w.once.Do(func() {
 		close(w.stopped)
 		w.changes.Stop()
-		w.s.metrics.watchers.Dec()
+		w.closed()
 	})
 }

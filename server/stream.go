@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // stream is the body of a watch: frames are gathered and written together, and a client that stops reading is cut off.
@@ -12,6 +14,9 @@ type stream struct {
 	rc     *http.ResponseController
 	buf    []byte
 	events int
+	// sent counts the frames that were flushed, of which counted are in it.
+	sent    prometheus.Counter
+	counted int
 	// dirty says that something was written and not flushed.
 	dirty bool
 	// stall cuts off a client that leaves a write waiting for as long as patience lasts.
@@ -29,12 +34,12 @@ type stream struct {
 const lastPatience = time.Second
 
 // newStream sends the head of the answer.
-func newStream(c *call, patience time.Duration) *stream {
+func newStream(c *call, patience time.Duration, sent prometheus.Counter) *stream {
 	c.w.Header().Set("Cache-Control", "no-cache, private")
 	c.w.Header().Set("Content-Type", c.accept.streamType())
 	c.sendWarnings()
 	c.w.WriteHeader(http.StatusOK)
-	s := &stream{w: c.w, rc: http.NewResponseController(c.w), dirty: true, patience: patience}
+	s := &stream{w: c.w, rc: http.NewResponseController(c.w), dirty: true, patience: patience, sent: sent}
 	s.stall = time.AfterFunc(time.Hour, s.cutOff)
 	s.stall.Stop()
 	return s
@@ -82,6 +87,8 @@ func (s *stream) flush() error {
 		return nil
 	}
 	s.dirty = false
+	s.sent.Add(float64(s.events - s.counted))
+	s.counted = s.events
 	s.begin()
 	err := s.rc.Flush()
 	s.done()

@@ -14,6 +14,7 @@ import (
 
 // decodeSubresource reads the body of a request to a subresource that has a kind of its own.
 func (c *call) decodeSubresource(o writeOptions) (runtime.Object, error) {
+	c.spans.at(stageDecode)
 	body, err := c.readBody()
 	if err != nil {
 		return nil, err
@@ -83,6 +84,7 @@ func (s *Server) evict(c *call) error {
 	if _, err := s.remove(c, c.key(), options); err != nil {
 		return err
 	}
+	c.spans.at(stageAnswer)
 	c.sendWarnings()
 	writeStatus(c.w, c.http, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 	return nil

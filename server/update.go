@@ -106,6 +106,7 @@ func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind
 	if err != nil {
 		return nil, false, err
 	}
+	c.spans.at(stagePatch)
 	obj, err := next(own)
 	if err != nil {
 		return nil, false, err
@@ -186,6 +187,7 @@ func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) erro
 	if err := s.mutate(c, o, obj, old); err != nil {
 		return err
 	}
+	c.spans.at(stageValidate)
 	sub := c.subresource
 	c.kind.Prepare(obj, old, sub)
 	if c.sub == nil || c.sub.Apply != nil {
@@ -208,8 +210,10 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 		return &written{state: obj}, nil
 	}
 	if gone {
+		c.spans.at(stageCommit)
 		return s.finish(c.context(), c.kind, current, obj)
 	}
+	c.spans.at(stageEncode)
 	fresh, err := encode(c.kind, obj, c.accept.form(c.endpoint.GroupVersion()))
 	if err != nil {
 		return nil, err
@@ -218,6 +222,7 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 		return &written{committed: current}, err
 	}
 	change := store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}
+	c.spans.at(stageCommit)
 	if err := s.commit(c.context(), c.kind, change, obj, old); err != nil {
 		return nil, err
 	}

@@ -54,6 +54,7 @@ func (s *Server) watch(c *call) error {
 		return err
 	}
 	w := &watching{c: c, s: s, selected: selected, bookmarks: o.AllowWatchBookmarks}
+	c.spans.at(stageRead)
 	after, initial, err := w.begin(o)
 	if err != nil {
 		return err
@@ -64,12 +65,16 @@ func (s *Server) watch(c *call) error {
 	defer s.work.Done()
 	ctx, cancel := w.lifetime(o)
 	defer cancel()
-	w.stream = newStream(c, s.patience)
+	c.spans.at(stageAnswer)
+	events, closed := s.metrics.watching(&c.route)
+	defer closed()
+	w.stream = newStream(c, s.patience, events)
 	defer w.stream.close()
 	defer context.AfterFunc(s.ctx, w.stream.hurry)()
 	if err := w.initial(initial, o); err != nil {
 		return nil // the client is gone: there is nobody to tell
 	}
+	c.spans.end()
 	w.follow(ctx, after)
 	return nil
 }
@@ -149,8 +154,6 @@ func (w *watching) follow(ctx context.Context, after object.Revision) {
 		return
 	}
 	defer changes.Stop()
-	w.s.metrics.watchers.Inc()
-	defer w.s.metrics.watchers.Dec()
 	tick, stop := w.ticker()
 	defer stop()
 	ended, last := w.c.ended(), false

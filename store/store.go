@@ -120,6 +120,13 @@ func (s *Store) Oldest() object.Revision {
 	return s.state.history.oldest
 }
 
+// Err is why nothing more can be committed, ErrClosed or that the log has failed; nil while the store lives.
+func (s *Store) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // Close ends watches and commits under way and closes the log. Snapshots that were given out stay good.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// exchange is a request and its answer as metrics, logs and traces tell of them. It is the answer's http.ResponseWriter.
+type exchange struct {
+	http.ResponseWriter
+	route route
+	begun time.Time
+	// code is the answer's status, and written the length of its body so far, in bytes.
+	code    int
+	written int64
+	// spans are the request's trace; nil while nobody traces.
+	spans *spans
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (x *exchange) WriteHeader(code int) {
+	if x.code == 0 {
+		x.code = code
+	}
+	x.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (x *exchange) Write(data []byte) (int, error) {
+	if x.code == 0 {
+		x.code = http.StatusOK
+	}
+	n, err := x.ResponseWriter.Write(data)
+	x.written += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// told answers a request by serve and tells of it: metrics, trace and, for who wants details, the log.
+func (s *Server) told(serve func(*exchange, *http.Request)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := &exchange{ResponseWriter: w, route: parseRoute(r), begun: time.Now()}
+		defer s.metrics.begin(x)()
+		defer s.tell(x, r)
+		serve(x, r)
+	})
+}
+
+// tell is also called for a request that panics, to end its connection.
+func (s *Server) tell(x *exchange, r *http.Request) {
+	if x.code == 0 { // an answer without a body
+		x.code = http.StatusOK
+	}
+	x.spans.end()
+	took := time.Since(x.begun)
+	if s.log.Enabled(r.Context(), slog.LevelDebug) {
+		s.log.Debug("request", "method", r.Method, "uri", r.URL.RequestURI(), "code", x.code, "took", took)
+	}
+	s.metrics.request(s.labels(x, r), x, took)
+}
