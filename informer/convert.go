@@ -23,7 +23,7 @@ func (c *converter[T]) convert(o *object.Object) (T, error) {
 		if err != nil {
 			return *new(T), err
 		}
-		if obj, ok := decoded.(T); ok {
+		if obj, ok := decoded.(T); ok && decoded.GetObjectKind().GroupVersionKind().GroupVersion() == c.version {
 			return obj, nil
 		}
 		c.reads = true

@@ -20,7 +20,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Object is a decoded object in its kind's hub version, the version that defaults, admission and validation work on.
+// Object is a decoded object in the version that defaults, admission and validation work on: its kind's hub version, or,
+// of a Versioned kind, the version of the request.
 type Object interface {
 	runtime.Object
 	metav1.Object
@@ -29,19 +30,19 @@ type Object interface {
 // Kind is what the pipeline asks of a kind. All methods are safe for concurrent use; those that take an Object may
 // change only that one (obj), never old.
 type Kind interface {
-	// Codec reads and writes what is stored. Decode always gives an Object.
+	// Codec reads and writes what is stored. Decode always gives an Object. A Versioned kind has another for its objects.
 	object.Codec
 
 	// Info is the kind's data. The caller must not change it.
 	Info() *Info
 
-	// New is an empty object of the hub version.
+	// New is an empty object of the version that the rules work in.
 	New() Object
 
 	// DecodeRequest reads what a client sent, in the form that it named: into the version of that form, with that
-	// version's defaults, then to the hub. Fields that the schema does not know, and fields that stand twice, are left out
-	// and named in strict (as `unknown field "spec.x"`); err is what cannot be read at all. With lenient the body is not
-	// searched for them. Until it is encoded obj may carry the apiVersion that it was sent in.
+	// version's defaults, then to the hub, unless the kind is Versioned. Fields that the schema does not know, and fields
+	// that stand twice, are left out and named in strict (as `unknown field "spec.x"`); err is what cannot be read at all.
+	// With lenient the body is not searched for them. Until it is encoded obj may carry the apiVersion that it was sent in.
 	DecodeRequest(form object.Form, body []byte, lenient bool) (obj Object, strict []string, err error)
 
 	// Prepare makes obj what this write may make of old: it puts back what the write has no say over, and counts the

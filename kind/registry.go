@@ -55,7 +55,7 @@ func newTable(generation uint64, kinds []Kind) *table {
 		t.stored[info.GroupResource()] = k
 		for i := range info.Endpoints {
 			if e := &info.Endpoints[i]; !e.Unserved {
-				t.byResource[e.GroupVersion().WithResource(info.Plural)] = Entry{k, e}
+				t.byResource[e.GroupVersion().WithResource(info.Plural)] = Entry{In(k, e), e}
 			}
 		}
 	}

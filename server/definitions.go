@@ -142,7 +142,7 @@ func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) error
 		return nil
 	}
 	builtin, _ := d.s.kinds.Stored(definitionsResource)
-	k, err := structural.New(builtin.Cache(), crd)
+	k, err := structural.New(builtin.Cache(), crd, nil)
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*
 	if err := deletePreconditions(c, current, o.Preconditions); err != nil {
 		return nil, err
 	}
-	obj, err := decoded(current)
+	obj, err := read(c.kind, current)
 	if err != nil {
 		return nil, err
 	}

@@ -88,11 +88,11 @@ func (s *Server) answerUncommitted(c *call, code int, obj kind.Object) error {
 // answerView writes what a subresource shows of an object.
 func (s *Server) answerView(c *call, code int, obj *object.Object) error {
 	c.spans.at(stageAnswer)
-	hub, err := obj.Decode()
+	whole, err := read(c.kind, obj)
 	if err != nil {
 		return err
 	}
-	view, err := c.sub.View(hub.(kind.Object))
+	view, err := c.sub.View(whole)
 	if err != nil {
 		return err
 	}
@@ -101,11 +101,11 @@ func (s *Server) answerView(c *call, code int, obj *object.Object) error {
 
 // answerText writes what a subresource says of an object.
 func (c *call) answerText(obj *object.Object) error {
-	hub, err := decoded(obj)
+	whole, err := read(c.kind, obj)
 	if err != nil {
 		return err
 	}
-	text, err := c.sub.Text(hub)
+	text, err := c.sub.Text(whole)
 	if err != nil {
 		return err
 	}

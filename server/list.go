@@ -121,6 +121,9 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 	if limit <= 0 && selected.everything() && from == "" {
 		p.items = make([]*object.Object, 0, snapshot.Len(selected.prefix, ""))
 	}
+	if err := c.convert(snapshot, selected); err != nil {
+		return nil, err
+	}
 	var next object.Key
 	err := c.context().Err()
 	snapshot.Scan(selected.prefix, from, func(o *object.Object) bool {

@@ -144,6 +144,14 @@ func header(k kind.Kind, obj kind.Object) object.Header {
 
 // encode makes the object that is to be committed, in the form that its writer's answer needs.
 func encode(k kind.Kind, obj kind.Object, form object.Form) (*object.Object, error) {
+	codec := object.Codec(k)
+	if v, ok := k.(kind.Versioned); ok {
+		codec = v.Codec()
+		var err error
+		if k, obj, err = v.ToStorage(obj); err != nil {
+			return nil, err
+		}
+	}
 	hub := k.Info().Endpoints[0].APIVersion()
 	if form.APIVersion != hub {
 		form = object.Form{APIVersion: hub, Format: form.Format}
@@ -159,5 +167,5 @@ func encode(k kind.Kind, obj kind.Object, form object.Form) (*object.Object, err
 	if err != nil {
 		return nil, err
 	}
-	return object.New(header(k, obj), k, e), nil
+	return object.New(header(k, obj), codec, e), nil
 }

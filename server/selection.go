@@ -19,13 +19,22 @@ type selection struct {
 	fields fields.Selector // nil for all
 	// renamed are the names under which objects have the values of selectable fields, where they differ.
 	renamed map[string]string
+	// shown gives the object whose labels and fields are to be looked at: see call.shown.
+	shown func(*object.Object) (*object.Object, error)
 }
 
 // everything says that nothing is selected by labels or fields.
 func (s *selection) everything() bool { return s.labels == nil && s.fields == nil }
 
-// matches says whether an object is selected.
+// matches says whether an object is selected. One that cannot be shown is: who sends it meets the error.
 func (s *selection) matches(o *object.Object) bool {
+	if !s.everything() && s.shown != nil {
+		other, err := s.shown(o)
+		if err != nil {
+			return true
+		}
+		o = other
+	}
 	if s.labels != nil && !s.labels.Matches(labels.Set(o.Labels)) {
 		return false
 	}
@@ -60,7 +69,7 @@ func (f objectFields) Get(name string) string {
 
 // selectionOf reads namespace, name and selectors of a call.
 func (c *call) selectionOf(q url.Values) (*selection, error) {
-	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable}
+	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable, shown: c.shown}
 	if c.name != "" {
 		s.prefix = c.key()
 	}

@@ -66,10 +66,14 @@ func (src source) List(ctx context.Context, gvr schema.GroupVersionResource, o c
 	out := client.List{Revision: snapshot.Revision()}
 	snapshot.Scan(selected.prefix, "", func(obj *object.Object) bool {
 		if selected.matches(obj) {
+			obj, err = selected.shown(obj)
 			out.Items = append(out.Items, obj)
 		}
-		return true
+		return err == nil
 	})
+	if err != nil {
+		return client.List{}, wireError(err)
+	}
 	return out, nil
 }
 
@@ -148,6 +152,10 @@ func (w *sourceWatch) seen(events []*object.Event) ([]client.Event, error) {
 			if shown, err = e.Shown(kind); err != nil {
 				return nil, wireError(err)
 			}
+		}
+		shown, err := w.selected.shown(shown)
+		if err != nil {
+			return nil, wireError(err)
 		}
 		out = append(out, client.Event{Type: kind, Object: shown, Revision: e.Revision()})
 	}

@@ -69,11 +69,11 @@ func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy,
 	}
 	counted := time.Now()
 	for _, o := range items {
-		hub, err := o.Decode()
+		obj, err := read(c.kind, o)
 		if err != nil {
 			return nil, err
 		}
-		row, err := c.row(hub.(kind.Object), include, counted, func() ([]byte, error) { return c.shownBytes(o) })
+		row, err := c.row(obj, include, counted, func() ([]byte, error) { return c.shownBytes(o) })
 		if err != nil {
 			return nil, err
 		}
@@ -165,11 +165,11 @@ func (s *Server) answerPartial(c *call, code int, o *object.Object) error {
 }
 
 func (c *call) partialBody(o *object.Object) ([]byte, error) {
-	hub, err := o.Decode()
+	obj, err := read(c.kind, o)
 	if err != nil {
 		return nil, err
 	}
-	return kind.Marshal(c.accept.format(), partial(hub.(kind.Object), c.metaVersion()))
+	return kind.Marshal(c.accept.format(), partial(obj, c.metaVersion()))
 }
 
 // answerPartialList writes the metadata of many.
@@ -180,11 +180,11 @@ func (s *Server) answerPartialList(c *call, p *page) error {
 		Items:    make([]metav1.PartialObjectMetadata, 0, len(p.items)),
 	}
 	for _, o := range p.items {
-		hub, err := o.Decode()
+		obj, err := read(c.kind, o)
 		if err != nil {
 			return err
 		}
-		list.Items = append(list.Items, *partial(hub.(kind.Object), c.metaVersion()))
+		list.Items = append(list.Items, *partial(obj, c.metaVersion()))
 	}
 	data, err := kind.Marshal(c.accept.format(), list)
 	if err != nil {

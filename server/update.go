@@ -98,16 +98,12 @@ func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind
 	if current == nil {
 		return nil, false, notFound(c.resource(), c.name)
 	}
-	old, err := decoded(current)
-	if err != nil {
-		return nil, false, err
-	}
-	own, err := decoded(current)
+	old, err := read(c.kind, current)
 	if err != nil {
 		return nil, false, err
 	}
 	c.spans.at(stagePatch)
-	obj, err := next(own)
+	obj, err := next(old.DeepCopyObject().(kind.Object))
 	if err != nil {
 		return nil, false, err
 	}
@@ -127,15 +123,6 @@ func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind
 		c.warnAbout(obj, old)
 	}
 	return w, false, err
-}
-
-// decoded makes an object that the caller may change.
-func decoded(o *object.Object) (kind.Object, error) {
-	obj, err := o.Decode()
-	if err != nil {
-		return nil, err
-	}
-	return obj.(kind.Object), nil
 }
 
 // preconditions checks the uid and the revision that a new state names. named says that the client named a revision; a
@@ -229,26 +216,31 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 	return &written{committed: fresh}, s.settle(c.context(), c.kind, current, fresh)
 }
 
-// unchanged says whether a new state is the current one but for its revision.
+// unchanged says whether a new state is the current one but for its revision. One that is stored in another version, or
+// lacks defaults that the new state has, is not.
 func unchanged(fresh, current *object.Object) (bool, error) {
-	form := fresh.Form()
-	was, err := current.Encoding(form)
-	if err != nil {
-		return false, err
+	was, form := current.Stored(), fresh.Form()
+	if was.Form.APIVersion != form.APIVersion {
+		return false, nil
 	}
-	now, err := fresh.Encoding(form)
-	if err != nil {
-		return false, err
+	if was.Form != form {
+		var err error
+		if was, err = current.Encoding(form); err != nil {
+			return false, err
+		}
 	}
-	return was.EqualExceptRevision(now), nil
+	return was.EqualExceptRevision(fresh.Stored()), nil
 }
 
 // finish removes an object that nothing holds any longer; obj is its last state.
 func (s *Server) finish(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object) (*written, error) {
 	change := store.Change{Key: current.Key, Expect: store.At(current.Revision)}
-	old, err := decoded(current)
-	if err != nil {
-		return nil, err
+	var old kind.Object
+	if k.Info().Claims {
+		var err error
+		if old, err = decoded(current); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.commit(ctx, k, change, nil, old); err != nil {
 		return nil, err

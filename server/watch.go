@@ -72,7 +72,8 @@ func (s *Server) watch(c *call) error {
 	defer w.stream.close()
 	defer context.AfterFunc(s.ctx, w.stream.hurry)()
 	if err := w.initial(initial, o); err != nil {
-		return nil // the client is gone: there is nobody to tell
+		w.fail(err) // unless the client is gone, and there is nobody to tell
+		return nil
 	}
 	c.spans.end()
 	w.follow(ctx, after)

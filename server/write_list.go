@@ -20,7 +20,7 @@ const listBuffer = 64 << 10
 // answerList writes the encodings of the items one after the other: nothing is decoded.
 func (c *call) answerList(p *page) error {
 	form := c.accept.form(c.endpoint.GroupVersion())
-	encodings, err := encodings(p.items, form)
+	encodings, err := object.Encodings(p.items, form)
 	if err != nil {
 		return err
 	}
@@ -38,19 +38,6 @@ func (c *call) answerList(p *page) error {
 	c.w.Header().Set("Content-Type", mediaJSON)
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(head)+itemsLength(encodings)+len(listTail)))
 	return bufferedList(c.w, head, encodings)
-}
-
-// encodings are the items in a form.
-func encodings(items []*object.Object, form object.Form) ([]*object.Encoding, error) {
-	out := make([]*object.Encoding, len(items))
-	for i, o := range items {
-		e, err := o.Encoding(form)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = e
-	}
-	return out, nil
 }
 
 const listTail = "]}\n"

@@ -8,21 +8,20 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 )
 
 // compiled is the schema of a version in the forms that the libraries work with. All are nil for a version without a
 // schema, and structural is nil for a schema that is not structural, which only a v1beta1 definition may have.
 type compiled struct {
 	structural *schema.Structural
-	whole      validation.SchemaValidator
+	whole      *validator
 	// status checks the status alone, for writes through the status subresource.
-	status validation.SchemaValidator
-	rules  rules
+	status *validator
+	rules  *rules
 }
 
 // props reads the schema of the version; nil when it has none.
-func (v *definedVersion) props() (*apiextensionsv1.JSONSchemaProps, error) {
+func (v *versionSchema) props() (*apiextensionsv1.JSONSchemaProps, error) {
 	if v == nil || v.raw == nil {
 		return nil, nil
 	}
@@ -33,25 +32,25 @@ func (v *definedVersion) props() (*apiextensionsv1.JSONSchemaProps, error) {
 	return props, nil
 }
 
-// compile makes the compiled form of a version. It runs once, when the first object of the version comes.
-func (k *Kind) compile(v *definedVersion) (*compiled, error) {
+// compile makes the compiled form of a schema, what says whose. It runs once, when the first object of the version comes.
+func (v *versionSchema) compile(what string, preserve bool) (*compiled, error) {
 	props, err := v.internalProps()
 	if err != nil {
-		return nil, fmt.Errorf("the schema of %s in %s cannot be read: %w", k.info.Kind, v.apiVersion, err)
+		return nil, fmt.Errorf("the schema of %s cannot be read: %w", what, err)
 	}
 	if props == nil {
 		return &compiled{}, nil
 	}
 	c := &compiled{}
-	if c.structural, err = k.structure(props); err != nil {
-		return nil, fmt.Errorf("the schema of %s in %s is not structural: %w", k.info.Kind, v.apiVersion, err)
+	if c.structural, err = structure(props, preserve); err != nil {
+		return nil, fmt.Errorf("the schema of %s is not structural: %w", what, err)
 	}
-	if c.whole, _, err = validation.NewSchemaValidator(props); err != nil {
-		return nil, fmt.Errorf("the schema of %s in %s cannot validate: %w", k.info.Kind, v.apiVersion, err)
+	if c.whole, err = newValidator(props); err != nil {
+		return nil, fmt.Errorf("the schema of %s cannot validate: %w", what, err)
 	}
 	if status, ok := props.Properties["status"]; ok {
-		if c.status, _, err = validation.NewSchemaValidator(&status); err != nil {
-			return nil, fmt.Errorf("the schema of the status of %s in %s cannot validate: %w", k.info.Kind, v.apiVersion, err)
+		if c.status, err = newValidator(&status); err != nil {
+			return nil, fmt.Errorf("the schema of the status of %s cannot validate: %w", what, err)
 		}
 	}
 	c.rules = rulesOf(c.structural)
@@ -59,7 +58,7 @@ func (k *Kind) compile(v *definedVersion) (*compiled, error) {
 }
 
 // internalProps is the schema in the form that the libraries take.
-func (v *definedVersion) internalProps() (*apiextensions.JSONSchemaProps, error) {
+func (v *versionSchema) internalProps() (*apiextensions.JSONSchemaProps, error) {
 	props, err := v.props()
 	if props == nil || err != nil {
 		return nil, err
@@ -73,9 +72,9 @@ func (v *definedVersion) internalProps() (*apiextensions.JSONSchemaProps, error)
 
 // structure makes the structural schema. Its defaults lose what the schema would prune, so that a defaulted object is
 // as one that was sent.
-func (k *Kind) structure(props *apiextensions.JSONSchemaProps) (*schema.Structural, error) {
+func structure(props *apiextensions.JSONSchemaProps, preserve bool) (*schema.Structural, error) {
 	s, err := schema.NewStructural(props)
-	if k.preserve {
+	if preserve {
 		return s, nil
 	}
 	if err != nil {

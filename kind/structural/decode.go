@@ -3,7 +3,6 @@ package structural
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -28,68 +27,65 @@ var errProtobuf = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Message: "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
 }}
 
-// Decode implements object.Codec. What was stored is taken as it is, without pruning and defaults, and belongs to the
-// version that the definition stores now.
-func (k *Kind) Decode(form object.Form, data []byte) (runtime.Object, error) {
+// Decode implements object.Codec. What this definition wrote, or one that reads alike, is taken as it is, in the version that
+// it was stored in. What another one wrote is made what the schema of that version allows now, with its defaults.
+func (d *definition) Decode(form object.Form, data []byte) (runtime.Object, error) {
 	if form.Format != object.JSON {
 		return nil, errProtobuf
 	}
-	k = k.latest()
 	var content map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &content); err != nil {
 		return nil, err
 	}
 	u := &unstructured.Unstructured{Object: content}
-	if form.APIVersion != k.hub().apiVersion {
-		u.SetAPIVersion(k.hub().apiVersion)
+	now := d.latest()
+	if now.alike == d.alike {
+		return u, nil
 	}
-	return u, nil
+	v := now.defined(u.GetAPIVersion())
+	if v == nil {
+		return u, nil
+	}
+	if _, err := now.fit(u, v, coercion{dropMalformed: true}); err != nil {
+		return nil, err
+	}
+	return u, now.setDefaults(u, v)
 }
 
-// Encode implements object.Codec: compact JSON with sorted keys. An object in another version than the hub's has the
-// other apiVersion, and only the fields that the schema of that version knows.
-func (k *Kind) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
+// Encode implements object.Codec: compact JSON with sorted keys.
+func (d *definition) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
 	if form.Format != object.JSON {
 		return nil, errProtobuf
 	}
-	u := obj.(*unstructured.Unstructured)
-	if u.GetAPIVersion() == form.APIVersion {
-		return json.Marshal(u.Object)
-	}
-	k = k.latest()
-	v := k.version(form.APIVersion)
-	if v == nil {
-		return nil, fmt.Errorf("%s is not defined in %s", k.info.Kind, form.APIVersion)
-	}
-	c, err := v.compiled()
+	converted, err := d.Convert(obj, form.APIVersion)
 	if err != nil {
 		return nil, err
 	}
-	if k.preserve || c.structural == nil {
-		content := maps.Clone(u.Object)
-		content["apiVersion"] = form.APIVersion
-		return json.Marshal(content)
-	}
-	u = u.DeepCopy()
-	u.SetAPIVersion(form.APIVersion)
-	prune(u, c.structural, false)
-	return json.Marshal(u.Object)
+	return json.Marshal(converted.(*unstructured.Unstructured).Object)
 }
 
-// Convert implements kind.Kind.
-func (k *Kind) Convert(obj runtime.Object, apiVersion string) (runtime.Object, error) {
-	u := obj.(*unstructured.Unstructured)
-	if u.GetAPIVersion() == apiVersion {
-		return u, nil
-	}
-	v := k.latest().version(apiVersion)
+// EncodeAll implements object.Batcher.
+func (d *definition) EncodeAll(form object.Form, objects []runtime.Object) ([][]byte, error) {
+	d = d.latest()
+	v := d.defined(form.APIVersion)
 	if v == nil {
-		return nil, fmt.Errorf("%s is not defined in %s", k.info.Kind, apiVersion)
+		return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", form.APIVersion)
 	}
-	u = u.DeepCopy()
-	u.SetAPIVersion(apiVersion)
-	_, err := k.latest().fit(u, v, true)
-	return u, err
+	all := make([]*unstructured.Unstructured, len(objects))
+	for i, obj := range objects {
+		all[i] = obj.(*unstructured.Unstructured)
+	}
+	converted, err := d.convert(all, v)
+	if err != nil {
+		return nil, err
+	}
+	data := make([][]byte, len(converted))
+	for i, u := range converted {
+		if data[i], err = json.Marshal(u.Object); err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
 }
 
 // DecodeRequest implements kind.Kind. A body whose apiVersion or kind is not that of the form keeps them, without the
@@ -102,19 +98,12 @@ func (k *Kind) DecodeRequest(form object.Form, body []byte, lenient bool) (kind.
 	if err != nil {
 		return nil, nil, err
 	}
-	asked := u.GetAPIVersion()
-	unknown, err := k.fit(u, k.version(asked), lenient)
+	v := k.defined(u.GetAPIVersion())
+	unknown, err := k.fit(u, v, coercion{track: !lenient})
 	if err != nil {
 		return nil, nil, err
 	}
-	strict = append(strict, unknown...)
-	if asked == form.APIVersion && asked != k.hub().apiVersion {
-		u.SetAPIVersion(k.hub().apiVersion)
-		if _, err := k.fit(u, k.hub(), true); err != nil {
-			return nil, nil, err
-		}
-	}
-	return u, strict, nil
+	return u, append(strict, unknown...), k.setDefaults(u, v)
 }
 
 // parse reads a body into maps. Fields that stand twice are named unless it is to be lenient.
@@ -151,23 +140,37 @@ func identified(content map[string]any, body []byte, strict []string) (*unstruct
 	return u, strict, nil
 }
 
-// fit makes an object what a version allows: metadata of the right types, no unknown fields, defaults. It names the
-// fields that it left out, unless it is to be lenient. A nil version knows no field but the metadata.
-func (k *Kind) fit(u *unstructured.Unstructured, v *definedVersion, lenient bool) ([]string, error) {
-	meta, found, unknown, err := objectmeta.GetObjectMetaWithOptions(u.Object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: !lenient})
+// coercion says how an object is made to fit a schema.
+type coercion struct {
+	// track names the fields that are left out.
+	track bool
+	// dropMalformed leaves out metadata that cannot be read, and counts a missing generation as the first; without it, such
+	// metadata is an error.
+	dropMalformed bool
+}
+
+// fit makes an object what a version allows: metadata of the right types, no unknown fields, no nulls where there may be
+// none. A nil version knows no field but the metadata.
+func (d *definition) fit(u *unstructured.Unstructured, v *definedVersion, o coercion) ([]string, error) {
+	meta, found, unknown, err := objectmeta.GetObjectMetaWithOptions(u.Object, objectmeta.ObjectMetaOptions{
+		DropMalformedFields: o.dropMalformed, ReturnUnknownFieldPaths: o.track,
+	})
 	if err != nil {
 		return nil, err
 	}
-	if u.GetKind() == k.info.Kind {
+	if d.describes(u) {
 		s, err := v.structure()
 		if err != nil {
 			return nil, err
 		}
-		inside, err := k.fitContent(u, s, lenient)
+		inside, err := d.fitContent(u, s, o)
 		if err != nil {
 			return nil, err
 		}
 		unknown = append(unknown, inside...)
+		if o.dropMalformed && meta.Generation == 0 {
+			meta.Generation = 1
+		}
 	}
 	if found {
 		if err := objectmeta.SetObjectMeta(u.Object, meta); err != nil {
@@ -178,6 +181,11 @@ func (k *Kind) fit(u *unstructured.Unstructured, v *definedVersion, lenient bool
 		unknown[i] = fmt.Sprintf("unknown field %q", path)
 	}
 	return unknown, nil
+}
+
+// describes says whether an object is of the definition's kind.
+func (d *definition) describes(u *unstructured.Unstructured) bool {
+	return u.GetKind() == d.kinds[0].info.Kind
 }
 
 // structure is the compiled structural schema, nil for a version that is not defined.
@@ -193,22 +201,30 @@ func (v *definedVersion) structure() (*schema.Structural, error) {
 }
 
 // fitContent applies a schema to all but the object's own metadata.
-func (k *Kind) fitContent(u *unstructured.Unstructured, s *schema.Structural, lenient bool) ([]string, error) {
+func (d *definition) fitContent(u *unstructured.Unstructured, s *schema.Structural, o coercion) ([]string, error) {
 	var unknown []string
-	if !k.preserve {
-		unknown = prune(u, s, !lenient)
+	if !d.preserve {
+		unknown = pruning.PruneWithOptions(u.Object, s, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: o.track})
+		defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, s)
 	}
-	malformed, paths := objectmeta.CoerceWithOptions(nil, u.Object, s, false, objectmeta.CoerceOptions{ReturnUnknownFieldPaths: !lenient})
+	malformed, paths := objectmeta.CoerceWithOptions(nil, u.Object, s, false, objectmeta.CoerceOptions{
+		DropInvalidFields: o.dropMalformed, ReturnUnknownFieldPaths: o.track,
+	})
 	if malformed != nil {
 		return nil, malformed
 	}
-	defaulting.Default(u.Object, s)
 	return append(unknown, paths...), nil
 }
 
-// prune takes out what the schema does not know, and nulls that a default or nothing stands better for.
-func prune(u *unstructured.Unstructured, s *schema.Structural, track bool) []string {
-	unknown := pruning.PruneWithOptions(u.Object, s, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: track})
-	defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, s)
-	return unknown
+// setDefaults fills in what a version's schema has defaults for.
+func (d *definition) setDefaults(u *unstructured.Unstructured, v *definedVersion) error {
+	if !d.describes(u) {
+		return nil
+	}
+	s, err := v.structure()
+	if err != nil {
+		return err
+	}
+	defaulting.Default(u.Object, s)
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bowline-dev/bowline/golden/recorded"
+	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -128,7 +129,8 @@ func TestWithoutSchemaKeepsEverything(t *testing.T) {
 	}
 }
 
-// TestVersionsConvertByApiVersion: a version shows the fields that its schema knows, and gives its own defaults.
+// TestVersionsConvertByApiVersion: a request is read by its own version's schema and defaults, and stored in the storage
+// version with the defaults of that; a version shows the fields that its schema knows.
 func TestVersionsConvertByApiVersion(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)
@@ -137,7 +139,11 @@ func TestVersionsConvertByApiVersion(t *testing.T) {
 	if err != nil || !slices.Equal(strict, []string{`unknown field "spec.on"`}) {
 		t.Fatal(err, strict)
 	}
-	if got, _ := k.Encode(exampleV1, obj); string(got) != `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"replicas":2,"size":"small"}}` {
+	stored, toStore, err := k.(kind.Versioned).In(old.APIVersion).(kind.Versioned).ToStorage(obj)
+	if err != nil || stored != k {
+		t.Errorf("stored as %v, %v", stored, err)
+	}
+	if got, _ := k.Encode(exampleV1, toStore); string(got) != `{"apiVersion":"example.com/v1","kind":"Widget","spec":{"replicas":2,"size":"small"}}` {
 		t.Errorf("stored %s", got)
 	}
 	full := widgetWith(t, k, `"spec":{"on":true,"size":"large"}`)
@@ -149,10 +155,10 @@ func TestVersionsConvertByApiVersion(t *testing.T) {
 		t.Errorf("encoding changed the object: %v", full.Object)
 	}
 	back, err := k.Decode(old, got)
-	if err != nil || back.GetObjectKind().GroupVersionKind().Version != "v1" {
+	if err != nil || back.GetObjectKind().GroupVersionKind().Version != "v1alpha1" {
 		t.Errorf("read back as %v, %v", back, err)
 	}
-	if _, err := k.Encode(object.Form{APIVersion: "example.com/v9"}, full); err == nil || !strings.Contains(err.Error(), "not defined") {
+	if _, err := k.Encode(object.Form{APIVersion: "example.com/v9"}, full); err == nil || !strings.Contains(err.Error(), "invalid group/version: example.com/v9") {
 		t.Errorf("an undefined version: %v", err)
 	}
 }

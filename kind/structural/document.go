@@ -3,9 +3,9 @@ package structural
 // RawSchema is the OpenAPI v3 schema of a version as JSON, for documents about the API; nil when the version is not
 // defined or has none. The caller must not change it.
 func (k *Kind) RawSchema(version string) []byte {
-	for _, v := range k.versions {
-		if v.name == version {
-			return v.raw
+	for _, other := range k.kinds {
+		if other.version.name == version {
+			return other.version.raw
 		}
 	}
 	return nil

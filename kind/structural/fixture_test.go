@@ -14,7 +14,7 @@ import (
 // newKind makes the kind of a definition in JSON.
 func newKind(t testing.TB, definition string) kind.Kind {
 	t.Helper()
-	k, err := New(object.NewCache(1<<20), parseDefinition(t, definition))
+	k, err := New(object.NewCache(1<<20), parseDefinition(t, definition), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

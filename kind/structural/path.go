@@ -100,20 +100,22 @@ type selectable struct {
 	path func() *fieldPath
 }
 
-// appendSelectable adds the fields of a version that are not there yet.
-func appendSelectable(fields []selectable, more []apiextensionsv1.SelectableField) []selectable {
-	for _, f := range more {
-		name := strings.TrimPrefix(f.JSONPath, ".")
-		if slices.ContainsFunc(fields, func(have selectable) bool { return have.name == name }) {
-			continue
-		}
+// selectableFields are those of a version.
+func selectableFields(defined []apiextensionsv1.SelectableField) []selectable {
+	fields := make([]selectable, 0, len(defined))
+	for _, f := range defined {
 		path := sync.OnceValue(func() *fieldPath {
 			p, _ := parsePath(f.JSONPath)
 			return p
 		})
-		fields = append(fields, selectable{name, path})
+		fields = append(fields, selectable{strings.TrimPrefix(f.JSONPath, "."), path})
 	}
 	return fields
+}
+
+// sameFields says whether two versions select by the same fields.
+func sameFields(a, b []selectable) bool {
+	return slices.EqualFunc(a, b, func(a, b selectable) bool { return a.name == b.name })
 }
 
 // Fields implements kind.Kind. A field that the object does not have is empty.

@@ -41,7 +41,7 @@ func (k *Kind) hasStatus() bool { return k.info.Subresource("status") != nil }
 // object and sets defaults again when it reads it.
 func (k *Kind) resetStatus(u *unstructured.Unstructured) {
 	delete(u.Object, "status")
-	s, _ := k.hub().structure() // a schema that cannot be compiled has no defaults; Validate says so
+	s, _ := k.version.structure() // a schema that cannot be compiled has no defaults; Validate says so
 	if s == nil || s.Properties["status"].Default.Object == nil {
 		return
 	}

@@ -54,7 +54,7 @@ func TestAcceptedNamesAreServed(t *testing.T) {
 	crd := parseDefinition(t, widget)
 	crd.Status.AcceptedNames = crd.Spec.Names
 	crd.Status.AcceptedNames.ShortNames = nil
-	k, err := New(object.NewCache(0), crd)
+	k, err := New(object.NewCache(0), crd, nil)
 	if err != nil || k.Info().ShortNames != nil {
 		t.Errorf("%v, %v", k.Info().ShortNames, err)
 	}
@@ -63,7 +63,7 @@ func TestAcceptedNamesAreServed(t *testing.T) {
 // TestNewWithoutStorageVersion is an error that says what to do.
 func TestNewWithoutStorageVersion(t *testing.T) {
 	t.Parallel()
-	_, err := New(object.NewCache(0), parseDefinition(t, `{"metadata":{"name":"x.example.com"},"spec":{"versions":[{"name":"v1"}]}}`))
+	_, err := New(object.NewCache(0), parseDefinition(t, `{"metadata":{"name":"x.example.com"},"spec":{"versions":[{"name":"v1"}]}}`), nil)
 	if err == nil || !strings.Contains(err.Error(), "x.example.com has no storage version") {
 		t.Error(err)
 	}
@@ -216,7 +216,7 @@ func TestRow(t *testing.T) {
 func TestColumns(t *testing.T) {
 	t.Parallel()
 	k := newKind(t, widget)
-	plain := k.Columns("example.com/v1alpha1")
+	plain := k.(kind.Versioned).In("example.com/v1alpha1").Columns("example.com/v1alpha1")
 	if len(plain) != 2 || plain[0].Name != "Name" || plain[1].Name != "Age" || plain[1].Type != "date" {
 		t.Errorf("without columns: %+v", plain)
 	}
@@ -310,7 +310,7 @@ func BenchmarkNew(b *testing.B) {
 	crd, cache := parseDefinition(b, widget), object.NewCache(0)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := New(cache, crd); err != nil {
+		if _, err := New(cache, crd, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -322,11 +322,11 @@ func BenchmarkFirstObject(b *testing.B) {
 	crd, cache := parseDefinition(b, steps[0].Body), object.NewCache(0)
 	b.ReportAllocs()
 	for b.Loop() {
-		k, err := New(cache, crd)
+		k, err := New(cache, crd, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
-		create(b, k, []byte(steps[8].Body))
+		create(b, k, networkV1, []byte(steps[8].Body))
 	}
 }
 
@@ -336,13 +336,13 @@ func BenchmarkCreate(b *testing.B) {
 	k := newKind(b, steps[0].Body)
 	b.ReportAllocs()
 	for b.Loop() {
-		create(b, k, []byte(steps[8].Body))
+		create(b, k, networkV1, []byte(steps[8].Body))
 	}
 }
 
-func create(b *testing.B, k kind.Kind, body []byte) {
+func create(b *testing.B, k kind.Kind, form object.Form, body []byte) {
 	b.Helper()
-	obj, _, err := k.DecodeRequest(networkV1, body, false)
+	obj, _, err := k.DecodeRequest(form, body, false)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func create(b *testing.B, k kind.Kind, body []byte) {
 	if errs := k.Validate(b.Context(), obj, nil, ""); len(errs) > 0 {
 		b.Fatal(errs)
 	}
-	if _, err := k.Encode(networkV1, obj); err != nil {
+	if _, err := k.Encode(form, obj); err != nil {
 		b.Fatal(err)
 	}
 }

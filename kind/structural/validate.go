@@ -24,7 +24,7 @@ import (
 // subresource, the metadata of embedded objects, lists that are sets or maps, the rules. What was wrong before an
 // update and did not change is let through. The object's own metadata is the caller's to check.
 func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) field.ErrorList {
-	c, err := k.hub().compiled()
+	c, err := k.version.compiled()
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
@@ -68,7 +68,7 @@ func (k *Kind) validateType(u *unstructured.Unstructured) field.ErrorList {
 	if u.GetKind() != k.info.Kind {
 		errs = append(errs, field.Invalid(field.NewPath("kind"), u.GetKind(), "must be "+k.info.Kind))
 	}
-	if want := k.hub().apiVersion; u.GetAPIVersion() != want {
+	if want := k.version.apiVersion; u.GetAPIVersion() != want {
 		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), u.GetAPIVersion(), "must be "+want))
 	}
 	return errs

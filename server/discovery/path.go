@@ -84,7 +84,7 @@ func served(kinds []kind.Kind, gv schema.GroupVersion) []kind.Entry {
 	var entries []kind.Entry
 	for _, k := range kinds {
 		if e := k.Info().Endpoint(gv); e != nil && !e.Unserved {
-			entries = append(entries, kind.Entry{Kind: k, Endpoint: e})
+			entries = append(entries, kind.Entry{Kind: kind.In(k, e), Endpoint: e})
 		}
 	}
 	return entries

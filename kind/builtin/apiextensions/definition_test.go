@@ -242,7 +242,7 @@ func TestOldManifest(t *testing.T) {
 		if !IsEstablished(crd) || crd.Status.AcceptedNames.ListKind != "NetworkList" {
 			t.Error(conditions(crd))
 		}
-		k, err := structural.New(object.NewCache(0), crd)
+		k, err := structural.New(object.NewCache(0), crd, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

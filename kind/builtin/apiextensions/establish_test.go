@@ -176,13 +176,13 @@ func TestNonStructuralCondition(t *testing.T) {
 func TestTakenIn(t *testing.T) {
 	t.Parallel()
 	cache := object.NewCache(0)
-	own, err := structural.New(cache, networks("example.com"))
+	own, err := structural.New(cache, networks("example.com"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	routers := networks("example.com")
 	routers.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "routers", Kind: "Router", ListKind: "RouterList", ShortNames: []string{"rt"}}
-	other, err := structural.New(cache, routers)
+	other, err := structural.New(cache, routers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,80 @@
+package server
+
+import (
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
+)
+
+// decoded makes an object that the caller may change: in its kind's hub version, or, of a Versioned kind, in the version
+// that it is stored in, which its metadata may be read from.
+func decoded(o *object.Object) (kind.Object, error) {
+	obj, err := o.Decode()
+	if err != nil {
+		return nil, err
+	}
+	return obj.(kind.Object), nil
+}
+
+// read makes an object that the caller may change, in the version that the kind's rules work in.
+func read(k kind.Kind, o *object.Object) (kind.Object, error) {
+	v, ok := k.(kind.Versioned)
+	form := object.Form{}
+	if ok {
+		form.APIVersion = v.APIVersion()
+	}
+	if !ok || o.Fresh(form) {
+		return decoded(o)
+	}
+	e, err := o.Encoding(form)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := v.Codec().Decode(form, e.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	return obj.(kind.Object), nil
+}
+
+// shown is an object whose labels and fields are those of the version that the call asks for: a conversion may have
+// changed them, and a field may be selectable in one version alone.
+func (c *call) shown(o *object.Object) (*object.Object, error) {
+	v, ok := c.kind.(kind.Versioned)
+	if !ok {
+		return o, nil
+	}
+	form := object.Form{APIVersion: v.APIVersion()}
+	if o.Fresh(form) {
+		return o, nil
+	}
+	obj, err := read(c.kind, o)
+	if err != nil {
+		return nil, err
+	}
+	e, err := o.Encoding(form)
+	if err != nil {
+		return nil, err
+	}
+	other := object.New(header(c.kind, obj), v.Codec(), *e)
+	other.Revision = o.Revision
+	return other, nil
+}
+
+// convert makes the encodings that selecting from a snapshot needs, many at once.
+func (c *call) convert(snapshot *store.Snapshot, selected *selection) error {
+	v, ok := c.kind.(kind.Versioned)
+	if !ok || selected.everything() {
+		return nil
+	}
+	form := object.Form{APIVersion: v.APIVersion()}
+	var others []*object.Object
+	snapshot.Scan(selected.prefix, "", func(o *object.Object) bool {
+		if !o.Fresh(form) {
+			others = append(others, o)
+		}
+		return true
+	})
+	_, err := object.Encodings(others, form)
+	return err
+}
