@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
@@ -25,6 +27,7 @@ import (
 	"github.com/bowline-dev/bowline/server"
 	"github.com/bowline-dev/bowline/store"
 	"github.com/bowline-dev/bowline/store/log/memory"
+	"github.com/bowline-dev/bowline/workqueue"
 )
 
 // encodingBudget bounds what second encodings of objects (JSON beside protobuf) hold, in bytes.
@@ -49,6 +52,9 @@ type Options struct {
 	Controllers []string
 	// Plugins are admission plugins beside those that every plane has; they are asked after those.
 	Plugins []admission.Plugin
+	// TracerProvider makes the spans of requests: one for each, and below it one for each stage. Nil traces nothing, and costs
+	// nothing. It is the caller's to shut down, after Close.
+	TracerProvider trace.TracerProvider
 	// Log takes what the plane has to say; nil discards it.
 	Log *slog.Logger
 }
@@ -72,7 +78,10 @@ type Plane struct {
 	cancel context.CancelFunc
 	// loops are the controllers, which end with ctx; sockets end with the HTTP server.
 	loops, sockets sync.WaitGroup
-	close          func() error
+	// ready is closed when the controllers' caches are filled; nil without controllers. queues is what their queues count.
+	ready  <-chan struct{}
+	queues *workqueue.Metrics
+	close  func() error
 }
 
 // admin is who RESTConfig and Source act as.
@@ -88,7 +97,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Plane{log: o.Log, drain: patience}
+	p := &Plane{log: o.Log, drain: patience, queues: workqueue.NewMetrics()}
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.start(ctx, o, chosen); err != nil {
@@ -112,13 +121,16 @@ func (p *Plane) start(ctx context.Context, o Options, controllers []string) erro
 		authenticators = append(authenticators, auth.ClientCertificates(roots))
 	}
 	p.server, err = server.New(ctx, server.Options{
-		Store:         p.store,
-		Kinds:         kind.NewRegistry(builtin.Kinds(object.NewCache(encodingBudget))...),
-		Authenticator: auth.FirstOf(append(authenticators, auth.Anonymous())...),
-		Authorizer:    auth.Union(auth.Admins(), auth.PublicPaths()),
-		Plugins:       append(admission.Defaults(), o.Plugins...),
-		Initial:       builtin.Initial(types.UID(o.ID)),
-		Log:           o.Log,
+		Store:          p.store,
+		Kinds:          kind.NewRegistry(builtin.Kinds(object.NewCache(encodingBudget))...),
+		Authenticator:  auth.FirstOf(append(authenticators, auth.Anonymous())...),
+		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths()),
+		Plugins:        append(admission.Defaults(), o.Plugins...),
+		Initial:        builtin.Initial(types.UID(o.ID)),
+		Checks:         []server.Check{{Name: "controllers", Ready: true, Check: p.controlling}},
+		Collectors:     []prometheus.Collector{p.queues},
+		TracerProvider: o.TracerProvider,
+		Log:            o.Log,
 	})
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package bowline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,18 +60,35 @@ func (p *Plane) run(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	m, err := controller.NewManager(p.RESTConfig(), controller.ManagerOptions{Source: p.Source(), Log: p.log})
+	m, err := controller.NewManager(p.RESTConfig(), controller.ManagerOptions{Source: p.Source(), Metrics: p.queues, Log: p.log})
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
 		controllers[name](m)
 	}
+	p.ready = m.Ready()
 	p.loops.Go(func() { m.Run(p.ctx) })
 	select {
 	case <-m.Ready():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the controllers: %w", context.Cause(ctx))
+	}
+}
+
+// controlling is the health of the controllers.
+func (p *Plane) controlling(context.Context) error {
+	if p.ready == nil {
+		return nil
+	}
+	if p.ctx.Err() != nil {
+		return errors.New("the controllers stop, as the plane does")
+	}
+	select {
+	case <-p.ready:
+		return nil
+	default:
+		return errors.New("the controllers' caches are not filled yet")
 	}
 }

@@ -54,7 +54,7 @@ func (f Func) Reconcile(ctx context.Context, request Request) (Result, error) { 
 
 // Options say what a controller is.
 type Options struct {
-	// Name is for logs.
+	// Name is for logs and metrics.
 	Name       string
 	Reconciler Reconciler
 	// Sources are where requests come from. The workers begin when all of them have told of what there is.
@@ -63,6 +63,8 @@ type Options struct {
 	Workers int
 	// Limiter delays requests that failed; nil means workqueue.DefaultLimiter.
 	Limiter workqueue.Limiter[Request]
+	// Metrics count what the controller's queue does; nil counts nothing.
+	Metrics *workqueue.Metrics
 	// Log is nil for slog.Default.
 	Log *slog.Logger
 }
@@ -89,6 +91,9 @@ func New(options Options) *Controller {
 		c.log = slog.Default()
 	}
 	c.log = c.log.With("controller", options.Name)
+	if options.Metrics != nil {
+		c.queue.Measure(options.Metrics, options.Name)
+	}
 	for _, s := range options.Sources {
 		c.synced = append(c.synced, s.feed(c.queue))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/workqueue"
 )
 
 // Manager runs controllers that share a client, informers and an event recorder. Add everything, then Run it once.
@@ -18,6 +19,7 @@ type Manager struct {
 	informers   *informer.Factory
 	log         *slog.Logger
 	controllers []*Controller
+	metrics     *workqueue.Metrics
 	recorders   []*Recorder
 	ready       chan struct{}
 }
@@ -31,6 +33,8 @@ type ManagerOptions struct {
 	Resync time.Duration
 	// Mutations detects changes of cached objects in tests; see informer.DetectMutations.
 	Mutations *informer.Mutations
+	// Metrics count what the controllers' queues do; nil counts nothing.
+	Metrics *workqueue.Metrics
 	// Log is nil for slog.Default.
 	Log *slog.Logger
 }
@@ -54,8 +58,9 @@ func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 			Mutations: options.Mutations,
 			Log:       options.Log,
 		}),
-		log:   options.Log,
-		ready: make(chan struct{}),
+		metrics: options.Metrics,
+		log:     options.Log,
+		ready:   make(chan struct{}),
 	}, nil
 }
 
@@ -72,10 +77,13 @@ func (m *Manager) Recorder(component string) *Recorder {
 	return r
 }
 
-// Add makes a controller that the manager runs. Its Log defaults to the manager's.
+// Add makes a controller that the manager runs. Its Log and Metrics default to the manager's.
 func (m *Manager) Add(options Options) *Controller {
 	if options.Log == nil {
 		options.Log = m.log
+	}
+	if options.Metrics == nil {
+		options.Metrics = m.metrics
 	}
 	c := New(options)
 	m.controllers = append(m.controllers, c)

@@ -37,6 +37,7 @@ type Queue[T comparable] struct {
 	processing map[T]struct{}
 	delayed    delays[T]
 	shutDown   bool
+	measured   *measured[T] // nil unless somebody wants to know
 }
 
 // New makes a queue whose AddRateLimited asks limiter; nil means DefaultLimiter. The limiter belongs to the queue.
@@ -69,6 +70,7 @@ func (q *Queue[T]) add(item T) {
 		return
 	}
 	q.dirty[item] = struct{}{}
+	q.measured.add(item)
 	if _, busy := q.processing[item]; busy {
 		return
 	}
@@ -91,7 +93,10 @@ func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
 }
 
 // AddRateLimited adds the item when the limiter allows it. The caller must Forget it when its work has succeeded.
-func (q *Queue[T]) AddRateLimited(item T) { q.AddAfter(item, q.limiter.When(item)) }
+func (q *Queue[T]) AddRateLimited(item T) {
+	q.measured.retry()
+	q.AddAfter(item, q.limiter.When(item))
+}
 
 // Forget ends the item's history of failures. It does not take it from the queue.
 func (q *Queue[T]) Forget(item T) { q.limiter.Forget(item) }
@@ -127,6 +132,7 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 	q.order = q.order[1:]
 	q.processing[item] = struct{}{}
 	delete(q.dirty, item)
+	q.measured.take(item)
 	return item, true
 }
 
@@ -135,6 +141,7 @@ func (q *Queue[T]) Done(item T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.processing, item)
+	q.measured.done(item)
 	if _, again := q.dirty[item]; again {
 		q.order = append(q.order, item)
 		q.ready.Signal()

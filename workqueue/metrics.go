@@ -1,0 +1,139 @@
+package workqueue
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics count what queues do, under client-go's names and with its buckets. It is a prometheus.Collector, safe for
+// concurrent use.
+type Metrics struct {
+	depth, unfinished, longest *prometheus.GaugeVec
+	adds, retries              *prometheus.CounterVec
+	waited, worked             *prometheus.HistogramVec
+
+	mu sync.Mutex
+	// refresh brings the gauges that grow with time up to date, for each queue.
+	refresh []func()
+}
+
+var _ prometheus.Collector = (*Metrics)(nil)
+
+// NewMetrics makes metrics without queues.
+func NewMetrics() *Metrics {
+	label := []string{"name"}
+	gauges := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, label)
+	}
+	counters := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, label)
+	}
+	seconds := func(name, help string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(10e-9, 10, 10)}, label)
+	}
+	return &Metrics{
+		depth:      gauges("workqueue_depth", "Items that wait in order."),
+		adds:       counters("workqueue_adds_total", "Items that were added."),
+		waited:     seconds("workqueue_queue_duration_seconds", "How long items waited in order."),
+		worked:     seconds("workqueue_work_duration_seconds", "How long the work on an item took."),
+		retries:    counters("workqueue_retries_total", "Items that were added again because their work failed."),
+		unfinished: gauges("workqueue_unfinished_work_seconds", "How long the items that are being worked on have been, together."),
+		longest:    gauges("workqueue_longest_running_processor_seconds", "How long the item that is being worked on the longest has been."),
+	}
+}
+
+func (m *Metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.depth, m.adds, m.waited, m.worked, m.retries, m.unfinished, m.longest}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, c := range m.all() {
+		c.Describe(to)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, refresh := range m.refresh {
+		refresh()
+	}
+	for _, c := range m.all() {
+		c.Collect(to)
+	}
+}
+
+// Measure counts what the queue does from now on, under a name that no other queue of m has. It must be called before
+// the queue is used, and once at most.
+func (q *Queue[T]) Measure(m *Metrics, name string) {
+	q.measured = &measured[T]{
+		depth: m.depth.WithLabelValues(name), adds: m.adds.WithLabelValues(name), retries: m.retries.WithLabelValues(name),
+		waited: m.waited.WithLabelValues(name), worked: m.worked.WithLabelValues(name),
+		added: map[T]time.Time{}, begun: map[T]time.Time{},
+	}
+	unfinished, longest := m.unfinished.WithLabelValues(name), m.longest.WithLabelValues(name)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refresh = append(m.refresh, func() {
+		total, most := q.underWork()
+		unfinished.Set(total.Seconds())
+		longest.Set(most.Seconds())
+	})
+}
+
+// underWork is how long the items that are being worked on have been: together, and the one that is the longest.
+func (q *Queue[T]) underWork() (total, most time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, begun := range q.measured.begun {
+		took := time.Since(begun)
+		total, most = total+took, max(most, took)
+	}
+	return total, most
+}
+
+// measured is what is counted of one queue, under its lock. Nil counts nothing.
+type measured[T comparable] struct {
+	depth          prometheus.Gauge
+	adds, retries  prometheus.Counter
+	waited, worked prometheus.Observer
+	added, begun   map[T]time.Time
+}
+
+func (m *measured[T]) add(item T) {
+	if m == nil {
+		return
+	}
+	m.adds.Inc()
+	m.depth.Inc()
+	m.added[item] = time.Now()
+}
+
+func (m *measured[T]) take(item T) {
+	if m == nil {
+		return
+	}
+	now := time.Now()
+	m.depth.Dec()
+	m.waited.Observe(now.Sub(m.added[item]).Seconds())
+	delete(m.added, item)
+	m.begun[item] = now
+}
+
+func (m *measured[T]) done(item T) {
+	if m == nil {
+		return
+	}
+	m.worked.Observe(time.Since(m.begun[item]).Seconds())
+	delete(m.begun, item)
+}
+
+func (m *measured[T]) retry() {
+	if m != nil {
+		m.retries.Inc()
+	}
+}
