@@ -13,15 +13,22 @@ import (
 )
 
 // rules are the x-kubernetes-validations of a schema: expressions in CEL (KEP-2876). They are compiled when the first
-// object comes, since that takes milliseconds and most definitions of a server have no objects.
-type rules func() *cel.Validator
+// object comes, since that takes milliseconds and most definitions of a server have no objects; and again by the library
+// when one does not hold for the first time.
+type rules struct {
+	tree    func() *ruleTree
+	library func() *cel.Validator
+}
 
 // rulesOf are the rules of a schema, nil when it has none.
-func rulesOf(s *schema.Structural) rules {
+func rulesOf(s *schema.Structural) *rules {
 	if !hasRules(s) {
 		return nil
 	}
-	return sync.OnceValue(func() *cel.Validator { return cel.NewValidator(s, true, celconfig.PerCallLimit) })
+	return &rules{
+		tree:    sync.OnceValue(func() *ruleTree { return newRuleTree(s, true) }),
+		library: sync.OnceValue(func() *cel.Validator { return cel.NewValidator(s, true, celconfig.PerCallLimit) }),
+	}
 }
 
 // hasRules says whether a schema has rules anywhere.
@@ -47,7 +54,7 @@ var blocking = []field.ErrorType{
 // one that it replaces and is nil for a create: a rule about oldSelf has nothing to compare then, and what is as it was
 // before is a warning only (KEP-4008). All rules together may cost what Kubernetes lets one object cost, roughly a
 // second, and end with ctx.
-func (r rules) check(ctx context.Context, obj map[string]any, change *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
+func (r *rules) check(ctx context.Context, obj map[string]any, change *common.CorrelatedObject, errs field.ErrorList) field.ErrorList {
 	if r == nil {
 		return errs
 	}
@@ -60,6 +67,10 @@ func (r rules) check(ctx context.Context, obj map[string]any, change *common.Cor
 		old = change.OldValue
 		options = append(options, cel.WithRatcheting(change))
 	}
-	found, _ := r().Validate(ctx, nil, nil, obj, old, celconfig.RuntimeCELCostBudget, options...)
+	budget := uint64(celconfig.RuntimeCELCostBudget)
+	if r.tree().hold(ctx, obj, old, &budget) {
+		return errs
+	}
+	found, _ := r.library().Validate(ctx, nil, nil, obj, old, celconfig.RuntimeCELCostBudget, options...)
 	return append(errs, found...)
 }

@@ -1,0 +1,168 @@
+package structural
+
+import (
+	"context"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+// A ruleTree has the rules of a schema, compiled, where the schema has them. It finds out that all hold; where one does
+// not, or is not known here (optionalOldSelf), the library runs all of them again and words what is wrong.
+type ruleTree struct {
+	unknown bool
+	schema  *celSchema
+	rules   []cel.CompilationResult
+	usesOld bool
+
+	items, others *ruleTree
+	properties    map[string]*ruleTree
+	// correlated says that the parts of an old map belong to those of the new one.
+	correlated bool
+}
+
+// newRuleTree compiles the rules of a schema; nil when it has none.
+func newRuleTree(s *schema.Structural, root bool) *ruleTree {
+	if !hasRules(s) {
+		return nil
+	}
+	t := &ruleTree{schema: newCELSchema(s, root), correlated: cel.MapIsCorrelatable(s.XMapType), unknown: nestedRules(s)}
+	t.compile(s, root)
+	t.items = t.part(s.Items)
+	if s.AdditionalProperties != nil {
+		t.others = t.part(s.AdditionalProperties.Structural)
+	}
+	for name, part := range s.Properties {
+		if child := t.part(&part); child != nil {
+			if t.properties == nil {
+				t.properties = map[string]*ruleTree{}
+			}
+			t.properties[name] = child
+		}
+	}
+	return t
+}
+
+// part is the tree of a part of the schema. What is not known of it is not known of the whole.
+func (t *ruleTree) part(s *schema.Structural) *ruleTree {
+	if s == nil {
+		return nil
+	}
+	child := newRuleTree(s, s.XEmbeddedResource)
+	t.unknown = t.unknown || child != nil && child.unknown
+	return child
+}
+
+// compile makes programs of the rules at this place of the schema.
+func (t *ruleTree) compile(s *schema.Structural, root bool) {
+	typ := model.SchemaDeclType(s, root)
+	if typ == nil {
+		t.unknown = true
+		return
+	}
+	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
+	compiled, err := cel.Compile(s, typ, celconfig.PerCallLimit, base, cel.StoredExpressionsEnvLoader())
+	t.unknown = t.unknown || err != nil
+	for i, rule := range compiled {
+		optional := s.XValidations[i].OptionalOldSelf
+		t.unknown = t.unknown || rule.Error != nil || optional != nil && *optional
+		t.usesOld = t.usesOld || rule.UsesOldSelf
+		if rule.Program != nil {
+			t.rules = append(t.rules, rule)
+		}
+	}
+}
+
+// nestedRules says whether a schema has rules in allOf.
+func nestedRules(s *schema.Structural) bool {
+	found := false
+	visitor := schema.Visitor{NestedValueValidation: func(nested *schema.NestedValueValidation) bool {
+		found = found || len(nested.ValidationExtensions.XValidations) > 0
+		return false
+	}}
+	visitor.Visit(s)
+	return found
+}
+
+// hold says that all rules hold for a value that replaces old (nil for none), at a cost of no more than budget, from
+// which it takes what they cost. False says nothing.
+func (t *ruleTree) hold(ctx context.Context, value, old any, budget *uint64) bool {
+	if t == nil || value == nil {
+		return true
+	}
+	if t.unknown || !t.holdHere(ctx, value, old, budget) {
+		return false
+	}
+	switch value := value.(type) {
+	case []any:
+		was, _ := old.([]any)
+		return t.holdInItems(ctx, value, was, budget)
+	case map[string]any:
+		was, _ := old.(map[string]any)
+		if !t.correlated {
+			was = nil
+		}
+		return t.holdInProperties(ctx, value, was, budget)
+	}
+	return true
+}
+
+// holdHere runs the rules at this place. Those about oldSelf need an old value.
+func (t *ruleTree) holdHere(ctx context.Context, value, old any, budget *uint64) bool {
+	if len(t.rules) == 0 {
+		return true
+	}
+	variables := map[string]any{cel.ScopedVarName: common.UnstructuredToVal(value, t.schema)}
+	if t.usesOld && old != nil {
+		variables[cel.OldScopedVarName] = common.UnstructuredToVal(old, t.schema)
+	}
+	for _, rule := range t.rules {
+		if rule.UsesOldSelf && old == nil {
+			continue
+		}
+		result, details, err := rule.Program.ContextEval(ctx, variables)
+		if err != nil || details == nil || result.Value() != true {
+			return false
+		}
+		cost := details.ActualCost()
+		if cost == nil || *cost > *budget {
+			return false
+		}
+		*budget -= *cost
+	}
+	return true
+}
+
+func (t *ruleTree) holdInItems(ctx context.Context, items, old []any, budget *uint64) bool {
+	if t.items == nil {
+		return true
+	}
+	was := common.MakeMapList(t.schema, old)
+	for _, item := range items {
+		if !t.items.hold(ctx, item, was.Get(item), budget) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t *ruleTree) holdInProperties(ctx context.Context, object, old map[string]any, budget *uint64) bool {
+	for name, part := range t.properties {
+		if !part.hold(ctx, object[name], old[name], budget) {
+			return false
+		}
+	}
+	if t.others == nil {
+		return true
+	}
+	for name, value := range object {
+		if !t.others.hold(ctx, value, old[name], budget) {
+			return false
+		}
+	}
+	return true
+}
