@@ -23,7 +23,8 @@ func (c *converter[T]) convert(o *object.Object) (T, error) {
 		if err != nil {
 			return *new(T), err
 		}
-		if obj, ok := decoded.(T); ok && decoded.GetObjectKind().GroupVersionKind().GroupVersion() == c.version {
+		other := decoded.GetObjectKind().GroupVersionKind().GroupVersion()
+		if obj, ok := decoded.(T); ok && (other == c.version || other.Empty()) {
 			return obj, nil
 		}
 		c.reads = true
