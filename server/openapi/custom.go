@@ -3,8 +3,13 @@ package openapi
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	openapiv2 "k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/kind"
@@ -12,73 +17,122 @@ import (
 
 // Schematic is implemented by kinds that bring their own schema, those of custom resources.
 type Schematic interface {
-	// Schema describes the kind's objects in a version; nil when the version has no schema and takes any field. The
-	// caller must not change it.
-	Schema(version string) *apiextensionsv1.JSONSchemaProps
+	// RawSchema is the schema of the kind's objects in a version, the JSON of a JSONSchemaProps; nil when the version has
+	// none and takes any field. The caller must not change it.
+	RawSchema(version string) []byte
+	// PreservesUnknownFields says that objects keep the fields that the schema does not know.
+	PreservesUnknownFields() bool
 }
 
 // name finds the definition of a kind in an endpoint's version, and adds it when it has none yet.
 func (d *definitions) name(e kind.Entry) (string, error) {
 	gvk := e.Endpoint.GroupVersion().WithKind(e.Kind.Info().Kind)
-	if name, ok := d.names[gvk]; ok {
+	own, custom := e.Kind.(Schematic)
+	if custom {
+		return customName(gvk), d.addCustom(gvk, own, e.Endpoint)
+	}
+	if name := d.known(gvk); name != "" {
 		return name, nil
 	}
-	var err error
-	if own, ok := e.Kind.(Schematic); ok {
-		err = d.addCustom(gvk, own.Schema(gvk.Version))
-	} else {
-		err = d.addAlias(gvk, e.Kind.Info().Endpoints[0].GroupVersion().WithKind(gvk.Kind))
-	}
-	return d.names[gvk], err
+	return customName(gvk), d.addAlias(gvk, e.Kind.Info().Endpoints[0].GroupVersion().WithKind(gvk.Kind))
 }
 
 // addAlias describes a kind that is served in another version by the Go struct of its hub.
 func (d *definitions) addAlias(gvk, hub schema.GroupVersionKind) error {
-	raw, ok := d.schemas[d.names[hub]]
-	if !ok {
-		return d.addCustom(gvk, nil)
+	raw, err := d.find(d.known(hub))
+	if err != nil {
+		return err
 	}
-	var s map[string]any
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return fmt.Errorf("OpenAPI definition of %s: %w", hub, err)
+	s := map[string]any{"type": "object"}
+	if raw != nil {
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return fmt.Errorf("OpenAPI definition of %s: %w", hub, err)
+		}
 	}
 	return d.add(customName(gvk), gvk, s)
 }
 
-// addCustom turns the schema of a custom resource into a definition. What the two have in common, which is nearly all,
-// they write alike.
-func (d *definitions) addCustom(gvk schema.GroupVersionKind, own *apiextensionsv1.JSONSchemaProps) error {
-	s := map[string]any{"x-kubernetes-preserve-unknown-fields": true}
-	if own != nil {
-		raw, err := json.Marshal(own)
-		if err != nil {
-			return fmt.Errorf("schema of %s: %w", gvk, err)
-		}
-		clear(s)
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return fmt.Errorf("schema of %s: %w", gvk, err)
-		}
-		if err := d.describeEmbedded(s); err != nil {
-			return err
-		}
+// addCustom turns the schema of a custom resource into a definition. Where objects take fields that no schema tells it
+// names none at all: clients would refuse the others.
+func (d *definitions) addCustom(gvk schema.GroupVersionKind, own Schematic, e *kind.Endpoint) error {
+	s, err := d.customSchema(own, gvk.Version)
+	if err != nil {
+		return fmt.Errorf("OpenAPI definition of %s: %w", gvk, err)
 	}
-	if err := d.describeObject(s, anyObjectName); err != nil {
+	if s == nil {
+		s = map[string]any{"type": "object"}
+	} else if err := d.describeObject(s, anyObjectName); err != nil {
 		return err
 	}
+	if len(e.Selectable) > 0 {
+		var fields []map[string]string
+		for _, path := range slices.Sorted(maps.Keys(e.Selectable)) {
+			fields = append(fields, map[string]string{"fieldPath": path})
+		}
+		s["x-kubernetes-selectable-fields"] = fields
+	}
 	return d.add(customName(gvk), gvk, s)
+}
+
+// customSchema is the schema of a custom resource as a document shows it, without what all objects have; nil when
+// there is none, or none that clients can check objects by.
+func (d *definitions) customSchema(own Schematic, version string) (map[string]any, error) {
+	raw := own.RawSchema(version)
+	if raw == nil || d.v2 && own.PreservesUnknownFields() {
+		return nil, nil
+	}
+	structural, err := readStructural(raw)
+	if err != nil || structural == nil || d.v2 && structural.XPreserveUnknownFields {
+		return nil, err
+	}
+	structural = structural.Unfold()
+	if d.v2 {
+		structural = openapiv2.ToStructuralOpenAPIV2(structural)
+	}
+	text, err := json.Marshal(structural.ToKubeOpenAPI())
+	if err != nil {
+		return nil, err
+	}
+	var s map[string]any
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, err
+	}
+	return s, d.describeEmbedded(s)
+}
+
+// readStructural reads a schema; nil when it is not structural, as that of an old definition may be.
+func readStructural(raw []byte) (*structuralschema.Structural, error) {
+	var props apiextensionsv1.JSONSchemaProps
+	if err := json.Unmarshal(raw, &props); err != nil {
+		return nil, err
+	}
+	var internal apiextensions.JSONSchemaProps
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, &internal, nil); err != nil {
+		return nil, err
+	}
+	structural, err := structuralschema.NewStructural(&internal)
+	if err != nil || len(structuralschema.ValidateStructural(nil, structural)) > 0 {
+		return nil, nil
+	}
+	return structural, nil
 }
 
 // listName finds the definition of a kind's list, and adds it when it has none yet.
 func (d *definitions) listName(e kind.Entry, item string) (string, error) {
-	gvk := e.Endpoint.GroupVersion().WithKind(e.Kind.Info().ListKind())
-	if name, ok := d.names[gvk]; ok {
+	info := e.Kind.Info()
+	gvk := e.Endpoint.GroupVersion().WithKind(info.ListKind())
+	if name := d.known(gvk); name != "" {
 		return name, nil
 	}
 	s := map[string]any{
-		"description": gvk.Kind + " is a list of " + e.Kind.Info().Kind,
+		"description": gvk.Kind + " is a list of " + info.Kind,
 		"required":    []string{"items"},
+		"type":        "object",
 		"properties": map[string]any{
-			"items": map[string]any{"type": "array", "items": map[string]any{"$ref": refPrefix + item}},
+			"items": map[string]any{
+				"description": "The " + info.Plural + ".",
+				"type":        "array", "items": map[string]any{"$ref": refPrefix + item},
+			},
 		},
 	}
 	if err := d.describeObject(s, anyListName); err != nil {
@@ -89,41 +143,59 @@ func (d *definitions) listName(e kind.Entry, item string) (string, error) {
 
 // describeObject gives a schema the fields that every object has, or every list, as meta/v1 describes them.
 func (d *definitions) describeObject(s map[string]any, like string) error {
-	var common struct {
-		Properties map[string]json.RawMessage `json:"properties"`
+	raw, err := d.find(like)
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal(d.schemas[like], &common); err != nil {
+	var common struct {
+		Properties map[string]any `json:"properties"`
+	}
+	if err := json.Unmarshal(raw, &common); err != nil {
 		return fmt.Errorf("OpenAPI definition %s: %w", like, err)
 	}
 	properties, _ := s["properties"].(map[string]any)
 	if properties == nil {
 		properties = map[string]any{}
+		s["properties"] = properties
 	}
 	for _, field := range []string{"apiVersion", "kind", "metadata"} {
 		properties[field] = common.Properties[field]
 	}
-	s["type"] = "object"
-	s["properties"] = properties
 	return nil
 }
 
-// describeEmbedded does the same for the whole objects that a schema has inside it.
-func (d *definitions) describeEmbedded(value any) error {
-	switch v := value.(type) {
-	case []any:
-		for _, x := range v {
-			if err := d.describeEmbedded(x); err != nil {
+// describeEmbedded does the same for the whole objects that a schema has inside it, which must say what they are. In
+// OpenAPI v2, where fields that are named forbid all others, those that take any field are left alone.
+func (d *definitions) describeEmbedded(s map[string]any) error {
+	err := eachSubschema(s, d.describeEmbedded)
+	if err != nil || s["x-kubernetes-embedded-resource"] != true || d.v2 && s["x-kubernetes-preserve-unknown-fields"] == true {
+		return err
+	}
+	required, _ := s["required"].([]any)
+	for _, field := range []any{"kind", "apiVersion"} {
+		if !slices.Contains(required, field) {
+			required = append(required, field)
+		}
+	}
+	s["required"] = required
+	return d.describeObject(s, anyObjectName)
+}
+
+// eachSubschema calls f for the schemas of the fields and items of a schema.
+func eachSubschema(s map[string]any, f func(map[string]any) error) error {
+	properties, _ := s["properties"].(map[string]any)
+	for _, p := range properties {
+		if p, ok := p.(map[string]any); ok {
+			if err := f(p); err != nil {
 				return err
 			}
 		}
-	case map[string]any:
-		for _, x := range v {
-			if err := d.describeEmbedded(x); err != nil {
+	}
+	for _, part := range []string{"items", "additionalProperties"} {
+		if p, ok := s[part].(map[string]any); ok {
+			if err := f(p); err != nil {
 				return err
 			}
-		}
-		if v["x-kubernetes-embedded-resource"] == true {
-			return d.describeObject(v, anyObjectName)
 		}
 	}
 	return nil

@@ -2,9 +2,6 @@ package openapi
 
 import (
 	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
-	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,13 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// compressedDefinitions are the schemas of all built-in types by name (io.k8s.api.core.v1.Pod), as one JSON object,
-// with patch merge keys, list types, defaults and the kinds that they are the schema of.
-//
-//go:generate go run ./gen definitions.json.gz
-//go:embed definitions.json.gz
-var compressedDefinitions []byte
 
 const (
 	refPrefix      = "#/components/schemas/"
@@ -28,13 +18,29 @@ const (
 	statusName     = metaPrefix + "Status"
 	patchName      = metaPrefix + "Patch"
 	deleteName     = metaPrefix + "DeleteOptions"
+	watchEventName = metaPrefix + "WatchEvent"
 	kindsExtension = "x-kubernetes-group-version-kind"
 )
 
 // definitions are the schemas that a document is made from. They live as long as it takes to make one.
 type definitions struct {
-	schemas map[string]json.RawMessage
-	names   map[schema.GroupVersionKind]string
+	builtin *archive
+	// v2 says that they are for an OpenAPI v2 document: schemas of custom resources leave out what v2 has no word for.
+	v2 bool
+	// added are those that no Go package has.
+	added map[string]json.RawMessage
+	names map[schema.GroupVersionKind]string
+}
+
+func newDefinitions(v2 bool) (*definitions, error) {
+	builtin, err := openArchive()
+	if err != nil {
+		return nil, err
+	}
+	return &definitions{
+		builtin: builtin, v2: v2,
+		added: map[string]json.RawMessage{}, names: map[schema.GroupVersionKind]string{},
+	}, nil
 }
 
 // groupVersionKind is a kind as the documents write it.
@@ -48,43 +54,32 @@ func wireKind(gvk schema.GroupVersionKind) groupVersionKind {
 	return groupVersionKind{Group: gvk.Group, Kind: gvk.Kind, Version: gvk.Version}
 }
 
-// loadDefinitions unpacks the built-in schemas. It takes some ten milliseconds, which is why nothing does so before a
-// document is asked for.
-func loadDefinitions() (*definitions, error) {
-	r, err := gzip.NewReader(bytes.NewReader(compressedDefinitions))
-	if err != nil {
-		return nil, fmt.Errorf("built-in OpenAPI definitions: %w", err)
+// find is a definition by name; nil when there is none.
+func (d *definitions) find(name string) (json.RawMessage, error) {
+	if raw, ok := d.added[name]; ok {
+		return raw, nil
 	}
-	d := &definitions{names: map[schema.GroupVersionKind]string{}}
-	if err := json.NewDecoder(r).Decode(&d.schemas); err != nil {
-		return nil, fmt.Errorf("built-in OpenAPI definitions: %w", err)
-	}
-	for name, raw := range d.schemas {
-		if !bytes.Contains(raw, []byte(kindsExtension)) {
-			continue
-		}
-		var described struct {
-			Kinds []groupVersionKind `json:"x-kubernetes-group-version-kind"`
-		}
-		if err := json.Unmarshal(raw, &described); err != nil {
-			return nil, fmt.Errorf("built-in OpenAPI definition %s: %w", name, err)
-		}
-		for _, k := range described.Kinds {
-			d.names[schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}] = name
-		}
-	}
-	return d, nil
+	return d.builtin.find(name)
 }
 
-// builtinHash changes when the built-in schemas do.
-func builtinHash() [sha256.Size]byte { return sha256.Sum256(compressedDefinitions) }
+// known is the name of a kind's definition; empty when it has none yet.
+func (d *definitions) known(gvk schema.GroupVersionKind) string {
+	if name, ok := d.names[gvk]; ok {
+		return name
+	}
+	return d.builtin.names[gvk.Group+"/"+gvk.Version+"/"+gvk.Kind]
+}
 
 // properties are the fields of a definition, parsed.
 func (d *definitions) properties(name string) (map[string]property, error) {
+	raw, err := d.find(name)
+	if err != nil {
+		return nil, err
+	}
 	var s struct {
 		Properties map[string]property `json:"properties"`
 	}
-	if err := json.Unmarshal(d.schemas[name], &s); err != nil {
+	if err := json.Unmarshal(raw, &s); err != nil {
 		return nil, fmt.Errorf("OpenAPI definition %s: %w", name, err)
 	}
 	return s.Properties, nil
@@ -103,35 +98,66 @@ func (d *definitions) add(name string, gvk schema.GroupVersionKind, s map[string
 	if err != nil {
 		return fmt.Errorf("OpenAPI definition %s: %w", name, err)
 	}
-	d.schemas[name] = raw
+	d.added[name] = raw
 	d.names[gvk] = name
 	return nil
 }
 
+// shareOptions names the kinds DeleteOptions and WatchEvent of each of these group-versions: all have their own, which
+// are alike.
+func (d *definitions) shareOptions(versions []schema.GroupVersion) error {
+	for _, name := range []string{deleteName, watchEventName} {
+		raw, err := d.find(name)
+		if err != nil {
+			return err
+		}
+		var s map[string]any
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return fmt.Errorf("OpenAPI definition %s: %w", name, err)
+		}
+		var kinds []groupVersionKind
+		for _, gv := range versions {
+			kinds = append(kinds, wireKind(gv.WithKind(strings.TrimPrefix(name, metaPrefix))))
+		}
+		s[kindsExtension] = kinds
+		if d.added[name], err = json.Marshal(s); err != nil {
+			return fmt.Errorf("OpenAPI definition %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // reachable are the definitions with these names and all that they refer to.
-func (d *definitions) reachable(names map[string]bool) map[string]json.RawMessage {
+func (d *definitions) reachable(names map[string]bool) (map[string]json.RawMessage, error) {
 	found := map[string]json.RawMessage{}
-	var visit func(name string)
-	visit = func(name string) {
-		raw, known := d.schemas[name]
-		if _, seen := found[name]; seen || !known {
-			return
+	var visit func(name string) error
+	visit = func(name string) error {
+		if _, seen := found[name]; seen {
+			return nil
+		}
+		raw, err := d.find(name)
+		if err != nil || raw == nil {
+			return err
 		}
 		found[name] = raw
 		for rest := raw; ; {
 			_, after, more := bytes.Cut(rest, []byte(`"`+refPrefix))
 			if !more {
-				return
+				return nil
 			}
 			end := bytes.IndexByte(after, '"')
-			visit(string(after[:end]))
+			if err := visit(string(after[:end])); err != nil {
+				return err
+			}
 			rest = after[end:]
 		}
 	}
 	for name := range names {
-		visit(name)
+		if err := visit(name); err != nil {
+			return nil, err
+		}
 	}
-	return found
+	return found, nil
 }
 
 // customName is the name of a definition that no Go package has: the group's labels in reverse, version and kind, as

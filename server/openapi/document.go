@@ -1,13 +1,7 @@
 package openapi
 
 import (
-	"cmp"
 	"encoding/json"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/bowline-dev/bowline/kind"
 )
 
 // The parts of an OpenAPI 3.0 document that are written here; see https://spec.openapis.org/oas/v3.0.0.
@@ -40,22 +34,25 @@ type (
 		Parameters  []parameter          `json:"parameters,omitempty"`
 		RequestBody *requestBody         `json:"requestBody,omitempty"`
 		Responses   map[string]*response `json:"responses"`
-		Action      string               `json:"x-kubernetes-action"`
-		Kind        groupVersionKind     `json:"x-kubernetes-group-version-kind"`
+		Action      string               `json:"x-kubernetes-action,omitempty"`
+		Kind        *groupVersionKind    `json:"x-kubernetes-group-version-kind,omitempty"`
 	}
 	requestBody struct {
-		Content  map[string]mediaType `json:"content"`
-		Required bool                 `json:"required,omitempty"`
+		Content  content `json:"content"`
+		Required bool    `json:"required,omitempty"`
 	}
 	response struct {
-		Description string               `json:"description"`
-		Content     map[string]mediaType `json:"content,omitempty"`
+		Description string  `json:"description"`
+		Content     content `json:"content,omitempty"`
 	}
+	// content is a schema by media type: the same for all types of a body.
+	content   map[string]mediaType
 	mediaType struct {
-		Schema reference `json:"schema"`
+		Schema bodySchema `json:"schema"`
 	}
-	reference struct {
-		Ref string `json:"$ref"`
+	bodySchema struct {
+		Ref  string `json:"$ref,omitempty"`
+		Type string `json:"type,omitempty"`
 	}
 	parameter struct {
 		Name        string          `json:"name"`
@@ -71,33 +68,51 @@ type (
 )
 
 // empty says whether nothing can be asked of the path.
-func (p *pathItem) empty() bool {
-	return p.Get == nil && p.Put == nil && p.Post == nil && p.Delete == nil && p.Patch == nil
+func (p *pathItem) empty() bool { return len(p.operations()) == 0 }
+
+// operations are those of a path by method.
+func (p *pathItem) operations() map[string]*operation {
+	all := map[string]*operation{"get": p.Get, "put": p.Put, "post": p.Post, "delete": p.Delete, "patch": p.Patch}
+	for method, op := range all {
+		if op == nil {
+			delete(all, method)
+		}
+	}
+	return all
 }
 
-// buildDocument makes the document of a group-version, as JSON.
-func buildDocument(gv schema.GroupVersion, kinds []kind.Entry) ([]byte, error) {
-	definitions, err := loadDefinitions()
+// A builder gathers the paths of a document and the schemas that they use.
+type builder struct {
+	definitions *definitions
+	parameters  *parameters
+	paths       map[string]*pathItem
+	used        map[string]bool // the names of definitions
+}
+
+func newBuilder(v2 bool) (*builder, error) {
+	d, err := newDefinitions(v2)
 	if err != nil {
 		return nil, err
 	}
-	parameters, err := newParameters(definitions)
+	p, err := newParameters(d)
+	return &builder{definitions: d, parameters: p, paths: map[string]*pathItem{}, used: map[string]bool{}}, err
+}
+
+// buildV3 makes the OpenAPI v3 document of an entry of the index, as JSON.
+func (h *Handler) buildV3(e *indexEntry) ([]byte, error) {
+	b, err := newBuilder(false)
 	if err != nil {
 		return nil, err
 	}
-	doc := document{OpenAPI: "3.0.0", Info: info{Title: "Bowline", Version: "unversioned"}, Paths: map[string]*pathItem{}}
-	kinds = slices.Clone(kinds)
-	slices.SortFunc(kinds, func(a, b kind.Entry) int { return cmp.Compare(a.Kind.Info().Plural, b.Kind.Info().Plural) })
-	used := map[string]bool{statusName: true}
-	for _, k := range kinds {
-		r := resource{Entry: k, gv: gv, parameters: parameters, used: used}
-		if err := r.resolve(definitions); err != nil {
-			return nil, err
-		}
-		if err := r.addPaths(definitions, doc.Paths); err != nil {
-			return nil, err
-		}
+	if err := b.add(e); err != nil {
+		return nil, err
 	}
-	doc.Components.Schemas = definitions.reachable(used)
-	return json.Marshal(doc)
+	if err := b.definitions.shareOptions(e.typedVersions()); err != nil {
+		return nil, err
+	}
+	schemas, err := b.definitions.reachable(b.used)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(document{OpenAPI: "3.0.0", Info: h.info, Paths: b.paths, Components: components{schemas}})
 }

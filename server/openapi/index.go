@@ -1,11 +1,14 @@
 package openapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,35 +16,54 @@ import (
 	"github.com/bowline-dev/bowline/kind"
 )
 
-// index lists the documents of one state of the registry.
+// versionPath is the path of the server's version, below the root.
+const versionPath = "version"
+
+// index lists the documents of one state of the registry. It is never changed.
 type index struct {
 	generation uint64
-	entries    map[string]indexEntry
-	kinds      map[kind.Kind][]byte // the hash of each kind
+	builtin    [sha256.Size]byte
+	entries    map[string]*indexEntry
 	hash       string
 	body       []byte
 }
 
-// indexEntry is one document, which need not be made yet.
+// indexEntry is one document, which need not be made yet: that of a group-version, or of a path of discovery.
 type indexEntry struct {
-	gv    schema.GroupVersion
+	path  string
+	gv    schema.GroupVersion // without a version for a path of discovery
 	kinds []kind.Entry
 	hash  string
+	line  []byte // in the index
 }
 
 // url is where the document with this very content stands.
-func (e indexEntry) url() string {
-	return root + "/" + documentPath(e.gv) + "?hash=" + url.QueryEscape(e.hash)
+func (e *indexEntry) url() string {
+	return root + "/" + e.path + "?hash=" + url.QueryEscape(e.hash)
+}
+
+// typed says that a kind of the group-version is built in.
+func (e *indexEntry) typed() bool {
+	return slices.ContainsFunc(e.kinds, func(k kind.Entry) bool { _, custom := k.Kind.(Schematic); return !custom })
+}
+
+// typedVersions are those that the options of requests are kinds of.
+func (e *indexEntry) typedVersions() []schema.GroupVersion {
+	core := schema.GroupVersion{Version: "v1"}
+	if e.gv == core || e.gv.Version == "" || !e.typed() {
+		return []schema.GroupVersion{core}
+	}
+	return []schema.GroupVersion{core, e.gv}
 }
 
 func documentPath(gv schema.GroupVersion) string {
 	if gv.Group == "" {
 		return "api/" + gv.Version
 	}
-	return "apis/" + gv.String()
+	return "apis/" + gv.Group + "/" + gv.Version
 }
 
-// current is the index of the registry as it is now.
+// current is the index of the registry as it is now. Documents that it does not list are let go.
 func (h *Handler) current() (*index, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,91 +76,124 @@ func (h *Handler) current() (*index, error) {
 		return nil, err
 	}
 	h.index = next
-	live := map[string]bool{}
-	for _, e := range next.entries {
-		live[e.hash] = true
-	}
-	for key := range h.documents {
-		if !live[key.hash] {
-			delete(h.documents, key)
-		}
-	}
+	h.documents.keep(next.lists)
 	return next, nil
 }
 
-// newIndex makes an index; kinds that an older one has are not hashed again.
+// lists says whether a document is as the index has it.
+func (x *index) lists(path, hash string) bool {
+	if path == rootV2 {
+		return hash == x.hash
+	}
+	e := x.entries[path]
+	return e != nil && e.hash == hash
+}
+
+// newIndex makes an index. Entries of an older one, which may be nil, whose kinds are the same are taken over, so that
+// one kind's change costs one entry.
 func newIndex(generation uint64, kinds []kind.Kind, older *index) (*index, error) {
-	x := &index{generation: generation, entries: map[string]indexEntry{}, kinds: map[kind.Kind][]byte{}}
-	for _, k := range kinds {
-		hash, err := older.hashOf(k)
-		if err != nil {
+	x := &index{generation: generation, entries: group(kinds)}
+	if older == nil {
+		older = &index{builtin: builtinHash()}
+	}
+	x.builtin = older.builtin
+	paths := slices.Sorted(maps.Keys(x.entries))
+	body := bytes.NewBufferString(`{"paths":{`)
+	for i, path := range paths {
+		if old := older.entries[path]; old != nil && slices.Equal(old.kinds, x.entries[path].kinds) {
+			x.entries[path] = old
+		} else if err := x.entries[path].finish(x.builtin); err != nil {
 			return nil, err
 		}
-		x.kinds[k] = hash
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		body.Write(x.entries[path].line)
+	}
+	body.WriteString("}}")
+	x.body = body.Bytes()
+	sum := sha256.Sum256(x.body)
+	x.hash = strings.ToUpper(hex.EncodeToString(sum[:]))
+	return x, nil
+}
+
+// group sorts kinds into the documents that describe them, and adds those of discovery.
+func group(kinds []kind.Kind) map[string]*indexEntry {
+	entries := map[string]*indexEntry{}
+	entry := func(path string, gv schema.GroupVersion) *indexEntry {
+		if entries[path] == nil {
+			entries[path] = &indexEntry{path: path, gv: gv}
+		}
+		return entries[path]
+	}
+	entry("apis", schema.GroupVersion{})
+	entry(versionPath, schema.GroupVersion{})
+	for _, k := range kinds {
+		_, custom := k.(Schematic)
 		for i := range k.Info().Endpoints {
-			if e := &k.Info().Endpoints[i]; !e.Unserved {
-				path := documentPath(e.GroupVersion())
-				entry := x.entries[path]
-				entry.gv = e.GroupVersion()
-				entry.kinds = append(entry.kinds, kind.Entry{Kind: k, Endpoint: e})
-				x.entries[path] = entry
+			e := &k.Info().Endpoints[i]
+			if e.Unserved {
+				continue
+			}
+			of := entry(documentPath(e.GroupVersion()), e.GroupVersion())
+			of.kinds = append(of.kinds, kind.Entry{Kind: k, Endpoint: e})
+			switch {
+			case custom:
+			case e.Group == "":
+				entry("api", schema.GroupVersion{})
+			default:
+				entry("apis/"+e.Group, schema.GroupVersion{Group: e.Group})
 			}
 		}
 	}
-	return x, x.finish()
+	return entries
 }
 
-// hashOf is the hash of a kind, made when the index, which may be nil, does not have it.
-func (x *index) hashOf(k kind.Kind) ([]byte, error) {
-	if x != nil {
-		if hash, ok := x.kinds[k]; ok {
-			return hash, nil
+// finish hashes all that the document is made from, and writes the entry's line.
+func (e *indexEntry) finish(builtin [sha256.Size]byte) error {
+	sum := sha256.New()
+	sum.Write(builtin[:])
+	sum.Write([]byte(e.path))
+	for _, k := range e.kinds {
+		if err := writeFacts(sum, k); err != nil {
+			return err
 		}
 	}
-	return hashKind(k)
-}
-
-// finish hashes the documents and writes the index itself.
-func (x *index) finish() error {
-	type location struct {
-		ServerRelativeURL string `json:"serverRelativeURL"`
+	e.hash = strings.ToUpper(hex.EncodeToString(sum.Sum(nil)))
+	key, err := json.Marshal(e.path)
+	if err != nil {
+		return err
 	}
-	paths := map[string]location{}
-	builtin := builtinHash()
-	for path, e := range x.entries {
-		sum := sha256.New()
-		sum.Write(builtin[:])
-		sum.Write([]byte(path))
-		for _, k := range e.kinds {
-			sum.Write(x.kinds[k.Kind])
-		}
-		e.hash = strings.ToUpper(hex.EncodeToString(sum.Sum(nil)))
-		x.entries[path] = e
-		paths[path] = location{e.url()}
-	}
-	var err error
-	x.body, err = json.Marshal(map[string]any{"paths": paths})
-	sum := sha256.Sum256(x.body)
-	x.hash = strings.ToUpper(hex.EncodeToString(sum[:]))
+	value, err := json.Marshal(map[string]string{"serverRelativeURL": e.url()})
+	e.line = slices.Concat(key, []byte{':'}, value)
 	return err
 }
 
-// hashKind sums up all that a document says of a kind.
-func hashKind(k kind.Kind) ([]byte, error) {
-	info := k.Info()
-	facts := []any{info.Kind, info.ListKind(), info.Plural, info.Namespaced, info.Verbs, info.Endpoints}
-	for _, s := range info.Subresources {
-		facts = append(facts, s.Name, s.Kind, s.Verbs)
+// writeFacts writes all that a document says of a kind.
+func writeFacts(sum interface{ Write([]byte) (int, error) }, k kind.Entry) error {
+	info := k.Kind.Info()
+	facts := []any{
+		info.Kind, info.ListKind(), info.Plural, info.Namespaced, info.Verbs, info.AnswersDeleted, k.Endpoint,
 	}
-	if own, ok := k.(Schematic); ok {
-		for _, e := range info.Endpoints {
-			facts = append(facts, own.Schema(e.Version))
+	for _, s := range info.Subresources {
+		facts = append(facts, s.Name, s.Kind, s.Verbs, s.Text != nil)
+	}
+	if own, ok := k.Kind.(Schematic); ok {
+		facts = append(facts, own.RawSchema(k.Endpoint.Version), own.PreservesUnknownFields())
+	}
+	if err := json.NewEncoder(sum).Encode(facts); err != nil {
+		return fmt.Errorf("OpenAPI of %s: %w", info.GroupResource(), err)
+	}
+	return nil
+}
+
+// typedVersions are the group-versions that built-in kinds are served in.
+func (x *index) typedVersions() []schema.GroupVersion {
+	var versions []schema.GroupVersion
+	for _, path := range slices.Sorted(maps.Keys(x.entries)) {
+		if e := x.entries[path]; e.typed() {
+			versions = append(versions, e.gv)
 		}
 	}
-	data, err := json.Marshal(facts)
-	if err != nil {
-		return nil, fmt.Errorf("OpenAPI of %s: %w", info.GroupResource(), err)
-	}
-	sum := sha256.Sum256(data)
-	return sum[:], nil
+	return versions
 }

@@ -1,10 +1,11 @@
-// Package openapi describes a server's API in OpenAPI v3: an index under /openapi/v3 and one document for each
-// group-version below it, with the paths, parameters and schemas that clients explain, validate, diff and merge by.
-// The schemas of built-in kinds are made from their Go structs at development time (see the command in gen) and
-// embedded; those of custom resources come from their definitions. The OpenAPI v2 document is there, and empty (v2.go).
+// Package openapi describes a server's API in OpenAPI: in v3 an index under /openapi/v3 and one document for each
+// group-version below it, in v2, which older clients read, one document of all under /openapi/v2. They have the paths,
+// parameters and schemas that clients explain, validate, diff and merge by. The schemas of built-in kinds are made from
+// their Go structs at development time (see the command in gen) and embedded; those of custom resources come from their
+// definitions.
 //
-// Nothing is unpacked, built or hashed before a client asks for it. The server's router calls Serve for every GET
-// below /openapi.
+// Nothing is unpacked, built or hashed before a client asks for it, and a change of one kind makes the documents of its
+// group-versions anew and no others. The server's router calls Serve for every GET below /openapi.
 package openapi
 
 import (
@@ -20,67 +21,61 @@ import (
 	"github.com/bowline-dev/bowline/kind"
 )
 
-// root is where the index stands.
-const root = "/openapi/v3"
+const (
+	root   = "/openapi/v3" // where the index stands
+	rootV2 = "/openapi/v2"
+)
 
 // Handler serves the documents of one registry. It is safe for concurrent use.
 type Handler struct {
 	registry *kind.Registry
+	info     info
 
-	mu    sync.Mutex
-	index *index
-	// documents are kept as long as their hash is in the index: a new custom resource costs only the document of its own
-	// group-version.
-	documents map[documentKey][]byte
+	building sync.Mutex // one document is made at a time: they are asked for rarely, and take memory while they are made
+	mu       sync.Mutex // for what is below
+	index    *index
+	// documents are kept as long as the index lists them, within a budget.
+	documents documents
 }
 
-// documentKey names a finished document.
-type documentKey struct {
-	hash   string
-	format string
+// New makes a handler for the kinds of a registry, now and as they change. The version is the server's.
+func New(registry *kind.Registry, version string) *Handler {
+	return &Handler{registry: registry, info: info{Title: "Kubernetes", Version: version}}
 }
 
-// New makes a handler for the kinds of a registry, now and as they change.
-func New(registry *kind.Registry) *Handler {
-	return &Handler{registry: registry, documents: map[documentKey][]byte{}}
-}
-
-// Serve answers a GET of the index, of a group-version's document or of the OpenAPI v2 document. It says false, and
+// Serve answers a GET of the index, of a document that it lists or of the OpenAPI v2 document. It says false, and
 // writes nothing, when the method or the path is another, or when no kind is served in the group-version.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	path := strings.TrimSuffix(r.URL.Path, "/")
-	if path == rootV2 {
-		serveV2(w, r)
-		return true
-	}
-	rest, ok := strings.CutPrefix(path, root)
-	if !ok || rest != "" && rest[0] != '/' {
+	rest, v3 := strings.CutPrefix(path, root)
+	if path != rootV2 && (!v3 || rest != "" && rest[0] != '/') {
 		return false
 	}
 	index, err := h.current()
-	if err != nil {
+	switch {
+	case err != nil:
 		serverError(w, r, err)
-		return true
-	}
-	if rest == "" {
+	case path == rootV2:
+		h.serveV2(w, r, index)
+	case rest == "":
 		w.Header().Set("Content-Type", jsonFormat)
 		serveBytes(w, r, index.hash, index.body)
-		return true
+	default:
+		entry, ok := index.entries[rest[1:]]
+		if !ok {
+			return false
+		}
+		h.serveV3(w, r, entry)
 	}
-	entry, ok := index.entries[strings.TrimPrefix(rest, "/")]
-	if !ok {
-		return false
-	}
-	h.serveDocument(w, r, entry)
 	return true
 }
 
-// serveDocument answers with one group-version. A client that names the hash that the index gave it may keep the
-// answer for good; one that names an old hash is sent to the new one.
-func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, e indexEntry) {
+// serveV3 answers with one document. A client that names the hash that the index gave it may keep the answer for good;
+// one that names an old hash is sent to the new one.
+func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request, e *indexEntry) {
 	format, ok := negotiate(r.Header.Get("Accept"), protobufFormat, protobufOldFormat)
 	if !ok {
 		w.WriteHeader(http.StatusNotAcceptable)
@@ -94,46 +89,66 @@ func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, e indexE
 		w.Header().Set("Cache-Control", "public, immutable")
 		w.Header().Set("Expires", time.Now().AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
 	}
-	body, err := h.document(e, format)
+	h.serveDocument(w, r, documentKey{e.path, format}, e.hash, func() ([]byte, error) {
+		text, err := h.buildV3(e)
+		if err != nil || format == jsonFormat {
+			return text, err
+		}
+		return handler3.ToV3ProtoBinary(text)
+	})
+}
+
+// serveDocument answers with a document that is kept, or that build makes.
+func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, key documentKey, hash string, build func() ([]byte, error)) {
+	body, err := h.document(key, hash, build)
 	if err != nil {
+		serverError(w, r, fmt.Errorf("OpenAPI of %s: %w", key.path, err))
+		return
+	}
+	w.Header().Set("Vary", "Accept, Accept-Encoding")
+	w.Header().Set("Content-Type", key.format)
+	if acceptsGzip(r.Header) {
+		w.Header().Set("Content-Encoding", "gzip")
+	} else if body, err = decompress(body); err != nil {
 		serverError(w, r, err)
 		return
 	}
-	w.Header().Set("Vary", "Accept")
-	w.Header().Set("Content-Type", format)
-	serveBytes(w, r, e.hash, body)
+	serveBytes(w, r, hash, body)
 }
 
-// document finds a document or makes it. Documents are asked for rarely: one is made at a time.
-func (h *Handler) document(e indexEntry, format string) ([]byte, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.documentLocked(e, format)
-}
-
-// documentLocked is document for who holds the lock.
-func (h *Handler) documentLocked(e indexEntry, format string) ([]byte, error) {
-	key := documentKey{e.hash, format}
-	if body, ok := h.documents[key]; ok {
+// document finds a document or makes it, compressed.
+func (h *Handler) document(key documentKey, hash string, build func() ([]byte, error)) ([]byte, error) {
+	if body, ok := h.kept(key, hash); ok {
 		return body, nil
 	}
-	var body []byte
-	var err error
-	if format == protobufFormat {
-		var text []byte
-		if text, err = h.documentLocked(e, jsonFormat); err == nil {
-			body, err = handler3.ToV3ProtoBinary(text)
-		}
-	} else {
-		body, err = buildDocument(e.gv, e.kinds)
+	h.building.Lock()
+	defer h.building.Unlock()
+	if body, ok := h.kept(key, hash); ok { // made while this one waited
+		return body, nil
 	}
+	text, err := build()
 	if err != nil {
-		return nil, fmt.Errorf("OpenAPI of %s: %w", e.gv, err)
+		return nil, err
 	}
-	h.documents[key] = body
+	body, err := compress(text)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.index.lists(key.path, hash) {
+		h.documents.put(key, finished{hash, body})
+	}
 	return body, nil
 }
 
+func (h *Handler) kept(key documentKey, hash string) ([]byte, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.documents.find(key, hash)
+}
+
+// serveBytes answers with a body, or says that the client has it already.
 func serveBytes(w http.ResponseWriter, r *http.Request, hash string, body []byte) {
 	w.Header().Set("ETag", `"`+hash+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
@@ -141,29 +156,4 @@ func serveBytes(w http.ResponseWriter, r *http.Request, hash string, body []byte
 
 func serverError(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, r.URL.Path+": "+err.Error(), http.StatusInternalServerError)
-}
-
-// The media types of documents. The protobuf one has an older name, which is no valid media type and which clients ask
-// for all the same.
-const (
-	jsonFormat        = "application/json"
-	protobufFormat    = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
-	protobufOldFormat = "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
-)
-
-// negotiate takes the first media type of an Accept header that a document has, whose protobuf form has two names.
-func negotiate(accept, protobuf, old string) (string, bool) {
-	if accept == "" {
-		return jsonFormat, true
-	}
-	for clause := range strings.SplitSeq(accept, ",") {
-		name, _, _ := strings.Cut(clause, ";")
-		switch strings.TrimSpace(name) {
-		case "*/*", "application/*", jsonFormat:
-			return jsonFormat, true
-		case protobuf, old:
-			return protobuf, true
-		}
-	}
-	return "", false
 }

@@ -3,11 +3,14 @@ package openapi_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
+	openapi_v2 "github.com/google/gnostic-models/openapiv2"
 	openapi_v3 "github.com/google/gnostic-models/openapiv3"
 	"google.golang.org/protobuf/proto"
 	appsv1 "k8s.io/api/apps/v1"
@@ -67,10 +70,13 @@ func builtinKinds() []kind.Kind {
 // customKind is a kind with a schema of its own.
 type customKind struct {
 	kind.Kind
-	schema *apiextensionsv1.JSONSchemaProps
+	schema    []byte
+	preserves bool
 }
 
-func (k customKind) Schema(string) *apiextensionsv1.JSONSchemaProps { return k.schema }
+func (k customKind) RawSchema(string) []byte { return k.schema }
+
+func (k customKind) PreservesUnknownFields() bool { return k.preserves }
 
 func (k customKind) Prototype(string) runtime.Object { return nil }
 
@@ -80,7 +86,11 @@ func newCustomKind(group string, schema *apiextensionsv1.JSONSchemaProps) kind.K
 		Endpoints: []kind.Endpoint{{Group: group, Version: "v1"}},
 	}, kind.Rules[*metav1.PartialObjectMetadata]{})
 	k.Info().Protobuf = false
-	return &customKind{k, schema}
+	custom := &customKind{Kind: k}
+	if schema != nil {
+		custom.schema, _ = json.Marshal(schema) // such schemas always marshal
+	}
+	return custom
 }
 
 var networkSchema = &apiextensionsv1.JSONSchemaProps{
@@ -96,7 +106,7 @@ var networkSchema = &apiextensionsv1.JSONSchemaProps{
 // serve starts a server for a registry and connects a client to it.
 func serve(t *testing.T, registry *kind.Registry) (client clientopenapi.Client, url string) {
 	t.Helper()
-	h := openapi.New(registry)
+	h := openapi.New(registry, "v1.37.2")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !h.Serve(w, r) {
 			http.NotFound(w, r)
@@ -207,8 +217,9 @@ func TestEveryReferenceResolvesAndEveryIDIsUnique(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(paths) != 5 {
-		t.Errorf("%d documents, want 5", len(paths))
+	// Five group-versions; three groups of built-in kinds; /apis and /version.
+	if len(paths) != 10 {
+		t.Errorf("%d documents, want 10: %v", len(paths), slices.Sorted(maps.Keys(paths)))
 	}
 	for path, gv := range paths {
 		data, err := gv.Schema(runtime.ContentTypeJSON)
@@ -304,7 +315,7 @@ func TestCustomResourceLeavesOtherDocumentsAsTheyAre(t *testing.T) {
 
 func TestUnchangedDocumentIsNotSentAgain(t *testing.T) {
 	t.Parallel()
-	h := openapi.New(kind.NewRegistry(builtinKinds()...))
+	h := openapi.New(kind.NewRegistry(builtinKinds()...), "v1.37.2")
 	for _, path := range []string{"/openapi/v3", "/openapi/v3/api/v1"} {
 		first := httptest.NewRecorder()
 		h.Serve(first, httptest.NewRequest(http.MethodGet, path, nil))
@@ -320,7 +331,7 @@ func TestUnchangedDocumentIsNotSentAgain(t *testing.T) {
 
 func TestOtherRequestsAreLeftToTheRouter(t *testing.T) {
 	t.Parallel()
-	h := openapi.New(kind.NewRegistry(builtinKinds()...))
+	h := openapi.New(kind.NewRegistry(builtinKinds()...), "v1.37.2")
 	for _, path := range []string{"/openapi/v1", "/openapi", "/openapi/v3/apis/none.example.com/v1", "/openapi/v3api/v1"} {
 		if h.Serve(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)) {
 			t.Errorf("%s was answered", path)
@@ -332,4 +343,22 @@ func TestOtherRequestsAreLeftToTheRouter(t *testing.T) {
 	if h.Serve(w, r); w.Code != http.StatusNotAcceptable {
 		t.Errorf("as text/html: %d", w.Code)
 	}
+}
+
+func parseJSON(t *testing.T, data []byte) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func unmarshalV2(t *testing.T, data []byte) *openapi_v2.Document {
+	t.Helper()
+	doc := &openapi_v2.Document{}
+	if err := proto.Unmarshal(data, doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
 }

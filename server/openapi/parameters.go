@@ -3,12 +3,13 @@ package openapi
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // parameters are the query parameters of each kind of request. They are the fields of the options that meta/v1 has for
 // it, with their descriptions.
 type parameters struct {
-	list, create, update, patch, delete []parameter
+	list, create, update, patch, delete, deleteCollection, pretty []parameter
 }
 
 func newParameters(d *definitions) (*parameters, error) {
@@ -26,15 +27,23 @@ func newParameters(d *definitions) (*parameters, error) {
 		}
 		*o.into = queryParameters(fields)
 	}
+	collection := slices.DeleteFunc(slices.Clone(p.list), func(q parameter) bool {
+		return q.Name == "watch" || q.Name == "allowWatchBookmarks"
+	})
+	p.deleteCollection = mergeParameters(p.delete, collection)
+	p.pretty = queryParameters(map[string]property{"pretty": {
+		Type: "string", Description: "If 'true', the answer is indented. Browsers, curl and wget get it so without asking.",
+	}})
 	return p, nil
 }
 
-// queryParameters leaves out what a query cannot carry: kind, apiVersion and fields that are objects.
+// queryParameters leaves out what a query cannot carry (kind, apiVersion and fields that are objects) and what this
+// server does not read.
 func queryParameters(fields map[string]property) []parameter {
 	var out []parameter
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		f := fields[name]
-		if name == "kind" || name == "apiVersion" || f.Type == "" {
+		if name == "kind" || name == "apiVersion" || name == "shardSelector" || f.Type == "" {
 			continue
 		}
 		if f.Type == "array" { // given once for each item
@@ -48,20 +57,9 @@ func queryParameters(fields map[string]property) []parameter {
 	return out
 }
 
-// pathParameters are what stands in braces in a path.
-func pathParameters(namespaced, named bool, kind string) []parameter {
-	var out []parameter
-	add := func(name, description string) {
-		out = append(out, parameter{
-			Name: name, In: "path", Description: description, Required: true,
-			Schema: parameterSchema{Type: "string", UniqueItems: true},
-		})
-	}
-	if named {
-		add("name", "name of the "+kind)
-	}
-	if namespaced {
-		add("namespace", "the namespace that the object is in")
-	}
-	return out
+// mergeParameters joins two lists, each parameter once, in order of their names.
+func mergeParameters(a, b []parameter) []parameter {
+	out := slices.Concat(a, b)
+	slices.SortFunc(out, func(x, y parameter) int { return strings.Compare(x.Name, y.Name) })
+	return slices.CompactFunc(out, func(x, y parameter) bool { return x.Name == y.Name })
 }

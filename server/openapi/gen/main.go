@@ -1,21 +1,29 @@
-// Command gen writes definitions.json.gz, the OpenAPI definitions of all built-in types, from the Go structs in
+// Command gen writes definitions.zip, the OpenAPI definitions of all built-in types, from the Go structs in
 // k8s.io/api, k8s.io/apimachinery and k8s.io/apiextensions-apiserver. Developers run it through `go generate
 // ./server/openapi` after those modules were updated or a package was added to the list below; nothing of it is linked
 // into a server.
 //
 // It lets openapi-gen, a tool in go.mod, write the definitions as Go source into a temporary folder, adds a small
-// program that prints them as JSON, runs that, and compresses what it prints.
+// program that prints them as JSON, runs that, and files what it prints: a file for the definitions of each Go package,
+// so that a document unpacks those alone that it shows, "v2" for what OpenAPI v2 describes otherwise, and "kinds" for
+// the definition of each kind.
 package main
 
 import (
+	"archive/zip"
 	"bytes"
-	"compress/gzip"
+	"compress/flate"
 	_ "embed"
+	"encoding/json"
 	"fmt"
+	"io"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // packages hold every type that a built-in kind can contain or that a request can carry. Each API group has a line.
@@ -45,7 +53,7 @@ var printer []byte
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {
-		log.Fatal("usage: gen FILE.json.gz")
+		log.Fatal("usage: gen FILE.zip")
 	}
 	if err := generate(os.Args[1]); err != nil {
 		log.Fatalf("gen: %v", err)
@@ -72,11 +80,11 @@ func generate(file string) error {
 	if err != nil {
 		return err
 	}
-	compressed, err := compress(definitions)
+	archive, err := pack(definitions)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, compressed, 0o644)
+	return os.WriteFile(file, archive, 0o644)
 }
 
 // output runs a command and returns what it prints.
@@ -90,17 +98,35 @@ func output(name string, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func compress(data []byte) ([]byte, error) {
+// pack files what the printer printed. The same definitions make the same bytes.
+func pack(printed []byte) ([]byte, error) {
+	var all struct {
+		Schemas   map[string]json.RawMessage
+		V2, Kinds json.RawMessage
+	}
+	if err := json.Unmarshal(printed, &all); err != nil {
+		return nil, err
+	}
+	files := map[string]any{"v2": all.V2, "kinds": all.Kinds}
+	for name, s := range all.Schemas {
+		of := name[:strings.LastIndexByte(name, '.')]
+		if files[of] == nil {
+			files[of] = map[string]json.RawMessage{}
+		}
+		files[of].(map[string]json.RawMessage)[name] = s
+	}
 	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
-	if err != nil {
-		return nil, err
+	w := zip.NewWriter(&out)
+	w.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) { return flate.NewWriter(to, flate.BestCompression) })
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		f, err := w.Create(name)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.NewEncoder(f).Encode(files[name]); err != nil {
+			return nil, err
+		}
 	}
-	if _, err := w.Write(data); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	err := w.Close()
+	return out.Bytes(), err
 }

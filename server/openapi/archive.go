@@ -1,0 +1,72 @@
+package openapi
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// packed are the schemas of all built-in types by name (io.k8s.api.core.v1.Pod), with patch merge keys, list types,
+// defaults and the kinds that they are the schema of: a zip file with one file of JSON for each Go package, so that a
+// document costs only the packages that it shows. The file "v2" has those that OpenAPI v2 describes otherwise, and
+// "kinds" the name of each kind's definition.
+//
+//go:generate go run ./gen definitions.zip
+//go:embed definitions.zip
+var packed string
+
+// archive is packed, with the files that were read so far.
+type archive struct {
+	files    map[string]*zip.File
+	packages map[string]map[string]json.RawMessage
+	// names are the definitions of kinds, by GROUP/VERSION/KIND.
+	names map[string]string
+}
+
+// openArchive reads the list of files and that of kinds, which takes a part of a millisecond.
+func openArchive() (*archive, error) {
+	r, err := zip.NewReader(strings.NewReader(packed), int64(len(packed)))
+	if err != nil {
+		return nil, fmt.Errorf("built-in OpenAPI definitions: %w", err)
+	}
+	a := &archive{files: map[string]*zip.File{}, packages: map[string]map[string]json.RawMessage{}}
+	for _, f := range r.File {
+		a.files[f.Name] = f
+	}
+	return a, a.read("kinds", &a.names)
+}
+
+// read unpacks a file.
+func (a *archive) read(name string, into any) error {
+	file, err := a.files[name].Open()
+	if err != nil {
+		return fmt.Errorf("built-in OpenAPI definitions of %s: %w", name, err)
+	}
+	defer file.Close()
+	if err := json.NewDecoder(file).Decode(into); err != nil {
+		return fmt.Errorf("built-in OpenAPI definitions of %s: %w", name, err)
+	}
+	return nil
+}
+
+// find is a definition by name; nil when there is none.
+func (a *archive) find(name string) (json.RawMessage, error) {
+	of := name[:max(0, strings.LastIndexByte(name, '.'))]
+	if a.files[of] == nil {
+		return nil, nil
+	}
+	if a.packages[of] == nil {
+		var definitions map[string]json.RawMessage
+		if err := a.read(of, &definitions); err != nil {
+			return nil, err
+		}
+		a.packages[of] = definitions
+	}
+	return a.packages[of][name], nil
+}
+
+// builtinHash changes when the built-in schemas do.
+func builtinHash() [sha256.Size]byte { return sha256.Sum256([]byte(packed)) }

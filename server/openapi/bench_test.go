@@ -1,0 +1,94 @@
+package openapi_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/server/openapi"
+)
+
+// manyKinds are the built-in kinds and n custom ones, each in a group of its own with a schema of 40 fields.
+func manyKinds(n int) []kind.Kind {
+	fields := map[string]apiextensionsv1.JSONSchemaProps{}
+	for i := range 40 {
+		fields[fmt.Sprintf("field%d", i)] = apiextensionsv1.JSONSchemaProps{
+			Type: "string", Description: "What it is for, in a sentence or two that people write for whoever uses the field.",
+		}
+	}
+	s := &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": {Type: "object", Properties: fields},
+	}}
+	kinds := builtinKinds()
+	for i := range n {
+		kinds = append(kinds, newCustomKind(fmt.Sprintf("g%d.example.com", i), s))
+	}
+	return kinds
+}
+
+func answer(b *testing.B, h *openapi.Handler, path, accept string) {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.Header.Set("Accept", accept)
+	r.Header.Set("Accept-Encoding", "gzip")
+	w := httptest.NewRecorder()
+	if !h.Serve(w, r) || w.Code != http.StatusOK {
+		b.Fatalf("%s: %d %s", path, w.Code, w.Body)
+	}
+	b.SetBytes(int64(w.Body.Len()))
+}
+
+// BenchmarkIndexAfterChange is the index of 1,000 groups after one of them changed.
+func BenchmarkIndexAfterChange(b *testing.B) {
+	registry := kind.NewRegistry(manyKinds(1000)...)
+	h := openapi.New(registry, "v1.37.2")
+	answer(b, h, "/openapi/v3", "")
+	for b.Loop() {
+		registry.Put(newCustomKind("g500.example.com", networkSchema))
+		answer(b, h, "/openapi/v3", "")
+	}
+}
+
+// BenchmarkFirstIndex is the first index of 1,000 groups.
+func BenchmarkFirstIndex(b *testing.B) {
+	registry := kind.NewRegistry(manyKinds(1000)...)
+	for b.Loop() {
+		answer(b, openapi.New(registry, "v1.37.2"), "/openapi/v3", "")
+	}
+}
+
+// BenchmarkDocument is a document that nobody asked for before.
+func BenchmarkDocument(b *testing.B) {
+	registry := kind.NewRegistry(manyKinds(1000)...)
+	warm := openapi.New(registry, "v1.37.2")
+	answer(b, warm, "/openapi/v3", "")
+	for _, path := range []string{"/openapi/v3/apis/g500.example.com/v1", "/openapi/v3/apis/apps/v1", "/openapi/v3/api/v1"} {
+		b.Run(path, func(b *testing.B) {
+			for b.Loop() {
+				registry.Put(newCustomKind("g500.example.com", networkSchema))
+				b.StopTimer()
+				h := openapi.New(registry, "v1.37.2")
+				answer(b, h, "/openapi/v3", "")
+				b.StartTimer()
+				answer(b, h, path, "application/json")
+			}
+		})
+	}
+}
+
+// BenchmarkSwagger is the OpenAPI v2 document, made anew.
+func BenchmarkSwagger(b *testing.B) {
+	for _, format := range []string{"application/json", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"} {
+		for _, n := range []int{0, 1000} {
+			b.Run(fmt.Sprintf("%s/%d", format, n), func(b *testing.B) {
+				registry := kind.NewRegistry(manyKinds(n)...)
+				for b.Loop() {
+					answer(b, openapi.New(registry, "v1.37.2"), "/openapi/v2", format)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package openapi
+
+import (
+	"bytes"
+	"compress/gzip"
+	"slices"
+)
+
+// budget is how many bytes the finished documents may hold: when they hold more, those that were made first go, and
+// are made again when they are asked for again.
+const budget = 8 << 20
+
+// documentKey names a document: its path in the index, or rootV2, and its media type.
+type documentKey struct{ path, format string }
+
+// finished is a document as it is kept: compressed, as nearly all clients take it.
+type finished struct {
+	hash string
+	zip  []byte
+}
+
+// documents are those that were asked for, the oldest first in order.
+type documents struct {
+	used  int
+	order []documentKey
+	all   map[documentKey]finished
+}
+
+// find is a document, if it is kept with this hash.
+func (d *documents) find(key documentKey, hash string) ([]byte, bool) {
+	f, ok := d.all[key]
+	return f.zip, ok && f.hash == hash
+}
+
+// put keeps a document instead of the one that its path had.
+func (d *documents) put(key documentKey, f finished) {
+	d.drop(key)
+	if d.all == nil {
+		d.all = map[documentKey]finished{}
+	}
+	d.all[key] = f
+	d.order = append(d.order, key)
+	d.used += len(f.zip)
+	for d.used > budget {
+		d.drop(d.order[0])
+	}
+}
+
+// keep drops what is not live any more.
+func (d *documents) keep(live func(path, hash string) bool) {
+	for key, f := range d.all {
+		if !live(key.path, f.hash) {
+			d.drop(key)
+		}
+	}
+}
+
+func (d *documents) drop(key documentKey) {
+	if f, ok := d.all[key]; ok {
+		d.used -= len(f.zip)
+		delete(d.all, key)
+		d.order = slices.DeleteFunc(d.order, func(k documentKey) bool { return k == key })
+	}
+}
+
+func compress(data []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	err = w.Close()
+	return bytes.Clone(out.Bytes()), err
+}
+
+func decompress(data []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	_, err = out.ReadFrom(r)
+	return out.Bytes(), err
+}
