@@ -17,7 +17,12 @@ require (
 	github.com/vishvananda/netlink v1.3.1 // real networks: bridges and addresses
 	github.com/vishvananda/netns v0.0.5 // real networks: network namespaces
 	go.opentelemetry.io/otel v1.44.0 // the names of traces' attributes, and the header that carries a trace
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.44.0 // sends traces, in cmd/bowline alone
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.44.0 // by gRPC
+	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.44.0 // by HTTP
+	go.opentelemetry.io/otel/sdk v1.44.0 // gathers spans, in cmd/bowline alone
 	go.opentelemetry.io/otel/trace v1.44.0 // the spans of requests
+	go.opentelemetry.io/proto/otlp v1.10.0 // tests: what a collector of traces receives
 	go.uber.org/goleak v1.3.0 // tests: nothing runs after Close
 	golang.org/x/sync v0.24.0 // groups of goroutines that fail together
 	golang.org/x/sys v0.49.0 // mounts of network namespaces
@@ -103,11 +108,7 @@ require (
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.69.0 // indirect
-	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.44.0 // indirect
-	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc v1.44.0 // indirect
 	go.opentelemetry.io/otel/metric v1.44.0 // indirect
-	go.opentelemetry.io/otel/sdk v1.44.0 // indirect
-	go.opentelemetry.io/proto/otlp v1.10.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect

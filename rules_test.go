@@ -44,6 +44,9 @@ var onlyThere = map[string][]string{
 	"go.etcd.io/etcd":        {"store/log/etcd"},
 	"k8s.io/kubernetes":      {},
 	"github.com/spf13/cobra": {"cmd"},
+
+	"go.opentelemetry.io/otel/exporters": {"cmd"},
+	"go.opentelemetry.io/otel/sdk":       {"cmd"},
 }
 
 func TestImportsFollowTheMap(t *testing.T) {

@@ -20,6 +20,8 @@ func (p *upPlan) startPlane(ctx context.Context, home *home) (*bowline.Plane, er
 		TLS:         home.keys.ServerConfig(),
 		Controllers: p.controllers.list,
 		Log:         p.log,
+
+		TracerProvider: p.traces,
 	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%s is in use by another program: stop that one, or choose another address with --listen "+

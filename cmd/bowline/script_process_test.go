@@ -49,7 +49,8 @@ func spawn(ts *testscript.TestScript, name string, args []string) *process {
 	ts.Check(err)
 	p := &process{cmd: exec.Command(path, args[1:]...), exited: make(chan struct{}), more: make(chan struct{})}
 	p.cmd.Dir = ts.MkAbs(".")
-	for _, name := range []string{"HOME", "XDG_STATE_HOME", "PATH", "TMPDIR", "WORK", kubeconfigVariable} {
+	for _, name := range []string{"HOME", "XDG_STATE_HOME", "PATH", "TMPDIR", "WORK", kubeconfigVariable,
+		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		p.cmd.Env = append(p.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	p.cmd.Stdin = stdinOf(ts)

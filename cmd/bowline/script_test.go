@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		"many":           manyMain,
 		"big":            bigMain,
 		"network":        networkMain,
+		"collector":      collectorMain,
 
 		"remove-namespace": removeNamespaceMain,
 	})

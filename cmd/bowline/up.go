@@ -45,6 +45,8 @@ What is declared is kept in memory and lost at the end. Certificates, the kubeco
 in $XDG_STATE_HOME/bowline (~/.local/state/bowline), which one server at a time may use. The kubeconfig is removed
 first and written once the server is ready, so that a script may wait for it.
 
+Where OTEL_EXPORTER_OTLP_ENDPOINT names a collector of OpenTelemetry, each request is traced there, stage by stage.
+
 Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line is wrong.`,
 		Example: `  # Serve on https://127.0.0.1:6443, with the controllers that are on by default.
   bowline up
@@ -54,6 +56,9 @@ Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line 
 
   # In a test: any free port, nothing left behind, and a kubeconfig to wait for.
   bowline up --ephemeral --listen 127.0.0.1:0 --kubeconfig ./kubeconfig
+
+  # Send a trace of each request to a collector on this machine.
+  OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 bowline up
 
   # Declare what another program prints.
   helm template ./chart | bowline up -f -`,

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/declare"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
@@ -24,6 +26,7 @@ type upPlan struct {
 	stdin   io.Reader
 	screen  *screen
 	log     *slog.Logger
+	traces  trace.TracerProvider // nil when nobody collects them
 }
 
 // run serves until ctx is done, and then stops in the opposite order of starting.
@@ -34,6 +37,12 @@ func (p *upPlan) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, home.close()) }()
+	traces, stopTracing, err := startTracing(ctx, p.log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopTracing()) }()
+	p.traces = traces
 	plane, err := p.startPlane(ctx, home)
 	if err != nil {
 		return err

@@ -18,15 +18,21 @@ func versionCommand() *cobra.Command {
   bowline kubectl version`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			bowline, kubernetes := "unknown", "unknown"
-			if info, ok := debug.ReadBuildInfo(); ok {
-				bowline, kubernetes = bowlineOf(info), kubernetesOf(info)
-			}
+			bowline, kubernetes := versions()
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "bowline     %s\nkubernetes  %s\ngo          %s\n",
 				bowline, kubernetes, runtime.Version())
 			return err
 		},
 	}
+}
+
+// versions are those of bowline and of the Kubernetes API that it serves.
+func versions() (bowline, kubernetes string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown", "unknown"
+	}
+	return bowlineOf(info), kubernetesOf(info)
 }
 
 // bowlineOf is the version that was installed, or the commit that was built.
