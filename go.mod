@@ -10,6 +10,7 @@ require (
 	github.com/google/go-cmp v0.7.0 // differences, in tests
 	github.com/google/uuid v1.6.0 // uids of objects
 	github.com/jonboulle/clockwork v0.5.0 // the clock that kubectl's Patcher asks for
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // Accept headers, as Kubernetes reads them
 	github.com/prometheus/client_golang v1.25.0 // /metrics
 	github.com/rogpeppe/go-internal v1.16.0 // script tests
 	github.com/spf13/cobra v1.10.2 // the command line
@@ -94,7 +95,6 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/monochromegane/go-gitignore v0.0.0-20200626010858-205db1a8cc00 // indirect
-	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/mxk/go-flowrate v0.0.0-20140419014527-cca7078d478f // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/peterbourgon/diskv v2.0.1+incompatible // indirect

@@ -80,7 +80,7 @@ func (c *call) bodyOptions(body []byte, o *metav1.DeleteOptions) error {
 	case mediaProtobuf:
 		format = object.Protobuf
 	default:
-		return unsupportedMedia(available(true))
+		return unsupportedMedia(mediaTypes...)
 	}
 	if err := kind.Unmarshal(format, data, o); err != nil {
 		return apierrors.NewBadRequest("the options of the delete cannot be read: " + err.Error())

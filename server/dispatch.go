@@ -68,6 +68,9 @@ func (c *call) inScope() bool {
 
 // served says whether the resource, or the subresource, takes the verb at such a path.
 func (c *call) served() bool {
+	if c.http.Method == http.MethodHead && c.protobuf() {
+		return false // Kubernetes' router knows no HEAD; custom resources do not go through it
+	}
 	if c.sub != nil {
 		return slices.Contains(c.sub.Verbs, c.verb)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,8 +18,8 @@ func (s *Server) get(c *call) error {
 	if err := c.negotiate(asTable, asPartial); err != nil {
 		return err
 	}
-	if v := c.http.URL.Query().Get("resourceVersion"); c.http.URL.RawQuery != "" && v != "" && v != "0" {
-		if err := s.notOlder(v); err != nil {
+	if c.http.URL.RawQuery != "" {
+		if err := s.getOptions(c.http.URL.Query()); err != nil {
 			return err
 		}
 	}
@@ -36,11 +37,18 @@ func (s *Server) get(c *call) error {
 	return s.answer(c, http.StatusOK, obj)
 }
 
-// notOlder says whether the latest state is at least as new as a revision.
-func (s *Server) notOlder(version string) error {
+// getOptions acts on the parameters of a get: whether the latest state is as new as the client wants.
+func (s *Server) getOptions(q url.Values) error {
+	if export, asked := q["export"]; asked && boolParameter(export) {
+		return apierrors.NewBadRequest("the export parameter, deprecated since v1.14, is no longer supported")
+	}
+	version := q.Get("resourceVersion")
+	if version == "" || version == "0" {
+		return nil
+	}
 	r, err := object.ParseRevision(version)
 	if err != nil {
-		return apierrors.NewBadRequest("invalid resource version: " + invalidRevision(version))
+		return internalText(invalidRevision(version))
 	}
 	if now := s.store.Current(); r > now {
 		return tooLarge(&store.FutureError{Requested: r, Current: now})

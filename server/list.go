@@ -3,8 +3,10 @@ package server
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 
@@ -52,11 +54,11 @@ func (s *Server) list(c *call) error {
 func (s *Server) page(c *call) (*page, error) {
 	c.spans.at(stageRead)
 	q := c.http.URL.Query()
-	o, err := listOptions(q, false)
+	o, err := c.listOptions(q)
 	if err != nil {
 		return nil, err
 	}
-	selected, err := c.selectionOf(q)
+	selected, err := c.selectionOf(q, o.Continue != "")
 	if err != nil {
 		return nil, err
 	}
@@ -66,44 +68,39 @@ func (s *Server) page(c *call) (*page, error) {
 	}
 	snapshot, err := s.store.Snapshot(c.context(), at)
 	if err != nil {
-		return nil, expiredPage(err, o, s.store.Current())
+		return nil, expiredPage(err, o)
 	}
 	return collect(c, snapshot, selected, from, o.Limit)
 }
 
-// position is the snapshot and the key that a list begins at.
-func position(o *internalversion.ListOptions, selected *selection) (store.Which, object.Key, error) {
-	if o.Continue != "" {
-		if o.ResourceVersion != "" && o.ResourceVersion != "0" {
-			return store.Latest(), "", apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
-		}
+// position is the snapshot and the key that a list begins at: Kubernetes' rules for resourceVersion,
+// resourceVersionMatch, limit and continue together.
+func position(o *internalversion.ListOptions, selected *selection) (which store.Which, from object.Key, err error) {
+	if o.Continue != "" && !selected.single() {
 		token, err := parseContinue(o.Continue)
 		if err != nil {
-			return store.Latest(), "", apierrors.NewBadRequest("invalid continue token: " + err.Error())
+			return which, "", apierrors.NewBadRequest("invalid continue token: " + err.Error())
 		}
-		from := object.Key(string(resourcePart(selected.prefix)) + strings.TrimPrefix(token.Start, "/"))
-		if token.Revision == 0 {
+		if o.ResourceVersion != "" && o.ResourceVersion != "0" {
+			return which, "", apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
+		from := selected.parent + object.Key(strings.TrimPrefix(token.Start, "/"))
+		if token.Revision < 0 {
 			return store.Latest(), from, nil
 		}
-		return store.Exactly(token.Revision), from, nil
+		return store.Exactly(object.Revision(token.Revision)), from, nil
 	}
 	if o.ResourceVersion == "" || o.ResourceVersion == "0" {
 		return store.Latest(), "", nil
 	}
 	r, err := object.ParseRevision(o.ResourceVersion)
 	if err != nil {
-		return store.Latest(), "", apierrors.NewBadRequest("invalid resource version: " + invalidRevision(o.ResourceVersion))
+		return which, "", apierrors.NewBadRequest("invalid resource version: " + invalidRevision(o.ResourceVersion))
 	}
-	if o.ResourceVersionMatch == metav1.ResourceVersionMatchExact || o.ResourceVersionMatch == "" && o.Limit > 0 {
+	if o.ResourceVersionMatch == metav1.ResourceVersionMatchExact || o.ResourceVersionMatch == "" && o.Limit > 0 && !selected.single() {
 		return store.Exactly(r), "", nil
 	}
 	return store.AtLeast(r), "", nil
-}
-
-// resourcePart is the part of a prefix that names the resource; continue tokens hold the rest.
-func resourcePart(prefix object.Key) object.Key {
-	gr := prefix.GroupResource()
-	return object.Prefix(gr, "")
 }
 
 // invalidRevision is Kubernetes' text for a resourceVersion that is no number.
@@ -112,11 +109,14 @@ func invalidRevision(v string) string {
 	return fmt.Sprintf("resourceVersion: Invalid value: %q: %v", v, err)
 }
 
+// scanned is how many objects are looked at before a list asks whether anybody still waits for it.
+const scanned = 4096
+
 // collect takes the selected objects from a snapshot, at most limit of them.
 func collect(c *call, snapshot *store.Snapshot, selected *selection, from object.Key, limit int64) (*page, error) {
 	p := &page{meta: listMeta{revision: snapshot.Revision()}}
-	if !strings.HasPrefix(string(from), string(selected.prefix)) {
-		from = ""
+	if selected.single() {
+		limit = 0
 	}
 	if limit <= 0 && selected.everything() && from == "" {
 		p.items = make([]*object.Object, 0, snapshot.Len(selected.prefix, ""))
@@ -125,23 +125,28 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 		return nil, err
 	}
 	var next object.Key
-	err := c.context().Err()
+	seen, err := 0, c.context().Err()
 	snapshot.Scan(selected.prefix, from, func(o *object.Object) bool {
-		if !selected.matches(o) {
-			return true
+		if seen++; seen%scanned == 0 {
+			err = c.context().Err()
 		}
-		if limit > 0 && int64(len(p.items)) == limit {
+		switch {
+		case err != nil:
+			return false
+		case !selected.matches(o):
+		case limit > 0 && int64(len(p.items)) == limit:
 			next = o.Key
 			return false
+		default:
+			p.items = append(p.items, o)
 		}
-		p.items = append(p.items, o)
 		return true
 	})
 	if next == "" || err != nil {
 		return p, err
 	}
-	last := p.items[len(p.items)-1].Key
-	p.meta.next = continueToken{Revision: snapshot.Revision(), Start: "/" + strings.TrimPrefix(string(last), string(resourcePart(selected.prefix))) + "\x00"}.String()
+	last := strings.TrimPrefix(string(p.items[len(p.items)-1].Key), string(selected.parent))
+	p.meta.next = continueToken{Revision: int64(snapshot.Revision()), Start: "/" + last + "\x00"}.String()
 	if selected.everything() {
 		left := int64(snapshot.Len(selected.prefix, next))
 		p.meta.remaining = &left
@@ -149,13 +154,16 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 	return p, nil
 }
 
-// continueToken is where a page ended: what follows Start, in the snapshot of Revision. Its wire form is
-// Kubernetes' (continue tokens are opaque to clients, but tools decode them).
+// continueToken is where a page ended: what follows Start, in the snapshot of Revision, or in the latest one where that
+// is negative. Its wire form is Kubernetes' (continue tokens are opaque to clients, but tools decode them).
 type continueToken struct {
-	Version  string          `json:"v"`
-	Revision object.Revision `json:"rv"`
-	Start    string          `json:"start"`
+	Version  string `json:"v"`
+	Revision int64  `json:"rv"`
+	Start    string `json:"start"`
 }
+
+// latestRevision in a token goes on in the latest state.
+const latestRevision = -1
 
 func (t continueToken) String() string {
 	t.Version = "meta.k8s.io/v1"
@@ -173,12 +181,15 @@ func parseContinue(text string) (continueToken, error) {
 	if err := json.Unmarshal(data, &t); err != nil {
 		return t, fmt.Errorf("continue key is not valid: %v", err)
 	}
+	key := "/" + strings.TrimPrefix(t.Start, "/")
 	switch {
 	case t.Version != "meta.k8s.io/v1":
 		return t, fmt.Errorf("continue key is not valid: server does not recognize this encoded version %s", t.Version)
+	case t.Revision == 0:
+		return t, errors.New("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
 	case t.Start == "":
-		return t, fmt.Errorf("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
-	case strings.Contains(t.Start, "/../") || strings.HasPrefix(t.Start, "../"):
+		return t, errors.New("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
+	case path.Clean(key) != key: // it must not climb out of the list
 		return t, fmt.Errorf("continue key is not valid: %s", t.Start)
 	}
 	return t, nil
@@ -186,7 +197,7 @@ func parseContinue(text string) (continueToken, error) {
 
 // expiredPage is the answer to a list whose snapshot is gone: 410, with a token to go on at the latest state where
 // the client was paging.
-func expiredPage(err error, o *internalversion.ListOptions, now object.Revision) error {
+func expiredPage(err error, o *internalversion.ListOptions) error {
 	if _, gone := err.(*store.CompactedError); !gone || o.Continue == "" {
 		return err
 	}
@@ -195,7 +206,7 @@ func expiredPage(err error, o *internalversion.ListOptions, now object.Revision)
 	if parseErr != nil {
 		return err
 	}
-	token.Revision = now
+	token.Revision = latestRevision
 	expired.ErrStatus.ListMeta.Continue = token.String()
 	return expired
 }

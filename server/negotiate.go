@@ -3,9 +3,10 @@ package server
 import (
 	"mime"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 
+	"github.com/munnerz/goautoneg"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/object"
@@ -17,12 +18,17 @@ const (
 	mediaProtobuf = "application/vnd.kubernetes.protobuf"
 )
 
+// mediaTypes are the media types of answers, the preferred first.
+var mediaTypes = []string{mediaJSON, mediaYAML, mediaProtobuf}
+
 // media is what an answer is to be written as.
 type media struct {
 	// name is the media type of the answer.
 	name string
 	// as is the kind that the client wants instead of the object: Table, PartialObjectMetadata(List), or empty; in version.
 	as, version string
+	// custom says that the objects are kept as JSON alone, whatever their metadata is written as.
+	custom bool
 }
 
 // format is that of the encoding which the answer is made from.
@@ -33,6 +39,14 @@ func (m media) format() object.Format {
 	return object.JSON
 }
 
+// form is the form in which an endpoint's answer is kept.
+func (m media) form(gv schema.GroupVersion) object.Form {
+	if m.custom {
+		return object.Form{APIVersion: gv.String()}
+	}
+	return object.Form{APIVersion: gv.String(), Format: m.format()}
+}
+
 // streamType is the content type of a watch.
 func (m media) streamType() string {
 	if m.name == mediaProtobuf {
@@ -41,88 +55,88 @@ func (m media) streamType() string {
 	return m.name
 }
 
-// acceptable finds the best media type that the client accepts and the server writes. The order of the header
-// decides among types of the same quality. protobuf says whether the kind has that form; as, which transformations
-// the request may ask for. The second result is false when there is none; the third says that only the
-// transformation was not acceptable.
-func acceptable(header string, protobuf bool, as ...string) (chosen media, ok, badAs bool) {
+// negotiate decides what the answer is written as. as are the kinds that this answer can be made into; none says that it
+// is a Status, which is always itself.
+func (c *call) negotiate(as ...string) error {
+	header := c.http.Header.Get("Accept")
+	if c.protobuf() && !named(header) {
+		return notAcceptable(c.streams())
+	}
+	chosen, ok := acceptable(header, c.protobuf())
+	if !ok {
+		return notWritten(mediaTypes...)
+	}
+	if c.verb == "watch" {
+		if chosen.name == mediaYAML { // its events could not be told apart
+			return notWritten(streamed...)
+		}
+		if chosen.as == asPartialList { // no event is a list: Kubernetes sends the objects as they are
+			chosen.as = ""
+		}
+	}
+	if chosen.as != "" && len(as) > 0 && !slices.Contains(as, chosen.as) {
+		return c.otherShape(chosen.as)
+	}
+	chosen.custom = !c.protobuf()
+	c.accept = chosen
+	return nil
+}
+
+// acceptable finds the best of an Accept header that the server writes, by quality and then by order, as Kubernetes does.
+// protobuf says whether the kind has that form: the metadata of every kind has.
+func acceptable(header string, protobuf bool) (chosen media, ok bool) {
 	if header == "" || header == "*/*" || header == mediaJSON {
-		return media{name: mediaJSON}, true, false
+		return media{name: mediaJSON}, true
 	}
-	best := -1.0
+	for _, clause := range goautoneg.ParseAccept(header) {
+		for _, name := range mediaTypes {
+			kind, sub, _ := strings.Cut(name, "/")
+			if clause.Type != "*" && clause.Type != kind || clause.SubType != "*" && clause.SubType != sub {
+				continue
+			}
+			if chosen, ok = offered(name, clause.Params, protobuf); ok {
+				return chosen, true
+			}
+		}
+	}
+	return media{}, false
+}
+
+// offered is a media type with the parameters that a client gave it, when the server writes that.
+func offered(name string, params map[string]string, protobuf bool) (m media, ok bool) {
+	m = media{name: name, as: params["as"], version: params["v"]}
+	if stream := params["stream"]; stream != "" && (stream != "watch" || name == mediaYAML) || params["sv"] != "" {
+		return m, false
+	}
+	if m.as == "" && m.version == "" && params["g"] == "" {
+		return m, protobuf || name != mediaProtobuf
+	}
+	if params["g"] != "meta.k8s.io" || m.version != "v1" && m.version != "v1beta1" {
+		return m, false
+	}
+	return m, m.as == asTable && name != mediaProtobuf || m.as == asPartial || m.as == asPartialList
+}
+
+// streamed are the media types of watches, as refusals name them.
+var streamed = []string{mediaJSON + ";stream=watch", mediaProtobuf + ";stream=watch"}
+
+// streams says that the path can be watched, too.
+func (c *call) streams() bool { return c.verb == "list" || c.verb == "watch" }
+
+// named says whether an Accept header names a media type that Kubernetes' router lets in to built-in kinds, parameters
+// aside. It knows no wildcard but */*.
+func named(header string) bool {
+	if header == "" {
+		return true
+	}
 	for clause := range strings.SplitSeq(header, ",") {
-		kind, params, err := mime.ParseMediaType(strings.TrimSpace(clause))
-		if err != nil {
-			continue
-		}
-		name := mediaName(kind, protobuf)
-		if name == "" {
-			continue
-		}
-		m := media{name: name, as: params["as"], version: params["v"]}
-		if m.as != "" && !allowedAs(m, params["g"], as) || m.as == asTable && name == mediaProtobuf { // a Table has no protobuf form
-			badAs = true
-			continue
-		}
-		if q := quality(params); q > best {
-			chosen, best = m, q
-		}
-	}
-	return chosen, best >= 0, badAs
-}
-
-func quality(params map[string]string) float64 {
-	if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
-		return q
-	}
-	return 1
-}
-
-func mediaName(kind string, protobuf bool) string {
-	switch kind {
-	case mediaJSON, "*/*", "application/*":
-		return mediaJSON
-	case mediaYAML:
-		return mediaYAML
-	case mediaProtobuf:
-		if protobuf {
-			return mediaProtobuf
-		}
-	}
-	return ""
-}
-
-// allowedAs says whether a transformation is known, and possible in the media type: there are no tables in protobuf.
-func allowedAs(m media, group string, allowed []string) bool {
-	if m.as == asTable && m.name == mediaProtobuf {
-		return false
-	}
-	if group != "meta.k8s.io" || m.version != "v1" && m.version != "v1beta1" {
-		return false
-	}
-	for _, a := range allowed {
-		if a == m.as {
+		name, _, _ := strings.Cut(clause, ";")
+		name = strings.Trim(name, " ")
+		if name == "*/*" || slices.Contains(mediaTypes, name) {
 			return true
 		}
 	}
 	return false
-}
-
-// streamable lists the media types that a watch of a kind is written in, for refusals. A watch is not written as YAML:
-// its events could not be told apart.
-func streamable(protobuf bool) string {
-	if protobuf {
-		return mediaJSON + ";stream=watch, " + mediaProtobuf + ";stream=watch"
-	}
-	return mediaJSON + ";stream=watch"
-}
-
-// available lists the media types of a kind, for refusals.
-func available(protobuf bool) string {
-	if protobuf {
-		return mediaJSON + ", " + mediaYAML + ", " + mediaProtobuf
-	}
-	return mediaJSON + ", " + mediaYAML
 }
 
 // bodyMedia is the media type of a request's body; JSON when it names none.
@@ -136,9 +150,4 @@ func bodyMedia(r *http.Request) string {
 		return header
 	}
 	return kind
-}
-
-// form is the form in which an endpoint's answer is kept.
-func (m media) form(gv schema.GroupVersion) object.Form {
-	return object.Form{APIVersion: gv.String(), Format: m.format()}
 }

@@ -76,8 +76,9 @@ func patchOptions(r *http.Request, t types.PatchType) (writeOptions, error) {
 	return newWriteOptions(o.DryRun, o.FieldValidation), invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&o, t))
 }
 
-// listOptions reads the options of a list, watch or deletecollection.
-func listOptions(q url.Values, watching bool) (*internalversion.ListOptions, error) {
+// listOptions reads the options of a list, watch or deletecollection. A watch from any state begins with the state, as
+// if its client had asked for that.
+func (c *call) listOptions(q url.Values) (*internalversion.ListOptions, error) {
 	var v1 metav1.ListOptions
 	if err := readOptions(q, &v1, metav1.Convert_url_Values_To_v1_ListOptions); err != nil {
 		return nil, err
@@ -86,6 +87,7 @@ func listOptions(q url.Values, watching bool) (*internalversion.ListOptions, err
 	if err := internalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&v1, &o, nil); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	o.Watch = watching
+	o.Watch = c.verb == "watch"
+	internalversion.SetListOptionsDefaults(&o, true)
 	return &o, invalidOptions("ListOptions", listvalidation.ValidateListOptions(&o, true))
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"net/http"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,9 +57,9 @@ func (c *call) patchType() (types.PatchType, error) {
 		if c.protobuf() {
 			return t, nil
 		}
-		return "", unsupportedMedia(strings.Join(acceptedPatches(false), ", "))
+		return "", unsupportedMedia(acceptedPatches(false)...)
 	case types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
-		return "", unsupportedMedia(strings.Join(acceptedPatches(c.protobuf()), ", "))
+		return "", unsupportedMedia(acceptedPatches(c.protobuf())...)
 	}
 	return "", generic(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
 }

@@ -71,21 +71,6 @@ func (c *call) gvk() schema.GroupVersionKind {
 // protobuf says whether the kind has a protobuf form.
 func (c *call) protobuf() bool { return c.info().Protobuf }
 
-// negotiate decides what the answer is written as. as are the transformations that this call can give.
-func (c *call) negotiate(as ...string) error {
-	chosen, ok, badAs := acceptable(c.http.Header.Get("Accept"), c.protobuf(), as...)
-	switch {
-	case ok && c.verb == "watch" && chosen.name == mediaYAML:
-		return notWritten(streamable(c.protobuf()))
-	case !ok && badAs:
-		return notWritten(available(c.protobuf()))
-	case !ok:
-		return notAcceptable(c.protobuf())
-	}
-	c.accept = chosen
-	return nil
-}
-
 // warn adds a Warning to the answer.
 func (c *call) warn(text string) { c.warnings = append(c.warnings, text) }
 
@@ -178,7 +163,7 @@ func (c *call) readHeader(body []byte, form *object.Form) (header schema.GroupVe
 		}
 	case mediaProtobuf:
 		if !c.protobuf() {
-			return header, nil, nil, unsupportedMedia(available(false))
+			return header, nil, nil, unsupportedMedia(mediaTypes...)
 		}
 		form.Format = object.Protobuf
 		meta, err := kind.ProtobufHeader(body)
@@ -187,7 +172,7 @@ func (c *call) readHeader(body []byte, form *object.Form) (header schema.GroupVe
 		}
 		return schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind), body, nil, nil
 	default:
-		return header, nil, nil, unsupportedMedia(available(c.protobuf()))
+		return header, nil, nil, unsupportedMedia(mediaTypes...)
 	}
 	meta, err := kjsonmeta.DefaultMetaFactory.Interpret(data)
 	if err != nil {

@@ -80,9 +80,12 @@ func verbOf(r *http.Request, name string, watching bool) string {
 		return "delete"
 	case http.MethodGet, http.MethodHead:
 		switch {
-		case watching || r.URL.RawQuery != "" && asksToWatch(r.URL.Query()):
+		case watching:
 			return "watch"
-		case name == "":
+		case name != "": // one object is read, whatever the query says
+		case r.URL.RawQuery != "" && asksToWatch(r.URL.Query()):
+			return "watch"
+		default:
 			return "list"
 		}
 		return "get"

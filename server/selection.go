@@ -15,6 +15,8 @@ import (
 // selection is which objects of a resource a list, a watch or a deletecollection is about.
 type selection struct {
 	prefix object.Key
+	// parent is the prefix without what the selectors narrow it by: continue tokens are relative to it.
+	parent object.Key
 	labels labels.Selector // nil for all
 	fields fields.Selector // nil for all
 	// renamed are the names under which objects have the values of selectable fields, where they differ.
@@ -25,6 +27,9 @@ type selection struct {
 
 // everything says that nothing is selected by labels or fields.
 func (s *selection) everything() bool { return s.labels == nil && s.fields == nil }
+
+// single says that at most one object is selected, by its name: it is read rather than listed, and limits do not count.
+func (s *selection) single() bool { return !strings.HasSuffix(string(s.prefix), "/") }
 
 // matches says whether an object is selected. One that cannot be shown is: who sends it meets the error.
 func (s *selection) matches(o *object.Object) bool {
@@ -67,9 +72,13 @@ func (f objectFields) Get(name string) string {
 	return f.Fields[name]
 }
 
-// selectionOf reads namespace, name and selectors of a call.
-func (c *call) selectionOf(q url.Values) (*selection, error) {
+// selectionOf reads namespace, name and selectors of a call. Whoever continues a list is not taken to one object of it.
+func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
 	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable, shown: c.shown}
+	s.parent = s.prefix
+	if !c.info().Namespaced {
+		s.parent += "/" // the namespace in their keys is empty
+	}
 	if c.name != "" {
 		s.prefix = c.key()
 	}
@@ -88,7 +97,10 @@ func (c *call) selectionOf(q url.Values) (*selection, error) {
 		if err := c.selectable(selector); err != nil {
 			return nil, err
 		}
-		s.narrow(c, selector)
+		if name, _ := selector.RequiresExactMatch("metadata.name"); c.name != "" && !selector.Empty() && name != c.name {
+			return nil, apierrors.NewBadRequest("fieldSelector metadata.name doesn't match requested name")
+		}
+		s.narrow(c, selector, continues)
 	}
 	return s, nil
 }
@@ -109,9 +121,9 @@ func (c *call) selectable(selector fields.Selector) error {
 }
 
 // narrow keeps a field selector, or the one key that it leaves.
-func (s *selection) narrow(c *call, selector fields.Selector) {
+func (s *selection) narrow(c *call, selector fields.Selector, continues bool) {
 	name, exact := selector.RequiresExactMatch("metadata.name")
-	if exact && name != "" && c.name == "" && (!c.info().Namespaced || c.namespace != "") && !strings.ContainsRune(name, '/') {
+	if exact && name != "" && !continues && c.name == "" && (!c.info().Namespaced || c.namespace != "") && !strings.ContainsRune(name, '/') {
 		s.prefix = object.KeyOf(c.stored(), c.namespaceOfObject(), name)
 		if len(selector.Requirements()) == 1 {
 			return

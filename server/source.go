@@ -39,7 +39,7 @@ func (src source) call(ctx context.Context, verb string, gvr schema.GroupVersion
 		return nil, apierrors.NewNotFound(gvr.GroupResource(), "")
 	}
 	c.kind, c.endpoint = entry.Kind, entry.Endpoint
-	selected, err := c.selectionOf(url.Values{})
+	selected, err := c.selectionOf(url.Values{}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func (src source) call(ctx context.Context, verb string, gvr schema.GroupVersion
 		if err := c.selectable(o.Fields); err != nil {
 			return nil, err
 		}
-		selected.narrow(c, o.Fields)
+		selected.narrow(c, o.Fields, false)
 	}
 	return selected, nil
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -67,8 +69,8 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 // writeStatus writes a Status and its code.
 func writeStatus(w http.ResponseWriter, r *http.Request, status *metav1.Status) {
 	status.Kind, status.APIVersion = "Status", "v1"
-	chosen, ok, _ := acceptable(r.Header.Get("Accept"), true)
-	if !ok {
+	chosen, ok := acceptable(r.Header.Get("Accept"), true)
+	if !ok || chosen.as != "" {
 		chosen = media{name: mediaJSON}
 	}
 	code := int(status.Code)
@@ -133,24 +135,45 @@ func noResource() error {
 	return generic(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 }
 
-// notAcceptable is the 406 of an Accept header that names nothing the server writes.
-func notAcceptable(protobuf bool) error {
-	return generic(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+available(protobuf))
+// notAcceptable is the 406 of an Accept header that names nothing the server writes. Paths that can be watched list the
+// media types of watches, too.
+func notAcceptable(streams bool) error {
+	available := mediaTypes
+	if streams {
+		available = slices.Concat(mediaTypes, streamed)
+	}
+	return generic(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
+		"406: Not Acceptable\n\nAvailable representations: "+strings.Join(available, ", "))
 }
 
 // notWritten is the 406 of what this endpoint does not write: an as= that the server does not know, a watch in YAML.
-func notWritten(accepted string) error {
+func notWritten(accepted ...string) error {
+	return noForm("only the following media types are accepted: " + strings.Join(accepted, ", "))
+}
+
+// otherShape is the 406 of a list that is wanted as one object's metadata, and of an object that is wanted as a list's.
+func (c *call) otherShape(as string) error {
+	goType := "*" + internalGroup(c.gvr.Group) + "." + c.info().Kind
+	if !c.protobuf() {
+		goType = "*unstructured.Unstructured"
+	}
+	if as == asPartialList {
+		return noForm("you requested PartialObjectMetadataList, but the requested object is not a list (" + goType + ")")
+	}
+	return noForm("you requested PartialObjectMetadata, but the requested object is a list (" + goType + "List)")
+}
+
+func noForm(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
-		Message: "only the following media types are accepted: " + accepted,
+		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable, Message: message,
 	}}
 }
 
 // unsupportedMedia is the 415 of a body in a form that is not read here.
-func unsupportedMedia(accepted string) error {
+func unsupportedMedia(accepted ...string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: "the body of the request was in an unknown format - accepted media types include: " + accepted,
+		Message: "the body of the request was in an unknown format - accepted media types include: " + strings.Join(accepted, ", "),
 	}}
 }
 

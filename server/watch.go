@@ -24,6 +24,8 @@ const (
 	shortestWatch = 30 * time.Minute
 	// bookmarkEvery is how often a watch that asked for bookmarks hears how far it is.
 	bookmarkEvery = time.Minute
+	// bookmarkBefore is how long before the end of a watch the last bookmark comes.
+	bookmarkBefore = 2 * time.Second
 	// batch is how many events are taken, and how many bytes gathered, before a write.
 	batch      = 256
 	batchBytes = 64 << 10
@@ -45,24 +47,28 @@ func (s *Server) watch(c *call) error {
 		return err
 	}
 	q := c.http.URL.Query()
-	o, err := listOptions(q, true)
+	o, err := c.listOptions(q)
 	if err != nil {
 		return err
 	}
-	selected, err := c.selectionOf(q)
+	selected, err := c.selectionOf(q, false)
 	if err != nil {
 		return err
 	}
-	w := &watching{c: c, s: s, selected: selected, bookmarks: o.AllowWatchBookmarks}
-	c.spans.at(stageRead)
-	after, initial, err := w.begin(o)
+	after, err := watchedFrom(o)
 	if err != nil {
 		return err
+	}
+	if c.accept.as == asTable {
+		if _, err := c.includeObject(); err != nil {
+			return err
+		}
 	}
 	if !s.begin() {
 		return store.ErrClosed
 	}
 	defer s.work.Done()
+	w := &watching{c: c, s: s, selected: selected, bookmarks: o.AllowWatchBookmarks}
 	ctx, cancel := w.lifetime(o)
 	defer cancel()
 	c.spans.at(stageAnswer)
@@ -71,43 +77,55 @@ func (s *Server) watch(c *call) error {
 	w.stream = newStream(c, s.patience, events)
 	defer w.stream.close()
 	defer context.AfterFunc(s.ctx, w.stream.hurry)()
-	if err := w.initial(initial, o); err != nil {
-		w.fail(err) // unless the client is gone, and there is nobody to tell
-		return nil
-	}
-	c.spans.end()
-	w.follow(ctx, after)
+	w.run(ctx, after, o)
 	return nil
 }
 
-// begin finds the revision that the watch starts after, and the snapshot that it sends first, if any.
-func (w *watching) begin(o *internalversion.ListOptions) (object.Revision, *store.Snapshot, error) {
-	fresh := o.ResourceVersion == "" || o.ResourceVersion == "0"
-	wantsState := o.SendInitialEvents != nil && *o.SendInitialEvents
-	after, err := object.Revision(0), error(nil)
-	if !fresh {
-		if after, err = object.ParseRevision(o.ResourceVersion); err != nil {
-			return 0, nil, internalText(invalidRevision(o.ResourceVersion))
+// run sends the state where the client asked for it, and then the changes. What goes wrong from here on is an event.
+func (w *watching) run(ctx context.Context, after object.Revision, o *internalversion.ListOptions) {
+	switch {
+	case o.SendInitialEvents != nil && *o.SendInitialEvents:
+		snapshot, err := w.state(after)
+		if err != nil {
+			w.fail(err)
+			return
 		}
-	}
-	if !wantsState && (!fresh || o.SendInitialEvents != nil) {
-		if fresh {
-			after = w.s.store.Current()
+		if err := w.initial(snapshot); err != nil {
+			w.fail(err) // unless the client is gone, and there is nobody to tell
+			return
 		}
-		return after, nil, nil
+		after = snapshot.Revision()
+	case after == 0:
+		after = w.s.store.Current()
 	}
-	at := store.Latest()
-	if after > 0 {
-		at = store.AtLeast(after)
+	if w.stream.flush() == nil {
+		w.c.spans.end()
+		w.follow(ctx, after)
 	}
-	snapshot, err := w.s.store.Snapshot(w.c.context(), at)
-	if err != nil {
-		return 0, nil, err
-	}
-	return snapshot.Revision(), snapshot, nil
 }
 
-// internalText is a 500 with only a text, as Kubernetes answers a watch whose resourceVersion is no number.
+// watchedFrom is the revision that the watch starts after; 0 for any.
+func watchedFrom(o *internalversion.ListOptions) (object.Revision, error) {
+	if o.ResourceVersion == "" || o.ResourceVersion == "0" {
+		return 0, nil
+	}
+	after, err := object.ParseRevision(o.ResourceVersion)
+	if err != nil {
+		return 0, internalText(invalidRevision(o.ResourceVersion))
+	}
+	return after, nil
+}
+
+// state is the newest state, when it is not older than a revision.
+func (w *watching) state(notBefore object.Revision) (*store.Snapshot, error) {
+	at := store.Latest()
+	if notBefore > 0 {
+		at = store.AtLeast(notBefore)
+	}
+	return w.s.store.Snapshot(w.c.context(), at)
+}
+
+// internalText is a 500 with only a text, as Kubernetes answers a watch or a get whose resourceVersion is no number.
 func internalText(text string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: text}}
 }
@@ -123,11 +141,8 @@ func (w *watching) lifetime(o *internalversion.ListOptions) (context.Context, co
 	return ctx, func() { stop(); cancel() }
 }
 
-// initial sends the objects of a snapshot as added, and, when the client asked for the state, a bookmark that ends it.
-func (w *watching) initial(snapshot *store.Snapshot, o *internalversion.ListOptions) error {
-	if snapshot == nil {
-		return w.stream.flush()
-	}
+// initial sends the objects of a snapshot as added, and, to a client that takes bookmarks, one that ends them (KEP-3157).
+func (w *watching) initial(snapshot *store.Snapshot) error {
 	var err error
 	snapshot.Scan(w.selected.prefix, "", func(obj *object.Object) bool {
 		if w.selected.matches(obj) {
@@ -139,12 +154,10 @@ func (w *watching) initial(snapshot *store.Snapshot, o *internalversion.ListOpti
 		return err
 	}
 	w.sent = snapshot.Revision()
-	if o.SendInitialEvents != nil {
-		if err := w.bookmark(true); err != nil {
-			return err
-		}
+	if w.bookmarks {
+		return w.bookmark(true)
 	}
-	return w.stream.flush()
+	return nil
 }
 
 // follow sends changes until the watch ends.
@@ -155,7 +168,7 @@ func (w *watching) follow(ctx context.Context, after object.Revision) {
 		return
 	}
 	defer changes.Stop()
-	tick, stop := w.ticker()
+	tick, lastTick, stop := w.ticker(ctx)
 	defer stop()
 	ended, last := w.c.ended(), false
 	for {
@@ -177,11 +190,14 @@ func (w *watching) follow(ctx context.Context, after object.Revision) {
 		case <-changed:
 			runtime.Gosched() // under load, let writers run first: what they add goes out in the same write
 		case <-tick:
-			if w.progress(changes.Revision()) != nil {
-				return
-			}
+			err = w.progress(changes.Revision())
+		case <-lastTick:
+			err = w.progress(changes.Revision())
 		case <-ctx.Done():
 			return
+		}
+		if err != nil {
+			return // the client is gone
 		}
 	}
 }
@@ -194,13 +210,20 @@ func (c *call) ended() <-chan struct{} {
 	return nil
 }
 
-// ticker paces bookmarks, for a watch that wants them.
-func (w *watching) ticker() (<-chan time.Time, func()) {
+// ticker paces bookmarks, for a watch that wants them: at every interval, and shortly before the watch ends, so that its
+// client resumes where it stood.
+func (w *watching) ticker(ctx context.Context) (tick, last <-chan time.Time, stop func()) {
 	if !w.bookmarks {
-		return nil, func() {}
+		return nil, nil, func() {}
 	}
-	t := time.NewTicker(bookmarkEvery)
-	return t.C, t.Stop
+	every := time.NewTicker(bookmarkEvery)
+	ends, _ := ctx.Deadline() // every watch has one
+	left := time.Until(ends) - bookmarkBefore
+	if left <= 0 {
+		return every.C, nil, every.Stop
+	}
+	once := time.NewTimer(left)
+	return every.C, once.C, func() { every.Stop(); once.Stop() }
 }
 
 // drain sends what there is, in one write where it fits. more says that there may be more at once.

@@ -233,6 +233,9 @@ func TestBookmarksTellHowFarAQuietWatchIs(t *testing.T) {
 				defer quiet.Stop()
 				marked := must(maps.Watch(t.Context(), metav1.ListOptions{AllowWatchBookmarks: true}))(t)
 				defer marked.Stop()
+				if first := <-marked.ResultChan(); first.Object.(*corev1.ConfigMap).Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+					t.Errorf("%s %+v, want the end of the state: a watch from anywhere begins with it", first.Type, first.Object)
+				}
 				w.fill(t, "default", "elsewhere")
 				now := must(maps.List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
 				e := <-marked.ResultChan()
