@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
@@ -23,9 +24,9 @@ import (
 type Handler struct {
 	registry *kind.Registry
 
-	mu         sync.Mutex
-	generation uint64 // of the registry that the documents were made from
-	documents  map[documentKey]document
+	mu        sync.Mutex // for what is below
+	served    *served
+	documents map[documentKey]document // made from served
 }
 
 // documentKey names a document: its path without a closing slash, and what was negotiated.
@@ -52,7 +53,10 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	p, ok := parsePath(r.URL.Path)
-	if !ok || !h.exists(p) {
+	if !ok {
+		return false
+	}
+	if _, _, ok := h.current().find(p); !ok && !p.isRoot() {
 		return false
 	}
 	m, ok := negotiate(r.Header.Get("Accept"), p.isRoot())
@@ -91,19 +95,32 @@ func write(w http.ResponseWriter, r *http.Request, m media, doc document) {
 	}
 }
 
+// current is what is served now.
+func (h *Handler) current() *served {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.currentLocked()
+}
+
+// currentLocked is current for who holds the lock. It lets go of documents that are old.
+func (h *Handler) currentLocked() *served {
+	if g := h.registry.Generation(); h.served == nil || g != h.served.generation {
+		h.served = newServed(g, h.registry.Kinds(), h.served)
+		clear(h.documents)
+	}
+	return h.served
+}
+
 // document finds a document, or makes it and keeps it as long as the registry stays as it is.
 func (h *Handler) document(p path, m media) (document, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if g := h.registry.Generation(); g != h.generation {
-		h.generation = g
-		clear(h.documents)
-	}
+	s := h.currentLocked()
 	key := documentKey{p.String(), m}
 	if doc, ok := h.documents[key]; ok {
 		return doc, nil
 	}
-	body, err := encode(m, h.build(p, m))
+	body, err := s.build(p, m)
 	if err != nil {
 		return document{}, err
 	}
@@ -113,18 +130,19 @@ func (h *Handler) document(p path, m media) (document, error) {
 	return doc, nil
 }
 
-// build makes the object of a document that exists.
-func (h *Handler) build(p path, m media) runtime.Object {
-	kinds := h.registry.Kinds()
-	switch {
+// build makes a document. Its last kind may have gone since it was looked for: then it is empty.
+func (s *served) build(p path, m media) ([]byte, error) {
+	switch g, entries, ok := s.find(p); {
 	case m.aggregated():
-		return aggregate(kinds, p == corePath, m.version)
+		return s.aggregate(p == corePath, m)
 	case p.isRoot():
-		return groupList(kinds)
+		return encode(m, s.groupList())
+	case p.version == "" && ok:
+		return encode(m, g.document())
 	case p.version == "":
-		return group(kinds, p.group)
+		return encode(m, &metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: p.group})
 	default:
-		return resourceList(kinds, p.groupVersion())
+		return encode(m, resourceList(entries, p.groupVersion()))
 	}
 }
 

@@ -1,14 +1,11 @@
 package discovery
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/bowline-dev/bowline/kind"
 )
 
 // builtinGroups is the order in which a kube-apiserver lists its groups: clients that meet a resource name in two
@@ -20,15 +17,6 @@ var builtinGroups = []string{
 	"discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io",
 }
 
-// groupsOf are the groups of kinds in the order in which lists show them. The core group, which has no name, is first.
-func groupsOf(kinds []kind.Kind) []kind.Group {
-	groups := kind.GroupsOf(kinds)
-	slices.SortFunc(groups, func(a, b kind.Group) int {
-		return cmp.Or(cmp.Compare(rank(a.Name), rank(b.Name)), cmp.Compare(a.Name, b.Name))
-	})
-	return groups
-}
-
 // rank is the place of a group among the built-in ones, or after them.
 func rank(group string) int {
 	if i := slices.Index(builtinGroups, group); i >= 0 {
@@ -37,44 +25,31 @@ func rank(group string) int {
 	return len(builtinGroups)
 }
 
-// groupNamed is one of the groups; without versions when nothing is served in it.
-func groupNamed(kinds []kind.Kind, name string) kind.Group {
-	for _, g := range kind.GroupsOf(kinds) {
-		if g.Name == name {
-			return g
-		}
-	}
-	return kind.Group{Name: name}
-}
-
 // groupList is the document of /apis, which leaves the core group to /api.
-func groupList(kinds []kind.Kind) *metav1.APIGroupList {
+func (s *served) groupList() *metav1.APIGroupList {
 	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
-	for _, g := range groupsOf(kinds) {
-		if g.Name != "" {
-			list.Groups = append(list.Groups, describeGroup(g))
+	for _, g := range s.groups {
+		if g.name != "" {
+			list.Groups = append(list.Groups, g.describe())
 		}
 	}
 	return list
 }
 
-// group is the document of /apis/GROUP.
-func group(kinds []kind.Kind, name string) *metav1.APIGroup {
-	g := describeGroup(groupNamed(kinds, name))
-	g.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
-	return &g
+// document is that of /apis/GROUP.
+func (g *group) document() *metav1.APIGroup {
+	described := g.describe()
+	described.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+	return &described
 }
 
-// describeGroup takes a group without versions too: its last kind may go while a client asks for it.
-func describeGroup(g kind.Group) metav1.APIGroup {
-	described := metav1.APIGroup{Name: g.Name}
-	for _, v := range g.Versions {
-		gv := schema.GroupVersion{Group: g.Name, Version: v}
-		described.Versions = append(described.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v})
+func (g *group) describe() metav1.APIGroup {
+	described := metav1.APIGroup{Name: g.name}
+	for _, v := range g.versions {
+		gv := schema.GroupVersion{Group: g.name, Version: v.name}
+		described.Versions = append(described.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: v.name})
 	}
-	if len(described.Versions) > 0 {
-		described.PreferredVersion = described.Versions[0]
-	}
+	described.PreferredVersion = described.Versions[0]
 	return described
 }
 
@@ -83,10 +58,15 @@ func describeGroup(g kind.Group) metav1.APIGroup {
 func (h *Handler) serveVersions(w http.ResponseWriter, r *http.Request, m media) {
 	versions := &metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
-		Versions: groupNamed(h.registry.Kinds(), "").Versions,
+		Versions: []string{},
 		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{
 			{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host},
 		},
+	}
+	if g, _, ok := h.current().find(corePath); ok {
+		for _, v := range g.versions {
+			versions.Versions = append(versions.Versions, v.name)
+		}
 	}
 	if m.format == protobufFormat {
 		versions.APIVersion = "v1" // the envelope names it; the JSON of the oldest documents never did

@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/bowline-dev/bowline/kind"
 )
 
 // path is what a discovery path asks about. The core group, which has no name, stands under /api; all others under
@@ -62,30 +60,4 @@ func (p path) String() string {
 		}
 	}
 	return s
-}
-
-// exists says whether anything is served in the group or version of a path.
-func (h *Handler) exists(p path) bool {
-	if p.isRoot() {
-		return true
-	}
-	for _, k := range h.registry.Kinds() {
-		for _, e := range k.Info().Endpoints {
-			if !e.Unserved && e.Group == p.group && (p.version == "" || e.Version == p.version) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// served yields the kinds of a group-version with the endpoint that serves them.
-func served(kinds []kind.Kind, gv schema.GroupVersion) []kind.Entry {
-	var entries []kind.Entry
-	for _, k := range kinds {
-		if e := k.Info().Endpoint(gv); e != nil && !e.Unserved {
-			entries = append(entries, kind.Entry{Kind: kind.In(k, e), Endpoint: e})
-		}
-	}
-	return entries
 }

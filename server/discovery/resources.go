@@ -13,7 +13,7 @@ import (
 )
 
 // resourceList is the plain document of one group-version: its resources by name, each followed by its subresources.
-func resourceList(kinds []kind.Kind, gv schema.GroupVersion) *metav1.APIResourceList {
+func resourceList(entries []kind.Entry, gv schema.GroupVersion) *metav1.APIResourceList {
 	list := &metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: gv.String(),
@@ -21,10 +21,10 @@ func resourceList(kinds []kind.Kind, gv schema.GroupVersion) *metav1.APIResource
 	if gv.Group == "" {
 		list.APIVersion = "" // the core group's document is older than its own apiVersion
 	}
-	for _, entry := range sortedByPlural(served(kinds, gv)) {
+	for _, entry := range entries {
 		info := entry.Kind.Info()
 		list.APIResources = append(list.APIResources, describeResource(info))
-		for _, sub := range sortedSubresources(info) {
+		for _, sub := range subresources(entry.Kind) {
 			list.APIResources = append(list.APIResources, describeSubresource(info, sub, gv))
 		}
 	}
@@ -71,13 +71,12 @@ func storageVersionHash(info *kind.Info) string {
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-func sortedByPlural(entries []kind.Entry) []kind.Entry {
-	slices.SortFunc(entries, func(a, b kind.Entry) int { return cmp.Compare(a.Kind.Info().Plural, b.Kind.Info().Plural) })
-	return entries
-}
-
-func sortedSubresources(info *kind.Info) []kind.Subresource {
-	subs := slices.Clone(info.Subresources)
+// subresources are those of a kind by name; those of custom resources are in Kubernetes' order already.
+func subresources(k kind.Kind) []kind.Subresource {
+	if isCustom(k) {
+		return k.Info().Subresources
+	}
+	subs := slices.Clone(k.Info().Subresources)
 	slices.SortFunc(subs, func(a, b kind.Subresource) int { return cmp.Compare(a.Name, b.Name) })
 	return subs
 }

@@ -136,7 +136,7 @@ func group(kinds []kind.Kind) map[string]*indexEntry {
 				continue
 			}
 			of := entry(documentPath(e.GroupVersion()), e.GroupVersion())
-			of.kinds = append(of.kinds, kind.Entry{Kind: k, Endpoint: e})
+			of.kinds = append(of.kinds, kind.Entry{Kind: kind.In(k, e), Endpoint: e})
 			switch {
 			case custom:
 			case e.Group == "":
