@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -66,26 +70,36 @@ func replaceTextMain() {
 	fail(os.WriteFile(path, []byte(strings.ReplaceAll(string(text), old, replacement)), 0o600))
 }
 
-// showDiffMain is a diff program for kubectl diff: it compares the files of two folders, and exits as diff does.
+// showDiffMain is a diff program for kubectl diff: it compares the files of two folders, and exits as diff does. What is
+// in one folder only is compared with nothing.
 //
 //	show-diff FOLDER FOLDER
 func showDiffMain() {
 	code := exitOK
-	entries, err := os.ReadDir(os.Args[2])
-	fail(err)
-	for _, entry := range entries {
-		before, err := os.ReadFile(filepath.Join(os.Args[1], entry.Name()))
-		if !os.IsNotExist(err) {
-			fail(err)
-		}
-		after, err := os.ReadFile(filepath.Join(os.Args[2], entry.Name()))
+	names := map[string]bool{}
+	for _, folder := range os.Args[1:] {
+		entries, err := os.ReadDir(folder)
 		fail(err)
+		for _, entry := range entries {
+			names[entry.Name()] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		before, after := readIfThere(os.Args[1], name), readIfThere(os.Args[2], name)
 		if text := diff.Diff("live", before, "merged", after); len(text) > 0 {
 			os.Stdout.Write(text) //nolint:errcheck // a script sees what is missing
 			code = exitFailure
 		}
 	}
 	os.Exit(code)
+}
+
+func readIfThere(folder, name string) []byte {
+	text, err := os.ReadFile(filepath.Join(folder, name))
+	if !os.IsNotExist(err) {
+		fail(err)
+	}
+	return text
 }
 
 // stubbornMain is stopped by a first signal no more than a server that hangs.
@@ -119,4 +133,21 @@ func networkMain() {
 			Log: slog.New(slog.NewTextHandler(os.Stdout, nil)),
 		})
 	}))
+}
+
+// exitCodeMain runs a program, and fails unless it exits with that code.
+//
+//	exit-code CODE PROGRAM [ARGUMENT...]
+func exitCodeMain() {
+	want, err := strconv.Atoi(os.Args[1])
+	fail(err)
+	program := exec.Command(os.Args[2], os.Args[3:]...)
+	program.Stdout, program.Stderr = os.Stdout, os.Stderr
+	var exit *exec.ExitError
+	if err := program.Run(); err != nil && !errors.As(err, &exit) {
+		fail(err)
+	}
+	if got := program.ProcessState.ExitCode(); got != want {
+		fail(fmt.Errorf("%s exited with %d", os.Args[2:], got))
+	}
 }

@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 		"stubborn":       stubbornMain,
 		"many":           manyMain,
 		"big":            bigMain,
+		"exit-code":      exitCodeMain,
 		"network":        networkMain,
 		"collector":      collectorMain,
 
