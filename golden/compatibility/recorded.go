@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// fact is a resource that a real server served, as its aggregated discovery told.
+type fact struct {
+	GroupVersion, Resource string
+	Subresources           []struct{ Subresource string }
+}
+
+func readFacts(folder string) ([]fact, error) {
+	var facts []fact
+	for _, file := range []string{"api.jsonl", "apis.jsonl"} {
+		data, err := os.ReadFile(filepath.Join(folder, file))
+		if err != nil {
+			return nil, err
+		}
+		for line := range bytes.Lines(data) {
+			var f fact
+			if err := json.Unmarshal(line, &f); err != nil {
+				return nil, fmt.Errorf("%s: %w", file, err)
+			}
+			facts = append(facts, f)
+		}
+	}
+	return facts, nil
+}
+
+// writeMissing writes what Kubernetes serves and this server does not, and the other way round.
+func writeMissing(w *bytes.Buffer, served []groupVersion, facts []fact) {
+	w.WriteString("## What Kubernetes 1.36 serves and this server does not\n\n| group and version | resources |\n|---|---|\n")
+	missing, theirs := map[string][]string{}, map[string]bool{}
+	var order []string
+	for _, f := range facts {
+		theirs[f.GroupVersion] = true
+		lacking := lacking(served, f)
+		if len(lacking) > 0 && missing[f.GroupVersion] == nil {
+			order = append(order, f.GroupVersion)
+		}
+		missing[f.GroupVersion] = append(missing[f.GroupVersion], lacking...)
+	}
+	for _, gv := range order {
+		fmt.Fprintf(w, "| %s | %s |\n", gv, strings.Join(missing[gv], ", "))
+	}
+	var ours []string
+	for _, gv := range served {
+		if !theirs[gv.String()] {
+			ours = append(ours, gv.String())
+		}
+	}
+	fmt.Fprintf(w, "\nServed here and no longer by Kubernetes: %s.\n\n", strings.Join(ours, ", "))
+}
+
+// lacking are the parts of a resource that are not served.
+func lacking(served []groupVersion, f fact) []string {
+	gv, _ := schema.ParseGroupVersion(f.GroupVersion) // of a recording
+	for _, s := range served {
+		if s.GroupVersion != gv {
+			continue
+		}
+		for _, k := range s.kinds {
+			if k.Kind.Info().Plural != f.Resource {
+				continue
+			}
+			var out []string
+			for _, sub := range f.Subresources {
+				if k.Kind.Info().Subresource(sub.Subresource) == nil {
+					out = append(out, f.Resource+"/"+sub.Subresource)
+				}
+			}
+			return out
+		}
+	}
+	return []string{f.Resource}
+}
+
+// readReasons are why steps of the recordings are answered otherwise, each once.
+func readReasons(file string) ([]string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	reasons := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		step, reason, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if ok && !strings.HasPrefix(step, "#") && !strings.HasSuffix(reason, "served yet") {
+			reasons[reason] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(reasons)), nil
+}
+
+// writeReasons lists them. Those that only say that a resource is not served are told by the table above.
+func writeReasons(w *bytes.Buffer, reasons []string) {
+	w.WriteString("\n## Recorded answers that differ\n\nBeside those of resources that are not served, " +
+		"for these reasons (golden/differences.txt has them step by step):\n\n")
+	for _, r := range reasons {
+		fmt.Fprintf(w, "- %s\n", r)
+	}
+}
