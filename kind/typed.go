@@ -114,6 +114,16 @@ func (k *Typed[T, P]) Decode(form object.Form, data []byte) (runtime.Object, err
 
 // DecodeRequest implements Kind.
 func (k *Typed[T, P]) DecodeRequest(form object.Form, body []byte, lenient bool) (Object, []string, error) {
+	sent, strict, err := k.Receive(form, body, lenient)
+	if err != nil {
+		return nil, nil, err
+	}
+	obj, err := k.Accept(sent, form.APIVersion)
+	return obj, strict, err
+}
+
+// Receive implements Receiver.
+func (k *Typed[T, P]) Receive(form object.Form, body []byte, lenient bool) (runtime.Object, []string, error) {
 	obj := k.Prototype(form.APIVersion)
 	var strict []string
 	if form.Format == object.JSON && !lenient {
@@ -127,17 +137,22 @@ func (k *Typed[T, P]) DecodeRequest(form object.Form, body []byte, lenient bool)
 	} else if err := Unmarshal(form.Format, body, obj); err != nil {
 		return nil, nil, err
 	}
-	hub, err := k.toHub(form.APIVersion, obj)
+	return obj, strict, nil
+}
+
+// Accept implements Receiver.
+func (k *Typed[T, P]) Accept(sent runtime.Object, apiVersion string) (Object, error) {
+	hub, err := k.toHub(apiVersion, sent)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if k.rules.Default != nil {
 		k.rules.Default(hub)
 	}
-	if _, other := k.rules.Versions[form.APIVersion]; other {
-		hub.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(form.APIVersion, k.info.Kind))
+	if _, other := k.rules.Versions[apiVersion]; other {
+		hub.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, k.info.Kind))
 	}
-	return hub, strict, nil
+	return hub, nil
 }
 
 // Encode implements object.Codec.

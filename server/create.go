@@ -47,6 +47,7 @@ func (s *Server) create(c *call) error {
 func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
 	generated := obj.GetName() == ""
 	fillCreate(obj)
+	c.spans.at(stageOwn)
 	own(obj)
 	if err := s.mutate(c, o, obj, nil); err != nil {
 		return err

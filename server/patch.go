@@ -86,7 +86,7 @@ func (c *call) patched(o writeOptions, t types.PatchType, current kind.Object, b
 	if err := c.patchedKind(t, body, after); err != nil {
 		return nil, err
 	}
-	obj, unknown, err := c.kind.DecodeRequest(object.Form{APIVersion: version}, after, !o.strict && !o.warn)
+	obj, unknown, err := c.received(object.Form{APIVersion: version}, after, !o.strict && !o.warn)
 	if err != nil {
 		return nil, patch.Undecodable(t, body, after, c.kind.Prototype(version), err)
 	}

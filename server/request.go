@@ -138,7 +138,7 @@ func (c *call) decode(o writeOptions) (kind.Object, error) {
 	if err := c.knownKind(header); err != nil {
 		return nil, err
 	}
-	obj, unknown, err := c.kind.DecodeRequest(form, data, !o.strict && !o.warn)
+	obj, unknown, err := c.received(form, data, !o.strict && !o.warn)
 	if err != nil {
 		return nil, c.unreadable(header, body, err)
 	}
@@ -150,6 +150,23 @@ func (c *call) decode(o writeOptions) (kind.Object, error) {
 			gv, c.endpoint.GroupVersion()))
 	}
 	return obj, nil
+}
+
+// received is a body as an object with its defaults, in the version that the kind's rules work on.
+func (c *call) received(form object.Form, body []byte, lenient bool) (kind.Object, []string, error) {
+	r, ok := c.kind.(kind.Receiver)
+	if !ok { // the rules work on the version that was sent
+		obj, strict, err := c.kind.DecodeRequest(form, body, lenient)
+		c.spans.at(stageConvert)
+		return obj, strict, err
+	}
+	sent, strict, err := r.Receive(form, body, lenient)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.spans.at(stageConvert)
+	obj, err := r.Accept(sent, form.APIVersion)
+	return obj, strict, err
 }
 
 // readHeader finds the kind and version in a body, and makes JSON of YAML. strict are findings of the YAML reader.

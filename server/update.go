@@ -170,6 +170,7 @@ func registryPath(c *call) string {
 // admitUpdate takes a new state through admission and the kind's rules.
 func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) error {
 	fillUpdate(obj, old)
+	c.spans.at(stageOwn)
 	own(obj)
 	if err := s.mutate(c, o, obj, old); err != nil {
 		return err

@@ -1,0 +1,17 @@
+package kind
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// Receiver is implemented by kinds that read a request in two steps, for who wants to see how long each takes.
+// DecodeRequest does both.
+type Receiver interface {
+	// Receive reads a body into its own version, without defaults. The rest is as in DecodeRequest.
+	Receive(form object.Form, body []byte, lenient bool) (sent runtime.Object, strict []string, err error)
+
+	// Accept takes what Receive read to the version that the rules work on, with its defaults. sent is the kind's from now on.
+	Accept(sent runtime.Object, apiVersion string) (Object, error)
+}
