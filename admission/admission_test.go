@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -130,6 +131,35 @@ func TestWritesThatTheNamespaceLifecycleLets(t *testing.T) {
 		"a namespace":                        create("namespaces", "", "new", namespace("new", "")),
 	} {
 		if err := admit(s, a); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOnePriorityClassIsTheDefault follows plugin/pkg/admission/priority.
+func TestOnePriorityClassIsTheDefault(t *testing.T) {
+	t.Parallel()
+	s := state{priorityClasses: {priorityClass("first", 10, true), priorityClass("second", 20, false)}}
+	write := func(op admission.Operation, pc *schedulingv1.PriorityClass) error {
+		a := create("priorityclasses", "", pc.Name, pc)
+		a.Resource.Group, a.Operation = "scheduling.k8s.io", op
+		return admit(s, a)
+	}
+	const refusal = `priorityclasses.scheduling.k8s.io %q is forbidden: PriorityClass first is already marked as default. ` +
+		`Only one default can exist`
+	for name, err := range map[string]error{
+		"third":  write(admission.Create, priorityClass("third", 5, true)),
+		"second": write(admission.Update, priorityClass("second", 20, true)),
+	} {
+		if want := fmt.Sprintf(refusal, name); !apierrors.IsForbidden(err) || err.Error() != want {
+			t.Errorf("a second default: %v, want %s", err, want)
+		}
+	}
+	for name, err := range map[string]error{
+		"the default stays it": write(admission.Update, priorityClass("first", 10, true)),
+		"another class":        write(admission.Create, priorityClass("third", 5, false)),
+	} {
+		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 var priorityClasses = schema.GroupResource{Group: schedulingv1.GroupName, Resource: "priorityclasses"}
 
 // Priority writes the number behind a pod's priority class into the pod. Without a class it is that of the default
-// class, or 0.
+// class, or 0. And it refuses a second default class.
 type Priority struct{}
 
 // Name implements Plugin.
@@ -22,7 +22,7 @@ func (Priority) Name() string { return "Priority" }
 
 // Handles implements Plugin.
 func (Priority) Handles(op Operation, resource schema.GroupResource, sub string) bool {
-	return resource == pods && sub == "" && (op == Create || op == Update)
+	return (resource == pods || resource == priorityClasses) && sub == "" && (op == Create || op == Update)
 }
 
 // Admit implements Plugin. An update keeps the priority that the pod was created with.
@@ -86,10 +86,19 @@ func fromObject(pc *schedulingv1.PriorityClass) class {
 
 // defaultClass is the class that is marked as default: of several, the one with the lowest value.
 func defaultClass(ctx context.Context, state Reader) (class, error) {
-	chosen, found := class{preemption: corev1.PreemptLowerPriority}, false
-	err := state.List(ctx, priorityClasses, "", func(obj kind.Object) bool {
-		if pc, ok := obj.(*schedulingv1.PriorityClass); ok && pc.GlobalDefault && (!found || pc.Value < chosen.value) {
-			chosen, found = fromObject(pc), true
+	chosen := class{preemption: corev1.PreemptLowerPriority}
+	pc, err := markedAsDefault(ctx, state)
+	if pc != nil {
+		chosen = fromObject(pc)
+	}
+	return chosen, err
+}
+
+// markedAsDefault is nil when no class is.
+func markedAsDefault(ctx context.Context, state Reader) (chosen *schedulingv1.PriorityClass, err error) {
+	err = state.List(ctx, priorityClasses, "", func(obj kind.Object) bool {
+		if pc, ok := obj.(*schedulingv1.PriorityClass); ok && pc.GlobalDefault && (chosen == nil || pc.Value < chosen.Value) {
+			chosen = pc
 		}
 		return true
 	})
@@ -112,5 +121,15 @@ func setPriority(a *Attributes, pod *corev1.Pod, c class) error {
 	return nil
 }
 
-// Validate implements Plugin.
-func (Priority) Validate(context.Context, *Attributes, Reader) error { return nil }
+// Validate implements Plugin. Two classes marked as default at the same moment may both get by; the lower one counts then.
+func (Priority) Validate(ctx context.Context, a *Attributes, state Reader) error {
+	pc, ok := a.Object.(*schedulingv1.PriorityClass)
+	if !ok || !pc.GlobalDefault {
+		return nil
+	}
+	marked, err := markedAsDefault(ctx, state)
+	if err != nil || marked == nil || (a.Operation == Update && marked.Name == pc.Name) {
+		return err
+	}
+	return a.Forbidden("PriorityClass %v is already marked as default. Only one default can exist", marked.Name)
+}
