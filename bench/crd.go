@@ -20,7 +20,10 @@ var knots = schema.GroupVersionResource{Group: "bench.bowline.example.com", Vers
 // some time after it took the definition is asked again and again.
 func customResource() measurement {
 	return measurement{
-		figures: []figure{{"CRD create to first instance created", milliseconds, 20}},
+		figures: []figure{
+			{"CRD create to first instance created", milliseconds, 20},
+			{"the same, first on the server with rules in CEL", milliseconds, 100},
+		},
 		run: withServer(func(ctx context.Context, s *server, namespace string) ([]reading, error) {
 			definitions, err := apiextensions.NewForConfig(s.config)
 			if err != nil {
@@ -32,31 +35,41 @@ func customResource() measurement {
 			}
 			crds := definitions.ApiextensionsV1().CustomResourceDefinitions()
 			s.cleanup = append(s.cleanup, func(ctx context.Context) error {
-				return crds.Delete(ctx, knotDefinition().Name, metav1.DeleteOptions{})
+				return errors.Join(crds.Delete(ctx, knotDefinition().Name, metav1.DeleteOptions{}), crds.Delete(ctx, hitchDefinition().Name, metav1.DeleteOptions{}))
 			})
-			took, err := s.measure("crd", 1, func() error {
+			first, err := s.measure("crd", 1, func() error {
 				if _, err := crds.Create(ctx, knotDefinition(), metav1.CreateOptions{}); err != nil {
 					return err
 				}
-				return createKnot(ctx, instances.Resource(knots).Namespace(namespace))
+				return createFirst(ctx, instances.Resource(knots).Namespace(namespace), knot)
 			})
 			if err != nil {
 				return nil, err
 			}
-			return []reading{took.each()}, nil
+			ruled, err := s.measure("crd-rules", 1, func() error {
+				if _, err := crds.Create(ctx, hitchDefinition(), metav1.CreateOptions{}); err != nil {
+					return err
+				}
+				return createFirst(ctx, instances.Resource(hitches).Namespace(namespace), hitch(0))
+			})
+			if err != nil {
+				return nil, err
+			}
+			return []reading{first.each(), ruled.each()}, nil
 		}),
 	}
 }
 
-// createKnot tries until the resource is served.
-func createKnot(ctx context.Context, knots dynamic.ResourceInterface) error {
-	knot := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "bench.bowline.example.com/v1", "kind": "Knot",
-		"metadata": map[string]any{"name": "first"},
-		"spec":     map[string]any{"loops": int64(1)},
-	}}
+var knot = &unstructured.Unstructured{Object: map[string]any{
+	"apiVersion": "bench.bowline.example.com/v1", "kind": "Knot",
+	"metadata": map[string]any{"name": "first"},
+	"spec":     map[string]any{"loops": int64(1)},
+}}
+
+// createFirst tries until the resource is served.
+func createFirst(ctx context.Context, resource dynamic.ResourceInterface, obj *unstructured.Unstructured) error {
 	for {
-		_, err := knots.Create(ctx, knot, metav1.CreateOptions{})
+		_, err := resource.Create(ctx, obj, metav1.CreateOptions{})
 		if !apierrors.IsNotFound(err) {
 			return err
 		}

@@ -57,6 +57,7 @@ var measurements = []measurement{
 	creates(1, 4_000, 2_000), creates(16, 20_000, 5_500),
 	gets(1, 6_000, 3_500), gets(16, 30_000, 9_000),
 	lists(), watchers(), customResource(),
+	createsOfCustomResources(16, 10_000, 2_500),
 }
 
 // result is a figure with all its readings, or what went wrong.

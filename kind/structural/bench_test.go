@@ -43,7 +43,7 @@ func wide() string {
         "spec": {"type": "object", "required": ["text0", "cidr"], "properties": {` + strings.Join(fields, ",") + `},
           "x-kubernetes-validations": [
             {"rule": "!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)", "message": "gateway must lie in cidr"},
-            {"rule": "self.count0 <= self.count1", "messageExpression": "'count0 is more than ' + string(self.count1)"},
+            {"rule": "self.count0 <= self.count1", "messageExpression": "self.text0 + ': count0 is more than count1'"},
             {"rule": "self.ports.all(p, p.port != 22 || p.name == 'ssh')", "message": "port 22 is ssh"}]},
         "status": {"type": "object", "properties": {"phase": {"type": "string"}}}}}}}]}}`
 }
