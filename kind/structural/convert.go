@@ -12,6 +12,10 @@ type Converter interface {
 	// Convert gives for each object, in whatever version it is, a new one in apiVersion, or an error for all. It changes
 	// nothing of its argument, and must be safe for concurrent use.
 	Convert(objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error)
+
+	// Close gives back what the converter holds between calls. It is called when its definition is no longer served; who
+	// reads an older state may still ask for conversions.
+	Close()
 }
 
 // Convert implements kind.Kind. As Kubernetes does, it leaves out what the other version's schema does not know, and sets no

@@ -159,7 +159,12 @@ func (d *definition) Cache() *object.Cache { return d.cache }
 // End says that the kind is not served any longer. It may be called again.
 func (d *definition) End() { d.end() }
 
-func (d *definition) close() { close(d.ended) }
+func (d *definition) close() {
+	close(d.ended)
+	if d.converter != nil {
+		d.converter.Close()
+	}
+}
 
 // Ended implements kind.Ender.
 func (d *definition) Ended() <-chan struct{} { return d.ended }

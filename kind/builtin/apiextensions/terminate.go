@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/kind"
@@ -40,9 +41,14 @@ func markDeleted(crd *definition, now metav1.Time) {
 		"CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon", now)
 }
 
-// InstancesDeleting says in the status that the instances are being deleted.
-func InstancesDeleting(crd *apiextensionsv1.CustomResourceDefinition, now metav1.Time) {
-	setTerminating(crd, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress", now)
+// InstancesDeleting says in the status that the instances are being deleted, and whether it did not say so yet.
+func InstancesDeleting(crd *apiextensionsv1.CustomResourceDefinition, now metav1.Time) (changed bool) {
+	return setTerminating(crd, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress", now)
+}
+
+// InstancesNotDeleted says in the status why the instances could not be deleted, and whether it did not say so yet.
+func InstancesNotDeleted(crd *apiextensionsv1.CustomResourceDefinition, err error, now metav1.Time) (changed bool) {
+	return setTerminating(crd, apiextensionsv1.ConditionTrue, "InstanceDeletionFailed", "could not issue all deletes: "+err.Error(), now)
 }
 
 // InstancesDeleted lets a definition go whose instances are gone, or never were: it takes the finalizer off.
@@ -55,6 +61,8 @@ func InstancesDeleted(crd *apiextensionsv1.CustomResourceDefinition, now metav1.
 	crd.Finalizers = slices.DeleteFunc(crd.Finalizers, func(name string) bool { return name == Finalizer })
 }
 
-func setTerminating(crd *definition, status apiextensionsv1.ConditionStatus, reason, message string, now metav1.Time) {
+func setTerminating(crd *definition, status apiextensionsv1.ConditionStatus, reason, message string, now metav1.Time) (changed bool) {
+	before := slices.Clone(crd.Status.Conditions)
 	setCondition(crd, condition(apiextensionsv1.Terminating, status, reason, message), now)
+	return !equality.Semantic.DeepEqual(before, crd.Status.Conditions)
 }

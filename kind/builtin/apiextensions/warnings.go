@@ -34,9 +34,6 @@ func unheeded(crd *definition) []string {
 			texts = append(texts, text)
 		}
 	}
-	if c := crd.Spec.Conversion; c != nil && c.Strategy == apiextensionsv1.WebhookConverter {
-		add("spec.conversion: the webhook is kept and not called, versions convert as with strategy None")
-	}
 	for _, v := range crd.Spec.Versions {
 		props := schemaOf(v)
 		validation.SchemaHas(props, func(s *apiextensions.JSONSchemaProps) bool {

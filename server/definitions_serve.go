@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/kind/builtin/apiextensions"
+	"github.com/bowline-dev/bowline/kind/structural"
+	"github.com/bowline-dev/bowline/kind/structural/webhook"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// serve puts the kind of an established definition into the registry. renamed says that it gave up names that it had.
+func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) (renamed bool, err error) {
+	if !apiextensions.IsEstablished(crd) {
+		return false, nil
+	}
+	old := d.served(resourceOf(crd))
+	if old != nil && old.MadeOf(crd) {
+		return false, nil
+	}
+	builtin, _ := d.s.kinds.Stored(definitionsResource)
+	k, err := structural.New(builtin.Cache(), crd, d.converter(crd))
+	if err != nil {
+		return false, err
+	}
+	if old == nil {
+		d.s.kinds.Put(k)
+		return false, nil
+	}
+	k.Succeed(old)
+	d.s.kinds.Put(k)
+	old.End()
+	return !sameNames(old.Info(), k.Info()), nil
+}
+
+func sameNames(a, b *kind.Info) bool {
+	return a.Singular == b.Singular && a.Kind == b.Kind && a.ListKind() == b.ListKind() && slices.Equal(a.ShortNames, b.ShortNames)
+}
+
+// converter asks the webhook of a definition; it is nil for one whose versions differ in their apiVersion alone.
+func (d *definitions) converter(crd *apiextensionsv1.CustomResourceDefinition) structural.Converter {
+	if c := crd.Spec.Conversion; c == nil || c.Strategy != apiextensionsv1.WebhookConverter {
+		return nil
+	}
+	return webhook.New(d.s.ctx, crd, d.s.serviceAddress)
+}
+
+// serviceAddress is where a Service is reached: its cluster IP, which somebody has to route, or its external name.
+func (s *Server) serviceAddress(namespace, name string, port int32) (string, error) {
+	services := schema.GroupResource{Resource: "services"}
+	o := s.store.Get(object.KeyOf(services, namespace, name))
+	if o == nil {
+		return "", apierrors.NewNotFound(services, name)
+	}
+	obj, err := o.Decoded()
+	if err != nil {
+		return "", err
+	}
+	service := obj.(*corev1.Service)
+	if service.Spec.Type == corev1.ServiceTypeExternalName {
+		return net.JoinHostPort(service.Spec.ExternalName, strconv.Itoa(int(port))), nil
+	}
+	if service.Spec.ClusterIP == corev1.ClusterIPNone {
+		return "", errors.New(`cannot route to service with ClusterIP "None"`)
+	}
+	has := func(p corev1.ServicePort) bool { return p.Port == port }
+	if !slices.ContainsFunc(service.Spec.Ports, has) {
+		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
+	}
+	return net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(int(port))), nil
+}
+
+// served is the kind that a definition made, or nil.
+func (d *definitions) served(gr schema.GroupResource) *structural.Kind {
+	k, _ := d.s.kinds.Stored(gr)
+	made, _ := k.(*structural.Kind)
+	return made
+}
+
+// removed stops serving the kind of a definition that is gone. Its names are free for others of its group, which are
+// settled again; the caller holds mu.
+func (d *definitions) removed(ctx context.Context, before *object.Object) error {
+	crd, err := definitionOf(before)
+	if err != nil {
+		return err
+	}
+	gr := resourceOf(crd)
+	delete(d.waiting[gr.Group], before.Key)
+	if apiextensions.IsEstablished(crd) {
+		if k := d.served(gr); k != nil {
+			defer k.End()
+		}
+		d.s.kinds.Remove(gr)
+		d.terminating.Delete(gr)
+	}
+	return d.settleGroup(ctx, gr.Group)
+}
