@@ -1,0 +1,29 @@
+package clientgo
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/features"
+	featurestesting "k8s.io/client-go/features/testing"
+
+	"github.com/bowline-dev/bowline/compatibility/plane"
+)
+
+// TestClientsThatPreferCBORFallBackToJSON: it is refused with 415, as by a Kubernetes that does not speak it, and
+// client-go tries again. Not parallel: what client-go prefers is global to the process.
+func TestClientsThatPreferCBORFallBackToJSON(t *testing.T) {
+	featurestesting.SetFeatureDuringTest(t, features.ClientsAllowCBOR, true)
+	featurestesting.SetFeatureDuringTest(t, features.ClientsPreferCBOR, true)
+	config, ctx := plane.Start(t), t.Context()
+	plane.Define(t, config, plane.Widgets(t))
+	client := plane.Must(dynamic.NewForConfig(config))(t).Resource(widgets).Namespace(ns)
+	if _, err := client.Create(ctx, widget(t, "a", `{}`), metav1.CreateOptions{}); err == nil {
+		t.Error("a create in CBOR was accepted; then the fall back is not tried")
+	}
+	plane.Must(client.Create(ctx, widget(t, "a", `{}`), metav1.CreateOptions{}))(t)
+	if l := plane.Must(client.List(ctx, metav1.ListOptions{}))(t); len(l.Items) != 1 {
+		t.Errorf("the list is %v", l)
+	}
+}

@@ -1,0 +1,174 @@
+package controllerruntime
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/bowline-dev/bowline/compatibility/plane"
+)
+
+// TestClientSeesOneObjectInThreeForms: as a struct, as a map, and as metadata alone.
+func TestClientSeesOneObjectInThreeForms(t *testing.T) {
+	t.Parallel()
+	_, c := world(t)
+	ctx := t.Context()
+	ship := &Ship{ObjectMeta: named("a"), Spec: ShipSpec{Crew: "six"}}
+	ok(t, c.Create(ctx, ship))
+	if ship.UID == "" || ship.Spec.Tonnes != 10 {
+		t.Errorf("created, the struct is %v", ship)
+	}
+	untyped := &unstructured.Unstructured{}
+	untyped.SetGroupVersionKind(v2.WithKind("Ship"))
+	ok(t, c.Get(ctx, client.ObjectKeyFromObject(ship), untyped))
+	if crew, _, _ := unstructured.NestedString(untyped.Object, "spec", "crew"); crew != "six" || untyped.GetUID() != ship.UID {
+		t.Errorf("the map is %v", untyped)
+	}
+	partial := &metav1.PartialObjectMetadata{}
+	partial.SetGroupVersionKind(v2.WithKind("Ship"))
+	ok(t, c.Get(ctx, client.ObjectKeyFromObject(ship), partial))
+	if partial.UID != ship.UID || partial.Kind != "Ship" {
+		t.Errorf("the metadata is %v", partial)
+	}
+	partial.Labels = map[string]string{"l": "1"}
+	ok(t, c.Patch(ctx, partial, client.MergeFrom(&metav1.PartialObjectMetadata{TypeMeta: partial.TypeMeta, ObjectMeta: ship.ObjectMeta})))
+	var list ShipList
+	ok(t, c.List(ctx, &list, client.InNamespace(ns), client.MatchingLabels{"l": "1"}, client.Limit(1)))
+	if len(list.Items) != 1 || list.Items[0].Spec != ship.Spec {
+		t.Errorf("the list is %v", list)
+	}
+	ok(t, c.DeleteAllOf(ctx, &Ship{}, client.InNamespace(ns), client.HasLabels{"l"}))
+	if err := c.Get(ctx, client.ObjectKeyFromObject(ship), ship); !apierrors.IsNotFound(err) {
+		t.Errorf("after DeleteAllOf, get answers %v", err)
+	}
+}
+
+// TestClientSendsEachKindOfPatch, and an optimistic lock turns an old base into a conflict.
+func TestClientSendsEachKindOfPatch(t *testing.T) {
+	t.Parallel()
+	_, c := world(t)
+	ctx := t.Context()
+	o := &corev1.ConfigMap{ObjectMeta: named("a"), Data: map[string]string{"k": "0"}}
+	ok(t, c.Create(ctx, o))
+	old := o.DeepCopy()
+	for value, patch := range map[string]client.Patch{
+		"json":      client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/data/k","value":"json"}]`)),
+		"merge":     client.RawPatch(types.MergePatchType, []byte(`{"data":{"k":"merge"}}`)),
+		"strategic": client.RawPatch(types.StrategicMergePatchType, []byte(`{"data":{"k":"strategic"}}`)),
+	} {
+		ok(t, c.Patch(ctx, o, patch))
+		if o.Data["k"] != value {
+			t.Errorf("after the %s patch: %v", value, o.Data)
+		}
+	}
+	changed := old.DeepCopy()
+	changed.Data["k"] = "late"
+	for name, patch := range map[string]client.Patch{
+		"merge":     client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{}),
+		"strategic": client.StrategicMergeFrom(old, client.MergeFromWithOptimisticLock{}),
+	} {
+		if err := c.Patch(ctx, changed.DeepCopy(), patch); !apierrors.IsConflict(err) {
+			t.Errorf("a locked %s patch of an old object answers %v", name, err)
+		}
+	}
+	ok(t, c.Patch(ctx, changed, client.MergeFrom(old)))
+	if changed.Data["k"] != "late" || len(changed.Data) != 1 {
+		t.Errorf("without a lock it is %v", changed.Data)
+	}
+}
+
+func TestClientWritesSubresources(t *testing.T) {
+	t.Parallel()
+	_, c := world(t)
+	ctx := t.Context()
+	ship := &Ship{ObjectMeta: named("a"), Status: ShipStatus{Cargo: "none"}}
+	ok(t, c.Create(ctx, ship))
+	if ship.Status.Cargo != "" {
+		t.Errorf("a create set the status: %v", ship.Status)
+	}
+	ship.Status.Cargo, ship.Spec.Crew = "tea", "ignored"
+	ok(t, c.Status().Update(ctx, ship))
+	if ship.Status.Cargo != "tea" || ship.Spec.Crew != "" {
+		t.Errorf("the status update left %v", ship)
+	}
+	base := ship.DeepCopyObject().(*Ship)
+	ship.Status.Cargo = "rum"
+	ok(t, c.Status().Patch(ctx, ship, client.MergeFrom(base)))
+	ok(t, c.Get(ctx, client.ObjectKeyFromObject(ship), ship))
+	if ship.Status.Cargo != "rum" || ship.Generation != 1 {
+		t.Errorf("the status patch left %v", ship)
+	}
+
+	labels := map[string]string{"app": "a"}
+	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	deployment := &appsv1.Deployment{ObjectMeta: named("a"), Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: pod}}
+	ok(t, c.Create(ctx, deployment))
+	scale := &autoscalingv1.Scale{}
+	ok(t, c.SubResource("scale").Get(ctx, deployment, scale))
+	scale.Spec.Replicas = 4
+	ok(t, c.SubResource("scale").Update(ctx, deployment, client.WithSubResourceBody(scale)))
+	ok(t, c.Get(ctx, client.ObjectKeyFromObject(deployment), deployment))
+	if *deployment.Spec.Replicas != 4 {
+		t.Errorf("scaled, it has %d replicas", *deployment.Spec.Replicas)
+	}
+	evicted := &corev1.Pod{ObjectMeta: named("a"), Spec: pod.Spec}
+	ok(t, c.Create(ctx, evicted))
+	ok(t, c.SubResource("eviction").Create(ctx, evicted, &policyv1.Eviction{}))
+}
+
+func TestClientWatchesAndMakesDryRuns(t *testing.T) {
+	t.Parallel()
+	config, c := world(t)
+	ctx := t.Context()
+	w := plane.Must(c.Watch(ctx, &ShipList{}, client.InNamespace(ns)))(t)
+	defer w.Stop()
+	dry := client.NewDryRunClient(c)
+	ok(t, dry.Create(ctx, &Ship{ObjectMeta: named("a"), Spec: ShipSpec{Tonnes: 3}}))
+	if err := dry.Create(ctx, &Ship{ObjectMeta: named("a"), Spec: ShipSpec{Tonnes: -1}}); !apierrors.IsInvalid(err) {
+		t.Errorf("a dry run of an invalid ship answers %v", err)
+	}
+	strict := client.WithFieldValidation(plane.Must(client.New(config, client.Options{Scheme: c.Scheme()}))(t), metav1.FieldValidationStrict)
+	wrong := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"sails": int64(3)}}}
+	wrong.SetGroupVersionKind(v2.WithKind("Ship"))
+	wrong.SetNamespace(ns)
+	wrong.SetName("a")
+	if err := strict.Create(ctx, wrong); !apierrors.IsBadRequest(err) {
+		t.Errorf("an unknown field, validated strictly, answers %v", err)
+	}
+	ok(t, client.NewNamespacedClient(c, ns).Create(ctx, &Ship{ObjectMeta: metav1.ObjectMeta{Name: "real"}}))
+	if e := <-w.ResultChan(); e.Type != watch.Added || e.Object.(*Ship).Name != "real" {
+		t.Errorf("the first event is %s %v", e.Type, e.Object)
+	}
+}
+
+func TestCreateOrUpdateAndCreateOrPatchSayWhatTheyDid(t *testing.T) {
+	t.Parallel()
+	_, c := world(t)
+	ctx := t.Context()
+	results := func(name string, f func(*Ship, controllerutil.MutateFn) (controllerutil.OperationResult, error)) {
+		var said []controllerutil.OperationResult
+		for _, crew := range []string{"one", "one", "two"} {
+			ship := &Ship{ObjectMeta: named(name)}
+			said = append(said, plane.Must(f(ship, func() error { ship.Spec.Crew = crew; return nil }))(t))
+		}
+		if said[0] != controllerutil.OperationResultCreated || said[1] != controllerutil.OperationResultNone || said[2] != controllerutil.OperationResultUpdated {
+			t.Errorf("%s: %v", name, said)
+		}
+	}
+	results("update", func(s *Ship, f controllerutil.MutateFn) (controllerutil.OperationResult, error) {
+		return controllerutil.CreateOrUpdate(ctx, c, s, f)
+	})
+	results("patch", func(s *Ship, f controllerutil.MutateFn) (controllerutil.OperationResult, error) {
+		return controllerutil.CreateOrPatch(ctx, c, s, f)
+	})
+}

@@ -1,0 +1,37 @@
+package controllerruntime
+
+import (
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/bowline-dev/bowline/compatibility/plane"
+)
+
+// TestEnvtestInstallsAndUninstallsDefinitions, as suites do before and after their tests; installing again updates.
+func TestEnvtestInstallsAndUninstallsDefinitions(t *testing.T) {
+	t.Parallel()
+	config, ctx, scheme := plane.Start(t), t.Context(), newScheme()
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	c := plane.Must(client.New(config, client.Options{Scheme: scheme}))(t)
+	if err := c.Create(ctx, &Ship{ObjectMeta: named("a")}); !meta.IsNoMatchError(err) {
+		t.Errorf("before the definition, a create answers %v", err)
+	}
+	options := envtest.CRDInstallOptions{Scheme: scheme, Paths: []string{"testdata"}, ErrorIfPathMissing: true}
+	for range 2 {
+		installed := plane.Must(envtest.InstallCRDs(config, options))(t)
+		if len(installed) != 1 || installed[0].Name != "ships.example.com" {
+			t.Errorf("installed: %v", installed)
+		}
+	}
+	ok(t, c.Create(ctx, &Ship{ObjectMeta: named("a")})) // the client's mapper asks again
+	ok(t, envtest.UninstallCRDs(config, options))
+	if err := c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a"}, &Ship{}); !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+		t.Errorf("after the definition, a get answers %v", err)
+	}
+}
