@@ -44,6 +44,7 @@ require (
 	k8s.io/kubectl v0.37.2 // kubectl, built into cmd/bowline
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // addresses, as Kubernetes parses them
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // JSON as Kubernetes reads it: case-sensitive, strict where asked
+	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // who set which field of an object: managedFields, server-side apply
 	sigs.k8s.io/yaml v1.6.0 // YAML
 )
 
@@ -131,7 +132,6 @@ require (
 	sigs.k8s.io/kustomize/kustomize/v5 v5.8.1 // indirect
 	sigs.k8s.io/kustomize/kyaml v0.21.1 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
-	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
 tool (

@@ -198,6 +198,14 @@ type Subresource struct {
 	// Verbs are what it serves, of get, patch, update and create, in discovery's order.
 	Verbs []string
 
+	// Replicas says, of a scale, which field (a dotted path) the Scale's spec.replicas is in each apiVersion; versions that
+	// are left out have no scale. nil means spec.replicas in all of them.
+	Replicas map[string]string
+
+	// Keeps are fields (dotted paths) that a write of the status leaves as they were, beside the spec: nobody becomes
+	// their owner by it.
+	Keeps []string
+
 	// New is an empty body, for a subresource with a Kind of its own.
 	New func() runtime.Object
 	// View makes what a GET shows (scale).

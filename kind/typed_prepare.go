@@ -38,6 +38,7 @@ func (k *Typed[T, P]) prepareStatus(obj, old P, sub string) {
 		obj.SetLabels(meta.GetLabels())
 		obj.SetAnnotations(meta.GetAnnotations())
 		obj.SetFinalizers(meta.GetFinalizers())
+		obj.SetManagedFields(meta.GetManagedFields())
 		obj.SetResourceVersion(meta.GetResourceVersion())
 	default:
 		status.Set(reflect.ValueOf(old.DeepCopyObject()).Elem().FieldByName("Status"))

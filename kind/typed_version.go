@@ -52,8 +52,8 @@ func (k *Typed[T, P]) Convert(obj runtime.Object, apiVersion string) (runtime.Ob
 	if err != nil {
 		return nil, err
 	}
-	if hub, ok := obj.(P); ok && obj.GetObjectKind().GroupVersionKind().GroupVersion() == k.hub() {
-		return k.fromHub(hub, gv)
+	if hub, ok := obj.(P); ok {
+		return k.fromHub(k.inHub(hub), gv)
 	}
 	if obj.GetObjectKind().GroupVersionKind().GroupVersion() == gv {
 		return obj, nil

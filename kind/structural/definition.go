@@ -115,7 +115,9 @@ func describe(crd *apiextensionsv1.CustomResourceDefinition) kind.Info {
 // addSubresources declares the subresources of the kind's version.
 func (k *Kind) addSubresources(s *apiextensionsv1.CustomResourceSubresources) {
 	if s.Status != nil {
-		k.info.Subresources = append(k.info.Subresources, kind.Subresource{Name: "status", Verbs: []string{"get", "patch", "update"}})
+		k.info.Subresources = append(k.info.Subresources, kind.Subresource{
+			Name: "status", Verbs: []string{"get", "patch", "update"}, Keeps: []string{"metadata"},
+		})
 	}
 	if s.Scale != nil {
 		k.scale = s.Scale.DeepCopy()

@@ -30,7 +30,7 @@ func deploymentKind(cache *object.Cache) kind.Kind {
 				func(d *appsv1.Deployment) scaled { return scaled{d.Spec.Replicas, d.Status.Replicas, d.Spec.Selector} },
 				func(d *appsv1.Deployment, n int32) { d.Spec.Replicas = &n },
 			),
-			{Name: "status", Verbs: []string{"get", "patch", "update"}},
+			{Name: "status", Verbs: []string{"get", "patch", "update"}, Keeps: []string{"metadata.labels"}},
 		},
 	}, kind.Rules[*appsv1.Deployment]{
 		Default:  defaultDeployment,

@@ -26,7 +26,7 @@ func podKind(cache *object.Cache) kind.Kind {
 			podBinding,
 			podEviction,
 			podLog,
-			{Name: "status", Verbs: []string{"get", "patch", "update"}},
+			{Name: "status", Verbs: []string{"get", "patch", "update"}, Keeps: []string{"metadata.deletionTimestamp", "metadata.ownerReferences"}},
 		},
 		Graceful:       true,
 		AnswersDeleted: true,

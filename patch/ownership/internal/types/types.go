@@ -1,0 +1,184 @@
+// Package types is a short text form of the schemas that field ownership works by: which lists are sets or maps with
+// keys, and which values are taken whole. The command in patch/ownership/gen writes it at development time; package
+// ownership reads from it the types that one kind reaches, when the first object of that kind is written.
+//
+// Each line is one type: its name, the kind that it is the type of (apiVersion and kind, or -), and its shape as JSON.
+package types
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// shape is schema.Atom with short names: one member is set, or several for a value that may be of any type.
+type shape struct {
+	Scalar string `json:"s,omitempty"`
+	List   *list  `json:"l,omitempty"`
+	Map    *table `json:"m,omitempty"`
+}
+
+// reference is schema.TypeRef: a name, or a shape.
+type reference struct {
+	shape
+	Name         string  `json:"t,omitempty"`
+	Relationship *string `json:"r,omitempty"`
+	Nullable     bool    `json:"z,omitempty"`
+}
+
+type list struct {
+	Element      reference `json:"e"`
+	Relationship string    `json:"r,omitempty"`
+	Keys         []string  `json:"k,omitempty"`
+}
+
+type table struct {
+	Fields       []member   `json:"f,omitempty"`
+	Element      *reference `json:"e,omitempty"`
+	Relationship string     `json:"r,omitempty"`
+}
+
+type member struct {
+	Name    string    `json:"n"`
+	Type    reference `json:"t"`
+	Default any       `json:"d,omitempty"`
+}
+
+// Line writes one type. kind is empty for a type that is no kind's.
+func Line(def schema.TypeDef, kind string) (string, error) {
+	data, err := json.Marshal(shapeOf(def.Atom))
+	if err != nil {
+		return "", fmt.Errorf("type %s: %w", def.Name, err)
+	}
+	if kind == "" {
+		kind = "-"
+	}
+	return def.Name + " " + kind + " " + string(data) + "\n", nil
+}
+
+func shapeOf(a schema.Atom) shape {
+	var s shape
+	if a.Scalar != nil {
+		s.Scalar = string(*a.Scalar)
+	}
+	if a.List != nil {
+		s.List = &list{Element: referenceOf(a.List.ElementType), Relationship: string(a.List.ElementRelationship), Keys: a.List.Keys}
+	}
+	if a.Map != nil {
+		s.Map = &table{Relationship: string(a.Map.ElementRelationship)}
+		if e := referenceOf(a.Map.ElementType); e != (reference{}) {
+			s.Map.Element = &e
+		}
+		for _, f := range a.Map.Fields {
+			m := member{Name: f.Name, Type: referenceOf(f.Type)}
+			switch f.Default.(type) {
+			case string, bool, float64, int64: // a key of a list may have one; others mean nothing here
+				m.Default = f.Default
+			}
+			s.Map.Fields = append(s.Map.Fields, m)
+		}
+	}
+	return s
+}
+
+func referenceOf(t schema.TypeRef) reference {
+	r := reference{shape: shapeOf(t.Inlined), Nullable: t.Nullable}
+	if t.NamedType != nil {
+		r.Name = *t.NamedType
+	}
+	if t.ElementRelationship != nil {
+		r.Relationship = (*string)(t.ElementRelationship)
+	}
+	return r
+}
+
+// References are the names that a type refers to, itself or in what it inlines.
+func References(a schema.Atom) []string {
+	var names []string
+	var visit func(schema.Atom)
+	follow := func(t schema.TypeRef) {
+		if t.NamedType != nil {
+			names = append(names, *t.NamedType)
+		}
+		visit(t.Inlined)
+	}
+	visit = func(a schema.Atom) {
+		if a.List != nil {
+			follow(a.List.ElementType)
+		}
+		if a.Map != nil {
+			follow(a.Map.ElementType)
+			for _, f := range a.Map.Fields {
+				follow(f.Type)
+			}
+		}
+	}
+	visit(a)
+	return names
+}
+
+// Find reads the type of a kind (as "apps/v1/Deployment"), or of a name, and all types that it reaches. Its name is empty
+// when the text has no such type.
+func Find(text, kind string) (name string, found []schema.TypeDef, err error) {
+	lines := map[string]string{}
+	for line := range strings.Lines(text) {
+		own, rest, _ := strings.Cut(line, " ")
+		of, data, _ := strings.Cut(rest, " ")
+		lines[own] = data
+		if of == kind || own == kind {
+			name = own
+		}
+	}
+	if name == "" {
+		return "", nil, nil
+	}
+	seen := map[string]bool{name: true}
+	for next := []string{name}; len(next) > 0; next = next[1:] {
+		var s shape
+		if err := json.Unmarshal([]byte(lines[next[0]]), &s); err != nil {
+			return "", nil, fmt.Errorf("type %s: %w", next[0], err)
+		}
+		def := schema.TypeDef{Name: next[0], Atom: s.atom()}
+		found = append(found, def)
+		for _, other := range References(def.Atom) {
+			if !seen[other] {
+				seen[other] = true
+				next = append(next, other)
+			}
+		}
+	}
+	return name, found, nil
+}
+
+func (s shape) atom() schema.Atom {
+	var a schema.Atom
+	if s.Scalar != "" {
+		scalar := schema.Scalar(s.Scalar)
+		a.Scalar = &scalar
+	}
+	if s.List != nil {
+		a.List = &schema.List{
+			ElementType: s.List.Element.typeRef(), ElementRelationship: schema.ElementRelationship(s.List.Relationship), Keys: s.List.Keys,
+		}
+	}
+	if s.Map != nil {
+		a.Map = &schema.Map{ElementRelationship: schema.ElementRelationship(s.Map.Relationship)}
+		if s.Map.Element != nil {
+			a.Map.ElementType = s.Map.Element.typeRef()
+		}
+		for _, f := range s.Map.Fields {
+			a.Map.Fields = append(a.Map.Fields, schema.StructField{Name: f.Name, Type: f.Type.typeRef(), Default: f.Default})
+		}
+	}
+	return a
+}
+
+func (r reference) typeRef() schema.TypeRef {
+	t := schema.TypeRef{Inlined: r.atom(), Nullable: r.Nullable, ElementRelationship: (*schema.ElementRelationship)(r.Relationship)}
+	if r.Name != "" {
+		t.NamedType = &r.Name
+	}
+	return t
+}

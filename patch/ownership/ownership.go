@@ -1,0 +1,152 @@
+// Package ownership keeps who set which field of an object: metadata.managedFields (KEP-555). An update or a patch makes
+// its manager the owner of the fields that it changes; a server-side apply makes its manager an owner of all that the
+// applied document says, takes away what the document said the last time and does not say now, and is refused where it
+// would change a field of another manager.
+//
+// The rules are those of the libraries that kube-apiserver uses (k8s.io/apimachinery/pkg/util/managedfields and
+// sigs.k8s.io/structured-merge-diff), fed with schemas of our own: those of built-in kinds are read from an embedded text
+// (types.txt), those of custom resources come from their definitions. Nothing of a schema is read before the first write
+// of its kind.
+//
+// The server calls Update and Apply before admission, and stores what they leave in the object.
+package ownership
+
+import (
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/bowline-dev/bowline/kind"
+)
+
+// Owners keeps the ownership of one kind's objects, in all its versions. It is safe for concurrent use.
+type Owners struct {
+	form     form
+	managers sync.Map // endpoint to *managedfields.FieldManager
+	types    sync.Map // apiVersion to *typed.ParseableType
+	making   sync.Mutex
+}
+
+// endpoint is where a write came in: the versions of a kind, and its subresources, own apart from each other.
+type endpoint struct{ apiVersion, sub string }
+
+// form is what the versions of a kind look like.
+type form interface {
+	// kind is the name of the kind in a version; ok is false when there is no such version.
+	kind(gv schema.GroupVersion) (name string, ok bool)
+	// types are the schema of a version, and the name of its root there.
+	types(gvk schema.GroupVersionKind) (typed.ParseableType, error)
+	// ignored are the fields that a write through a subresource cannot set, nil for none.
+	ignored(sub string) fieldpath.Filter
+	convert(obj runtime.Object, apiVersion string) (runtime.Object, error)
+	// empty is an object of the version in which nothing is set.
+	empty(gvk schema.GroupVersionKind) runtime.Object
+}
+
+// New keeps the ownership of a kind's objects.
+func New(k kind.Kind) *Owners { return &Owners{form: kindForm{k}} }
+
+// Update writes into obj who owns what after a write that made obj of live, which is nil when obj is new. Both may be in
+// any version of the kind; apiVersion is that of the request, and sub its subresource. What obj says of ownership itself
+// counts when it can be read and sub is empty: a list that is empty, or of one empty entry, makes nobody the owner.
+//
+// When the objects cannot be compared, ownership stays as it was: a write never fails on it.
+func (o *Owners) Update(apiVersion, sub string, live, obj kind.Object, manager string) {
+	var was []metav1.ManagedFieldsEntry
+	if live != nil {
+		was = live.GetManagedFields()
+	}
+	if err := o.update(apiVersion, sub, live, obj, manager); err != nil {
+		obj.SetManagedFields(was)
+	}
+}
+
+func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager string) error {
+	m, gvk, err := o.manager(apiVersion, sub)
+	if err != nil {
+		return err
+	}
+	var before runtime.Object = live
+	if live == nil {
+		before = o.form.empty(gvk)
+	}
+	_, err = m.Update(before, obj, manager)
+	return err
+}
+
+// Apply merges an applied document into live, which is nil when there is no object yet, and says who owns what then. With
+// force it takes fields of other managers. The result is in the version of the request, without defaults; or, when the
+// document changes nothing but ownership, a copy of live in the version that live is in.
+//
+// Errors are metav1 Statuses where the client is to blame: a document of another kind (400), conflicts with other managers
+// (409, each a cause); or say how the document does not fit the schema.
+func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstructured.Unstructured, manager string, force bool) (runtime.Object, error) {
+	m, gvk, err := o.manager(apiVersion, sub)
+	if err != nil {
+		return nil, err
+	}
+	var before runtime.Object = live
+	if live == nil {
+		before = o.form.empty(gvk)
+	}
+	return m.Apply(before, document, manager, force)
+}
+
+// Readable says why ownership as an object has it cannot be read, or nil.
+func Readable(entries []metav1.ManagedFieldsEntry) error {
+	return managedfields.ValidateManagedFields(entries)
+}
+
+// manager finds the library's manager of an endpoint, or makes it.
+func (o *Owners) manager(apiVersion, sub string) (*managedfields.FieldManager, schema.GroupVersionKind, error) {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return nil, schema.GroupVersionKind{}, err
+	}
+	name, ok := o.form.kind(gv)
+	if !ok {
+		return nil, schema.GroupVersionKind{}, fmt.Errorf("ownership in %s: the kind has no such version", apiVersion)
+	}
+	gvk := gv.WithKind(name)
+	key := endpoint{apiVersion, sub}
+	if m, made := o.managers.Load(key); made {
+		return m.(*managedfields.FieldManager), gvk, nil
+	}
+	var ignored map[fieldpath.APIVersion]fieldpath.Filter
+	if f := o.form.ignored(sub); f != nil {
+		ignored = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(apiVersion): f}
+	}
+	a := adapter{o}
+	m, err := managedfields.NewDefaultCRDFieldManager(a, a, a, a, gvk, gv, sub, ignored)
+	if err != nil {
+		return nil, gvk, err
+	}
+	first, _ := o.managers.LoadOrStore(key, m)
+	return first.(*managedfields.FieldManager), gvk, nil
+}
+
+// typeOf is the type of a version, read when it is first asked for.
+func (o *Owners) typeOf(gvk schema.GroupVersionKind) (*typed.ParseableType, error) {
+	apiVersion := gvk.GroupVersion().String()
+	if t, ok := o.types.Load(apiVersion); ok {
+		return t.(*typed.ParseableType), nil
+	}
+	o.making.Lock()
+	defer o.making.Unlock()
+	if t, ok := o.types.Load(apiVersion); ok {
+		return t.(*typed.ParseableType), nil
+	}
+	t, err := o.form.types(gvk)
+	if err != nil {
+		return nil, err
+	}
+	o.types.Store(apiVersion, &t)
+	return &t, nil
+}
