@@ -14,9 +14,6 @@ import (
 var dropped = fieldSet("uid resourceVersion creationTimestamp deletionTimestamp time lastTransitionTime lastUpdateTime continue " +
 	"selfLink clusterIP clusterIPs nodePort observedAt renewTime startTime storageVersionHash hash token expirationTimestamp")
 
-// ignored are fields that are left out while the server does not have them yet.
-var ignored = fieldSet("managedFields")
-
 func fieldSet(names string) map[string]bool {
 	set := map[string]bool{}
 	for name := range strings.FieldsSeq(names) {
@@ -31,9 +28,7 @@ func normalize(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for k, x := range v {
-			if !ignored[k] {
-				out[k] = normalizeField(k, x)
-			}
+			out[k] = normalizeField(k, x)
 		}
 		return out
 	case []any:

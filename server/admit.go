@@ -16,7 +16,12 @@ import (
 // mutate lets the plugins change what is written. old is nil for a create.
 func (s *Server) mutate(c *call, o writeOptions, obj, old kind.Object) error {
 	c.spans.at(stageAdmit)
-	return s.admit(c.context(), c.attributes(o.dryRun, obj, old))
+	was := obj.GetManagedFields()
+	if err := s.admit(c.context(), c.attributes(o.dryRun, obj, old)); err != nil {
+		return err
+	}
+	c.readableOwnership(obj, was)
+	return nil
 }
 
 // validateAdmission lets the plugins refuse what would be stored.

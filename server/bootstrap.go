@@ -21,6 +21,9 @@ func (s *Server) bootstrap(ctx context.Context, initial []kind.Object) error {
 	return nil
 }
 
+// ownManager is the manager of what the server sets itself: Kubernetes' name of it.
+const ownManager = "kube-apiserver"
+
 // ensure creates an object, with its kind's defaults and rules, unless it exists. It keeps its uid if it has one.
 func (s *Server) ensure(ctx context.Context, asked kind.Object) error {
 	gvk := asked.GetObjectKind().GroupVersionKind()
@@ -41,6 +44,8 @@ func (s *Server) ensure(ctx context.Context, asked kind.Object) error {
 	if uid := asked.GetUID(); uid != "" {
 		obj.SetUID(uid)
 	}
+	e := k.Info().Endpoint(gvk.GroupVersion())
+	s.owners.of(k, e).Update(e.APIVersion(), "", nil, obj, ownManager)
 	k.Prepare(obj, nil, "")
 	if err := validateCreate(ctx, k, obj); err != nil {
 		return err

@@ -48,7 +48,7 @@ func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
 	generated := obj.GetName() == ""
 	fillCreate(obj)
 	c.spans.at(stageOwn)
-	own(obj)
+	s.own(c, o, obj, nil)
 	if err := s.mutate(c, o, obj, nil); err != nil {
 		return err
 	}

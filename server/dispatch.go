@@ -125,6 +125,7 @@ func (s *Server) act(c *call) error {
 	if err != nil {
 		return err
 	}
+	o.owned = true // an act, such as a binding, makes nobody the owner of what it changes
 	_, err = s.write(c, o, func(current kind.Object) (kind.Object, error) {
 		next := current.DeepCopyObject().(kind.Object)
 		return next, c.sub.Apply(next, body)

@@ -20,13 +20,22 @@ type writeOptions struct {
 	dryRun bool
 	// strict refuses unknown and duplicate fields; warn answers with a Warning for each. Both false: they are ignored.
 	strict, warn bool
+	// manager is who becomes the owner of what the write changes; force lets an apply take fields of others.
+	manager string
+	force   bool
+	// owned says that the new state says already who owns what.
+	owned bool
 }
 
-func newWriteOptions(dryRun []string, fieldValidation string) writeOptions {
+func newWriteOptions(r *http.Request, dryRun []string, fieldValidation, manager string) writeOptions {
+	if manager == "" {
+		manager = managerOf(r.UserAgent())
+	}
 	return writeOptions{
-		dryRun: len(dryRun) > 0,
-		strict: fieldValidation == metav1.FieldValidationStrict,
-		warn:   fieldValidation == "" || fieldValidation == metav1.FieldValidationWarn,
+		dryRun:  len(dryRun) > 0,
+		strict:  fieldValidation == metav1.FieldValidationStrict,
+		warn:    fieldValidation == "" || fieldValidation == metav1.FieldValidationWarn,
+		manager: manager,
 	}
 }
 
@@ -48,24 +57,24 @@ func invalidOptions(kind string, errs field.ErrorList) error {
 
 func createOptions(r *http.Request) (writeOptions, error) {
 	if r.URL.RawQuery == "" {
-		return newWriteOptions(nil, ""), nil
+		return newWriteOptions(r, nil, "", ""), nil
 	}
 	var o metav1.CreateOptions
 	if err := readOptions(r.URL.Query(), &o, metav1.Convert_url_Values_To_v1_CreateOptions); err != nil {
 		return writeOptions{}, err
 	}
-	return newWriteOptions(o.DryRun, o.FieldValidation), invalidOptions("CreateOptions", metavalidation.ValidateCreateOptions(&o))
+	return newWriteOptions(r, o.DryRun, o.FieldValidation, o.FieldManager), invalidOptions("CreateOptions", metavalidation.ValidateCreateOptions(&o))
 }
 
 func updateOptions(r *http.Request) (writeOptions, error) {
 	if r.URL.RawQuery == "" {
-		return newWriteOptions(nil, ""), nil
+		return newWriteOptions(r, nil, "", ""), nil
 	}
 	var o metav1.UpdateOptions
 	if err := readOptions(r.URL.Query(), &o, metav1.Convert_url_Values_To_v1_UpdateOptions); err != nil {
 		return writeOptions{}, err
 	}
-	return newWriteOptions(o.DryRun, o.FieldValidation), invalidOptions("UpdateOptions", metavalidation.ValidateUpdateOptions(&o))
+	return newWriteOptions(r, o.DryRun, o.FieldValidation, o.FieldManager), invalidOptions("UpdateOptions", metavalidation.ValidateUpdateOptions(&o))
 }
 
 func patchOptions(r *http.Request, t types.PatchType) (writeOptions, error) {
@@ -73,7 +82,9 @@ func patchOptions(r *http.Request, t types.PatchType) (writeOptions, error) {
 	if err := readOptions(r.URL.Query(), &o, metav1.Convert_url_Values_To_v1_PatchOptions); err != nil {
 		return writeOptions{}, err
 	}
-	return newWriteOptions(o.DryRun, o.FieldValidation), invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&o, t))
+	w := newWriteOptions(r, o.DryRun, o.FieldValidation, o.FieldManager)
+	w.force = o.Force != nil && *o.Force
+	return w, invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&o, t))
 }
 
 // listOptions reads the options of a list, watch or deletecollection. A watch from any state begins with the state, as

@@ -38,8 +38,11 @@ func (s *Server) patch(c *call) error {
 	if c.sub != nil && c.sub.Apply != nil {
 		return s.patchSubresource(c, o, patchType, body)
 	}
+	if patchType == types.ApplyYAMLPatchType {
+		return s.apply(c, o, body)
+	}
 	w, err := s.write(c, o, func(current kind.Object) (kind.Object, error) {
-		return c.patched(o, patchType, current, body)
+		return s.patched(c, o, patchType, current, body)
 	})
 	if err != nil {
 		return err
@@ -51,14 +54,14 @@ func (s *Server) patch(c *call) error {
 func (c *call) patchType() (types.PatchType, error) {
 	t := types.PatchType(bodyMedia(c.http))
 	switch t {
-	case types.JSONPatchType, types.MergePatchType:
+	case types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType:
 		return t, nil
 	case types.StrategicMergePatchType:
 		if c.protobuf() {
 			return t, nil
 		}
 		return "", unsupportedMedia(acceptedPatches(false)...)
-	case types.ApplyYAMLPatchType, types.ApplyCBORPatchType:
+	case types.ApplyCBORPatchType:
 		return "", unsupportedMedia(acceptedPatches(c.protobuf())...)
 	}
 	return "", generic(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
@@ -73,7 +76,7 @@ func acceptedPatches(strategic bool) []string {
 }
 
 // patched is the current object with the patch applied, read back like a request.
-func (c *call) patched(o writeOptions, t types.PatchType, current kind.Object, body []byte) (kind.Object, error) {
+func (s *Server) patched(c *call, o writeOptions, t types.PatchType, current kind.Object, body []byte) (kind.Object, error) {
 	version := c.endpoint.APIVersion()
 	before, err := c.kind.Encode(object.Form{APIVersion: version}, current)
 	if err != nil {
@@ -83,7 +86,7 @@ func (c *call) patched(o writeOptions, t types.PatchType, current kind.Object, b
 	if err != nil {
 		return nil, err
 	}
-	if err := c.patchedKind(t, body, after); err != nil {
+	if err := s.patchedKind(c, t, body, after); err != nil {
 		return nil, err
 	}
 	obj, unknown, err := c.received(object.Form{APIVersion: version}, after, !o.strict && !o.warn)
@@ -97,7 +100,7 @@ func (c *call) patched(o writeOptions, t types.PatchType, current kind.Object, b
 }
 
 // patchedKind refuses a patch that makes another kind of the object.
-func (c *call) patchedKind(t types.PatchType, body, after []byte) error {
+func (s *Server) patchedKind(c *call, t types.PatchType, body, after []byte) error {
 	own := c.gvk()
 	prototype := c.kind.Prototype(own.GroupVersion().String())
 	gvk, err := kjsonmeta.DefaultMetaFactory.Interpret(after)
@@ -108,6 +111,11 @@ func (c *call) patchedKind(t types.PatchType, body, after []byte) error {
 	case *gvk == own:
 		return nil
 	case gvk.Kind != own.Kind && c.protobuf():
+		if other, ok := s.kindNamed(*gvk); ok { // which its body may not even fit
+			if _, _, err := other.DecodeRequest(object.Form{APIVersion: gvk.GroupVersion().String()}, after, true); err != nil {
+				return patch.Undecodable(t, body, after, prototype, err)
+			}
+		}
 		return patch.Undecodable(t, body, after, prototype, fmt.Errorf("unable to decode \"patch\": converting (%s.%s) to (%s.%s): unknown conversion", gvk.Version, gvk.Kind, own.Version, own.Kind))
 	}
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", gvk.Kind, gvk.GroupVersion(), own.Kind))
@@ -132,33 +140,43 @@ func invalidVersion(v string) field.ErrorList {
 
 // patchSubresource patches what a subresource shows, and applies the result to the object.
 func (s *Server) patchSubresource(c *call, o writeOptions, t types.PatchType, body []byte) error {
-	w, err := s.write(c, o, func(current kind.Object) (kind.Object, error) {
-		view, err := c.sub.View(current)
+	next := func(view kind.Object) (runtime.Object, error) { return c.patchedView(o, t, view, body) }
+	if t == types.ApplyYAMLPatchType {
+		document, twice, err := readDocument(body)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		view.GetObjectKind().SetGroupVersionKind(c.sub.Kind)
-		before, err := kind.Marshal(object.JSON, view)
-		if err != nil {
-			return nil, err
+		o.owned = true
+		next = func(view kind.Object) (runtime.Object, error) {
+			merged, err := s.mergedView(c, o, view, document)
+			if err != nil {
+				return nil, err
+			}
+			return merged, c.oneOfEach(o, twice)
 		}
-		after, strict, err := patch.Apply(t, before, body, c.sub.New(), !o.strict && !o.warn)
-		if err != nil {
-			return nil, err
-		}
-		next, found, err := readTyped(after, c.sub.New, o)
-		if err != nil {
-			return nil, patch.Undecodable(t, body, after, c.sub.New(), err)
-		}
-		if err := c.patchStrictness(o, t, body, after, append(strict, found...)); err != nil {
-			return nil, err
-		}
-		return c.applied(current, next)
-	})
+	}
+	w, err := s.writeView(c, o, next)
 	if err != nil {
 		return err
 	}
 	return s.answerWritten(c, w)
+}
+
+// patchedView is what a subresource shows with a patch applied, read back like a request.
+func (c *call) patchedView(o writeOptions, t types.PatchType, view kind.Object, body []byte) (runtime.Object, error) {
+	before, err := kind.Marshal(object.JSON, view)
+	if err != nil {
+		return nil, err
+	}
+	after, strict, err := patch.Apply(t, before, body, c.sub.New(), !o.strict && !o.warn)
+	if err != nil {
+		return nil, err
+	}
+	next, found, err := readTyped(after, c.sub.New, o)
+	if err != nil {
+		return nil, patch.Undecodable(t, body, after, c.sub.New(), err)
+	}
+	return next, c.patchStrictness(o, t, body, after, append(strict, found...))
 }
 
 // applied writes a subresource's body into an object, with the revision that the body names.

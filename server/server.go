@@ -57,6 +57,7 @@ type Server struct {
 	discovery     *discovery.Handler
 	openapi       *openapi.Handler
 	crds          *definitions
+	owners        owners
 	metrics       *metrics
 	healthChecks  []Check
 	tracer        trace.Tracer // nil while nobody traces

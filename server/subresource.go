@@ -57,11 +57,18 @@ func (s *Server) updateSubresource(c *call, o writeOptions) error {
 	if err != nil {
 		return err
 	}
-	w, err := s.write(c, o, func(current kind.Object) (kind.Object, error) { return c.applied(current, body) })
+	w, err := s.writeView(c, o, func(kind.Object) (runtime.Object, error) { return body.DeepCopyObject(), nil })
 	if err != nil {
 		return err
 	}
 	return s.answerWritten(c, w)
+}
+
+// writeView writes an object through what a subresource shows of it: next makes the new view of the current one.
+func (s *Server) writeView(c *call, o writeOptions, next func(view kind.Object) (runtime.Object, error)) (*written, error) {
+	whole := o
+	whole.owned = true // by ownView
+	return s.write(c, whole, func(current kind.Object) (kind.Object, error) { return s.ownView(c, o, current, next) })
 }
 
 // evict serves the create of an eviction: a delete with the options that the body carries.

@@ -59,6 +59,9 @@ func (s *Server) createByUpdate(c *call, o writeOptions, obj kind.Object) error 
 		//lint:ignore ST1005 the text is Kubernetes'
 		return apierrors.NewConflict(c.resource(), c.name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: ", obj.GetUID()))
 	}
+	if err := s.mayCreate(c); err != nil {
+		return err
+	}
 	return s.createObject(c, o, obj)
 }
 
@@ -171,13 +174,14 @@ func registryPath(c *call) string {
 func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) error {
 	fillUpdate(obj, old)
 	c.spans.at(stageOwn)
-	own(obj)
+	s.own(c, o, obj, old)
 	if err := s.mutate(c, o, obj, old); err != nil {
 		return err
 	}
 	c.spans.at(stageValidate)
 	sub := c.subresource
 	c.kind.Prepare(obj, old, sub)
+	keepTimes(obj, old)
 	if c.sub == nil || c.sub.Apply != nil {
 		if err := s.assign(c.kind, obj, old); err != nil {
 			return err

@@ -1,0 +1,158 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// apply serves a server-side apply (KEP-555): the document is merged into the object, which it creates where there is
+// none, and its manager becomes an owner of what the document says.
+func (s *Server) apply(c *call, o writeOptions, body []byte) error {
+	document, twice, err := readDocument(body)
+	if err != nil {
+		return err
+	}
+	o.owned = true
+	next := func(live kind.Object) (kind.Object, error) {
+		obj, err := s.merged(c, o, live, document)
+		if err != nil {
+			return nil, err
+		}
+		return obj, c.oneOfEach(o, twice)
+	}
+	for try := 0; ; try++ {
+		if c.sub == nil && s.store.Get(c.key()) == nil {
+			err := s.createByApply(c, o, next)
+			if !apierrors.IsAlreadyExists(err) || try >= writeTries {
+				return err
+			}
+		}
+		w, err := s.write(c, o, next)
+		if err == nil {
+			return s.answerWritten(c, w)
+		}
+		if !apierrors.IsNotFound(err) || c.sub != nil || try >= writeTries {
+			return err
+		}
+	}
+}
+
+// createByApply creates what an apply describes and nobody made yet.
+func (s *Server) createByApply(c *call, o writeOptions, next func(kind.Object) (kind.Object, error)) error {
+	if err := s.crds.refuses(c.stored(), "create"); err != nil {
+		return err
+	}
+	obj, err := next(nil)
+	if err != nil {
+		return err
+	}
+	if uid := obj.GetUID(); uid != "" {
+		return apierrors.NewConflict(c.resource(), c.name, fmt.Errorf(
+			"uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
+	}
+	if err := s.mayCreate(c); err != nil {
+		return err
+	}
+	obj.SetResourceVersion("")
+	return s.createObject(c, o, obj)
+}
+
+// mayCreate asks whether the user, who may update or patch an object, may make it too.
+func (s *Server) mayCreate(c *call) error {
+	create := c.route
+	create.verb = "create"
+	return s.authorize(c.context(), create, c.user)
+}
+
+// merged is an object with a document applied to it; live is nil where there is none yet.
+func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *unstructured.Unstructured) (kind.Object, error) {
+	out, err := s.owners.of(c.kind, c.endpoint).
+		Apply(c.endpoint.APIVersion(), c.subresource, live, document.DeepCopy(), o.manager, o.force)
+	if err != nil {
+		return nil, applyError(err)
+	}
+	u, isMap := out.(*unstructured.Unstructured)
+	if !isMap {
+		return out.(kind.Object), nil // nothing but ownership changed
+	}
+	data, err := json.Marshal(u.Object)
+	if err != nil {
+		return nil, err
+	}
+	obj, _, err := c.kind.DecodeRequest(object.Form{APIVersion: c.endpoint.APIVersion()}, data, true)
+	if err != nil {
+		return nil, applyError(fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: %w", c.namespace, c.name, c.gvk(), err))
+	}
+	return obj, c.matchURL(obj)
+}
+
+// mergedView is what a subresource shows with a document applied to it.
+func (s *Server) mergedView(c *call, o writeOptions, view kind.Object, document *unstructured.Unstructured) (runtime.Object, error) {
+	out, err := s.owners.ofView(c.sub).
+		Apply(c.sub.Kind.GroupVersion().String(), c.subresource, view, document.DeepCopy(), o.manager, o.force)
+	if err != nil {
+		return nil, applyError(err)
+	}
+	u, isMap := out.(*unstructured.Unstructured)
+	if !isMap {
+		return out, nil
+	}
+	obj := c.sub.New()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, obj); err != nil {
+		return nil, applyError(err)
+	}
+	return obj, nil
+}
+
+// applyError is the answer to a document that cannot be applied: a Status as it is, and else the 500 without a reason that
+// Kubernetes gives to what does not fit the schema.
+func applyError(err error) error {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return err
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	}}
+}
+
+// readDocument reads an applied document, which is YAML; most clients send JSON, which is YAML too and read faster. twice
+// says which of its fields stand twice.
+func readDocument(body []byte) (document *unstructured.Unstructured, twice error, err error) {
+	var content map[string]any
+	if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		if found, err := kjson.UnmarshalStrict(body, &content); err == nil && len(found) == 0 {
+			return &unstructured.Unstructured{Object: content}, nil, nil
+		}
+	}
+	content = map[string]any{}
+	if err := utilyaml.Unmarshal(body, &content); err != nil {
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	return &unstructured.Unstructured{Object: content}, utilyaml.UnmarshalStrict(body, &map[string]any{}), nil
+}
+
+// oneOfEach acts on a document in which a field stands twice.
+func (c *call) oneOfEach(o writeOptions, twice error) error {
+	switch {
+	case twice == nil:
+	case o.strict:
+		return apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", twice))
+	case o.warn:
+		c.warn(twice.Error())
+	}
+	return nil
+}
