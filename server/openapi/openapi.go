@@ -31,9 +31,12 @@ type Handler struct {
 	registry *kind.Registry
 	info     info
 
-	building sync.Mutex // one document is made at a time: they are asked for rarely, and take memory while they are made
-	mu       sync.Mutex // for what is below
-	index    *index
+	// One document is made at a time, as they are asked for rarely and take memory while they are made; that of v2, which
+	// takes long where there are many definitions, keeps nobody from the others.
+	building, buildingV2 sync.Mutex
+
+	mu    sync.Mutex // for what is below
+	index *index
 	// documents are kept as long as the index lists them, within a budget.
 	documents documents
 }
@@ -121,8 +124,12 @@ func (h *Handler) document(key documentKey, hash string, build func() ([]byte, e
 	if body, ok := h.kept(key, hash); ok {
 		return body, nil
 	}
-	h.building.Lock()
-	defer h.building.Unlock()
+	building := &h.building
+	if key.path == rootV2 {
+		building = &h.buildingV2
+	}
+	building.Lock()
+	defer building.Unlock()
 	if body, ok := h.kept(key, hash); ok { // made while this one waited
 		return body, nil
 	}

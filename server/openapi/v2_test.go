@@ -15,8 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
+	openapiproto "k8s.io/kube-openapi/pkg/util/proto"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubectl/pkg/explain"
 	kubectlopenapi "k8s.io/kubectl/pkg/util/openapi"
@@ -85,6 +87,37 @@ func TestOldKubectlExplainsFields(t *testing.T) {
 				t.Errorf("%s %v: no %q in\n%s", c.gvk, c.path, want, out.String())
 			}
 		}
+	}
+}
+
+// TestSwaggerIsASchemaToMergeBy: clients make the schemas of server-side apply of it.
+func TestSwaggerIsASchemaToMergeBy(t *testing.T) {
+	t.Parallel()
+	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...), "v1.37.2")
+	document := unmarshalV2(t, getV2(h, "Accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf").Body.Bytes())
+	models, err := openapiproto.NewOpenAPIData(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parser, err := managedfields.NewGVKParser(models, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, err := parser.Type(corev1.SchemeGroupVersion.WithKind("Pod")).FromUnstructured(map[string]any{
+		"spec": map[string]any{"containers": []any{map[string]any{"name": "a", "image": "x"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := pod.ToFieldSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := set.String(); !strings.Contains(got, `.spec.containers[name="a"].image`) {
+		t.Errorf("the fields of a pod are %s", got)
+	}
+	if typ := parser.Type(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Network"}); typ == nil {
+		t.Error("a network has no type")
 	}
 }
 

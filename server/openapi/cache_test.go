@@ -1,0 +1,37 @@
+package openapi
+
+import (
+	"fmt"
+	"testing"
+)
+
+func TestDocumentsStayWithinTheBudget(t *testing.T) {
+	t.Parallel()
+	var d documents
+	const size = budget / 8
+	key := func(i int) documentKey { return documentKey{fmt.Sprint(i), jsonFormat} }
+	for i := range 20 {
+		d.put(key(i), finished{"hash", make([]byte, size)})
+		d.put(key(i), finished{"hash", make([]byte, size)}) // again, instead of itself
+	}
+	if d.used != 8*size || len(d.all) != 8 || len(d.order) != 8 {
+		t.Errorf("%d documents of %d bytes are kept", len(d.all), d.used)
+	}
+	if _, ok := d.find(key(11), "hash"); ok {
+		t.Error("an old document is kept")
+	}
+	if _, ok := d.find(key(19), "hash"); !ok {
+		t.Error("the newest document is not kept")
+	}
+	if _, ok := d.find(key(19), "other"); ok {
+		t.Error("a document is found by a hash that it has not")
+	}
+	d.keep(func(path, _ string) bool { return path == "19" })
+	if len(d.all) != 1 || d.used != size {
+		t.Errorf("%d documents are kept of one that is live", len(d.all))
+	}
+	d.put(key(99), finished{"hash", make([]byte, budget+1)})
+	if d.used != 0 || len(d.order) != 0 {
+		t.Error("a document is kept that is larger than the budget")
+	}
+}
