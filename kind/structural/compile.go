@@ -18,6 +18,9 @@ type compiled struct {
 	// status checks the status alone, for writes through the status subresource.
 	status *validator
 	rules  *rules
+	// embeds, lists and defaults are the parts of structural that lead to embedded objects, to lists that are sets or maps,
+	// and to defaults; nil when there are none. The libraries need not walk through what has nothing for them.
+	embeds, lists, defaults *schema.Structural
 }
 
 // props reads the schema of the version; nil when it has none.
@@ -54,6 +57,9 @@ func (v *versionSchema) compile(what string, preserve bool) (*compiled, error) {
 		}
 	}
 	c.rules = rulesOf(c.structural)
+	c.embeds = leading(c.structural, func(s *schema.Structural) bool { return s.XEmbeddedResource })
+	c.lists = leading(c.structural, func(s *schema.Structural) bool { return s.XListType != nil })
+	c.defaults = leading(c.structural, func(s *schema.Structural) bool { return s.Default.Object != nil })
 	return c, nil
 }
 
@@ -82,4 +88,32 @@ func structure(props *apiextensions.JSONSchemaProps, preserve bool) (*schema.Str
 	}
 	s = s.DeepCopy()
 	return s, defaulting.PruneDefaults(s)
+}
+
+// leading is the part of a schema that leads to the places that it is about, which it has whole; nil when there are none.
+func leading(s *schema.Structural, to func(*schema.Structural) bool) *schema.Structural {
+	if s == nil || to(s) {
+		return s
+	}
+	part, found := &schema.Structural{}, false
+	if part.Items = leading(s.Items, to); part.Items != nil {
+		found = true
+	}
+	if a := s.AdditionalProperties; a != nil {
+		if others := leading(a.Structural, to); others != nil {
+			part.AdditionalProperties, found = &schema.StructuralOrBool{Structural: others}, true
+		}
+	}
+	for name, property := range s.Properties {
+		if leads := leading(&property, to); leads != nil {
+			if part.Properties == nil {
+				part.Properties = map[string]schema.Structural{}
+			}
+			part.Properties[name], found = *leads, true
+		}
+	}
+	if !found {
+		return nil
+	}
+	return part
 }

@@ -159,11 +159,11 @@ func (d *definition) fit(u *unstructured.Unstructured, v *definedVersion, o coer
 		return nil, err
 	}
 	if d.describes(u) {
-		s, err := v.structure()
+		c, err := v.schema()
 		if err != nil {
 			return nil, err
 		}
-		inside, err := d.fitContent(u, s, o)
+		inside, err := d.fitContent(u, c, o)
 		if err != nil {
 			return nil, err
 		}
@@ -188,26 +188,22 @@ func (d *definition) describes(u *unstructured.Unstructured) bool {
 	return u.GetKind() == d.kinds[0].info.Kind
 }
 
-// structure is the compiled structural schema, nil for a version that is not defined.
-func (v *definedVersion) structure() (*schema.Structural, error) {
+// schema is the compiled schema, an empty one for a version that is not defined.
+func (v *definedVersion) schema() (*compiled, error) {
 	if v == nil {
-		return nil, nil
+		return &compiled{}, nil
 	}
-	c, err := v.compiled()
-	if err != nil {
-		return nil, err
-	}
-	return c.structural, nil
+	return v.compiled()
 }
 
 // fitContent applies a schema to all but the object's own metadata.
-func (d *definition) fitContent(u *unstructured.Unstructured, s *schema.Structural, o coercion) ([]string, error) {
+func (d *definition) fitContent(u *unstructured.Unstructured, c *compiled, o coercion) ([]string, error) {
 	var unknown []string
 	if !d.preserve {
-		unknown = pruning.PruneWithOptions(u.Object, s, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: o.track})
-		defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, s)
+		unknown = pruning.PruneWithOptions(u.Object, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: o.track})
+		defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, c.structural)
 	}
-	malformed, paths := objectmeta.CoerceWithOptions(nil, u.Object, s, false, objectmeta.CoerceOptions{
+	malformed, paths := objectmeta.CoerceWithOptions(nil, u.Object, c.embeds, false, objectmeta.CoerceOptions{
 		DropInvalidFields: o.dropMalformed, ReturnUnknownFieldPaths: o.track,
 	})
 	if malformed != nil {
@@ -221,10 +217,10 @@ func (d *definition) setDefaults(u *unstructured.Unstructured, v *definedVersion
 	if !d.describes(u) {
 		return nil
 	}
-	s, err := v.structure()
+	c, err := v.schema()
 	if err != nil {
 		return err
 	}
-	defaulting.Default(u.Object, s)
+	defaulting.Default(u.Object, c.defaults)
 	return nil
 }

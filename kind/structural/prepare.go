@@ -41,11 +41,11 @@ func (k *Kind) hasStatus() bool { return k.info.Subresource("status") != nil }
 // object and sets defaults again when it reads it.
 func (k *Kind) resetStatus(u *unstructured.Unstructured) {
 	delete(u.Object, "status")
-	s, _ := k.version.structure() // a schema that cannot be compiled has no defaults; Validate says so
-	if s == nil || s.Properties["status"].Default.Object == nil {
+	c, _ := k.version.schema() // a schema that cannot be compiled has no defaults; Validate says so
+	if c == nil || c.structural == nil || c.structural.Properties["status"].Default.Object == nil {
 		return
 	}
-	defaulting.Default(u.Object, s)
+	defaulting.Default(u.Object, c.defaults)
 }
 
 // keepStatus makes obj's status that of old.

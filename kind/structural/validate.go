@@ -35,8 +35,8 @@ func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) f
 			errs = append(errs, validation.ValidateCustomResource(nil, u.Object, c.createValidator())...)
 			errs = append(errs, k.validateScale(u)...)
 		}
-		errs = append(errs, embedded(ctx, u, c.structural)...)
-		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.structural, u.Object)...)
+		errs = append(errs, embedded(ctx, u, c.embeds)...)
+		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.lists, u.Object)...)
 		return c.rules.check(ctx, u.Object, nil, errs)
 	}
 	was := old.(*unstructured.Unstructured)
@@ -45,9 +45,9 @@ func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) f
 		errs = append(errs, k.validateChange(c, u, was, sub, change)...)
 	}
 	if !k.onlyStatus(sub) {
-		errs = append(errs, embedded(ctx, u, c.structural)...)
+		errs = append(errs, embedded(ctx, u, c.embeds)...)
 	}
-	errs = append(errs, lists(u, was, c.structural)...)
+	errs = append(errs, lists(u, was, c.lists)...)
 	return c.rules.check(ctx, u.Object, change, errs)
 }
 
