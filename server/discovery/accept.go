@@ -43,7 +43,8 @@ func (m media) String() string {
 }
 
 // negotiate picks the answer's form from an Accept header: the best by quality, then by order. Aggregated forms only
-// count where there are any. An empty header accepts everything.
+// count where there are any; there, as in Kubernetes, a client that takes one at all gets it. An empty header accepts
+// everything.
 func negotiate(accept string, aggregates bool) (media, bool) {
 	if strings.TrimSpace(accept) == "" {
 		return media{format: jsonFormat}, true
@@ -62,15 +63,19 @@ func negotiate(accept string, aggregates bool) (media, bool) {
 			choices = append(choices, choice{m, quality(params)})
 		}
 	}
+	choices = slices.DeleteFunc(choices, func(c choice) bool { return c.quality <= 0 })
 	if len(choices) == 0 {
 		return media{}, false
 	}
 	slices.SortStableFunc(choices, func(a, b choice) int { return cmp.Compare(b.quality, a.quality) })
-	return choices[0].media, choices[0].quality > 0
+	if at := slices.IndexFunc(choices, func(c choice) bool { return c.aggregated() }); at >= 0 {
+		return choices[at].media, true
+	}
+	return choices[0].media, true
 }
 
-// parseMedia reads one clause of an Accept header. A clause that asks for a form that is not served here, such as the
-// aggregation over the servers of a cluster that this server is none of, is no choice.
+// parseMedia reads one clause of an Accept header. A clause that asks for a form that is not served here is no choice.
+// The profile, which says whether to ask the other servers of a cluster too, changes nothing: there are none.
 func parseMedia(name string, params map[string]string, aggregates bool) (media, bool) {
 	m := media{}
 	switch name {
@@ -88,7 +93,7 @@ func parseMedia(name string, params map[string]string, aggregates bool) (media, 
 	}
 	known := params["as"] == aggregatedKind && params["g"] == aggregatedGroup && (params["v"] == "v2" || params["v"] == "v2beta1")
 	m.version = params["v"]
-	return m, known && aggregates && params["profile"] == "" && m.format != yamlFormat
+	return m, known && aggregates
 }
 
 func quality(params map[string]string) float64 {
@@ -98,14 +103,9 @@ func quality(params map[string]string) float64 {
 	return 1
 }
 
-// notAcceptable is the answer to a request for forms that there are none of.
-func notAcceptable(w http.ResponseWriter, aggregates bool) {
+// notAcceptable is the answer to a request for forms that there are none of. As in Kubernetes it names the plain ones.
+func notAcceptable(w http.ResponseWriter) {
 	accepted := []string{string(jsonFormat), string(yamlFormat), string(protobufFormat)}
-	if aggregates {
-		for _, f := range []format{jsonFormat, protobufFormat} {
-			accepted = append(accepted, media{f, "v2"}.String())
-		}
-	}
 	status := metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure,

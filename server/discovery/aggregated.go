@@ -7,6 +7,7 @@ import (
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
@@ -41,7 +42,11 @@ func (s *served) aggregate(core bool, m media) ([]byte, error) {
 	}
 	head, tail, _ := bytes.Cut(empty, []byte(`"items":[]`))
 	items := bytes.Join(texts, []byte{','})
-	return bytes.Join([][]byte{head, []byte(`"items":[`), items, {']'}, tail, {'\n'}}, nil), nil
+	text := bytes.Join([][]byte{head, []byte(`"items":[`), items, {']'}, tail, {'\n'}}, nil)
+	if m.format == yamlFormat {
+		return yaml.JSONToYAML(text)
+	}
+	return text, nil
 }
 
 // aggregate makes the group's part, once.

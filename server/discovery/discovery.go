@@ -61,7 +61,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 	}
 	m, ok := negotiate(r.Header.Get("Accept"), p.isRoot())
 	if !ok {
-		notAcceptable(w, p.isRoot())
+		notAcceptable(w)
 		return true
 	}
 	if p == corePath && !m.aggregated() {

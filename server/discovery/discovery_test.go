@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -235,7 +236,13 @@ func TestAcceptChoosesTheForm(t *testing.T) {
 		{"/apis", "application/json;q=0.5, application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf"},
 		{"/apis", clientdiscovery.AcceptV2, clientdiscovery.AcceptV2},
 		{"/apis", v2beta1, v2beta1},
+		{"/apis", clientdiscovery.AcceptV2NoPeer, clientdiscovery.AcceptV2},
 		{"/apis", clientdiscovery.AcceptV2NoPeer + "," + clientdiscovery.AcceptV2 + ",application/json", clientdiscovery.AcceptV2},
+		{"/apis", "application/json, " + clientdiscovery.AcceptV2, clientdiscovery.AcceptV2},
+		{"/apis", "application/json, " + clientdiscovery.AcceptV2 + ";q=0", "application/json"},
+		{"/apis", v2beta1 + "," + clientdiscovery.AcceptV2, v2beta1},
+		{"/api", strings.Replace(clientdiscovery.AcceptV2, "json", "yaml", 1), strings.Replace(clientdiscovery.AcceptV2, "json", "yaml", 1)},
+		{"/apis", "*/*;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", clientdiscovery.AcceptV2},
 		{"/apis", table + ",application/json", "application/json"},
 		{"/apis/apps/v1", clientdiscovery.AcceptV2 + ",application/json", "application/json"},
 	} {
