@@ -210,6 +210,9 @@ type Subresource struct {
 	New func() runtime.Object
 	// View makes what a GET shows (scale).
 	View func(obj Object) (runtime.Object, error)
+	// Columns are what a Table shows of a view, and Row its cells; ages are counted up to now.
+	Columns []metav1.TableColumnDefinition
+	Row     func(view runtime.Object, now time.Time) []any
 	// Apply writes a body into obj (scale: update and patch; binding: create). The answer to a create is a Status.
 	// obj may be changed; an error that is a metav1 Status is answered as it is.
 	Apply func(obj Object, body runtime.Object) error

@@ -10,8 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
@@ -32,11 +32,16 @@ func (s *Server) delete(c *call) error {
 	if err != nil {
 		return err
 	}
+	code := http.StatusOK
+	//lint:ignore SA1019 old clients still send it, and Kubernetes still answers them so
+	if o := options.OrphanDependents; o != nil && !*o && removed.stays {
+		code = http.StatusAccepted
+	}
 	switch {
 	case removed.kept != nil:
-		return s.answer(c, http.StatusOK, removed.kept)
+		return s.answer(c, code, removed.kept)
 	case removed.state != nil:
-		return s.answerUncommitted(c, http.StatusOK, removed.state)
+		return s.answerUncommitted(c, code, removed.state)
 	}
 	c.spans.at(stageAnswer)
 	c.sendWarnings()
@@ -49,56 +54,11 @@ func (s *Server) delete(c *call) error {
 	return nil
 }
 
-// deleteOptions reads the options of a delete: from the body where there is one, else from the query.
-func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
-	o := &metav1.DeleteOptions{}
-	if err := readOptions(c.http.URL.Query(), o, metav1.Convert_url_Values_To_v1_DeleteOptions); err != nil {
-		return nil, err
-	}
-	body, err := c.readBody()
-	if err != nil {
-		return nil, err
-	}
-	if len(body) > 0 {
-		if err := c.bodyOptions(body, o); err != nil {
-			return nil, err
-		}
-	}
-	return o, invalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(o))
-}
-
-func (c *call) bodyOptions(body []byte, o *metav1.DeleteOptions) error {
-	*o = metav1.DeleteOptions{}
-	data, format := body, object.JSON
-	switch bodyMedia(c.http) {
-	case mediaJSON:
-	case mediaYAML:
-		var err error
-		if data, _, err = jsonOfYAML(body); err != nil {
-			return apierrors.NewBadRequest(err.Error())
-		}
-	case mediaProtobuf:
-		format = object.Protobuf
-	default:
-		return unsupportedMedia(mediaTypes...)
-	}
-	if err := kind.Unmarshal(format, data, o); err != nil {
-		return apierrors.NewBadRequest("the options of the delete cannot be read: " + err.Error())
-	}
-	sent := o.Kind
-	if format == object.Protobuf {
-		header, _ := kind.ProtobufHeader(data) // it was read above
-		sent = header.Kind
-	}
-	if sent != "" && sent != "DeleteOptions" {
-		return apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
-	}
-	return nil
-}
-
 // removed is what became of a deleted object.
 type removed struct {
 	uid types.UID
+	// stays says that something holds the object: it is not gone yet.
+	stays bool
 	// kept is the object as it stands, marked deleted, because something holds it.
 	kept *object.Object
 	// state is the object's last state, of a kind whose deletes answer with it.
@@ -124,6 +84,9 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*
 	if current == nil {
 		return nil, notFound(c.resource(), key.Name())
 	}
+	if ignoresUnreadable(o) {
+		return s.removeUnreadable(c, current, o)
+	}
 	if err := deletePreconditions(c, current, o.Preconditions); err != nil {
 		return nil, err
 	}
@@ -141,7 +104,7 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*
 	c.spans.at(stageCommit)
 	switch {
 	case plan.unchanged:
-		return &removed{uid: current.UID, kept: current}, s.settle(c.context(), c.kind, current, current)
+		return &removed{uid: current.UID, stays: true, kept: current}, s.settle(c.context(), c.kind, current, current)
 	case plan.keep:
 		return s.mark(c, current, obj)
 	}
@@ -176,12 +139,21 @@ type deletePlan struct {
 
 // planDelete decides, and writes into obj what marks it deleted.
 func planDelete(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions) deletePlan {
+	grace, graceful := gracePeriod(k, obj, o)
+	if graceful && pending(obj) {
+		asked, left := o.GracePeriodSeconds, *obj.GetDeletionGracePeriodSeconds()
+		if asked == nil || *asked >= left { // its time only gets shorter, and nothing else changes meanwhile
+			return deletePlan{unchanged: true, graceful: true}
+		}
+		if grace = *asked; grace < 0 {
+			grace = 1
+		}
+	}
 	deleting := obj.GetDeletionTimestamp() != nil
 	finalizersChanged := setPolicyFinalizer(obj, o)
 	kept := keptByKind(k, obj)
-	grace, graceful := gracePeriod(k, obj, o)
-	if deleting && !finalizersChanged && !shortens(obj, grace, graceful) {
-		return deletePlan{unchanged: held(k, obj) || graceful && *obj.GetDeletionGracePeriodSeconds() > 0, graceful: graceful}
+	if deleting && !pending(obj) && !finalizersChanged {
+		return deletePlan{unchanged: held(k, obj), graceful: graceful}
 	}
 	plan := deletePlan{graceful: graceful, keep: kept || len(obj.GetFinalizers()) > 0 || graceful && grace > 0}
 	if plan.keep || graceful {
@@ -190,10 +162,10 @@ func planDelete(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions) deletePla
 	return plan
 }
 
-// shortens says that a second delete leaves less time than the first did.
-func shortens(obj kind.Object, grace int64, graceful bool) bool {
-	was := obj.GetDeletionGracePeriodSeconds()
-	return graceful && was != nil && grace < *was
+// pending says that a deleted object has time left to end.
+func pending(obj kind.Object) bool {
+	left := obj.GetDeletionGracePeriodSeconds()
+	return obj.GetDeletionTimestamp() != nil && left != nil && *left > 0
 }
 
 // gracePeriod is how long the object may take to end, in seconds.
@@ -205,13 +177,27 @@ func gracePeriod(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions) (int64, 
 	return max(g.GracePeriod(obj, o.GracePeriodSeconds), 0), true
 }
 
-// markDeleted writes when the object is to be gone. Kinds that keep their objects by a rule of their own
-// (namespaces) have no grace period.
+// markDeleted writes when the object is to be gone; of one that was to be gone already, only sooner. Kinds that keep
+// their objects by a rule of their own (namespaces) have no grace period.
 func markDeleted(obj kind.Object, grace int64, byKind bool) {
-	if obj.GetDeletionTimestamp() == nil && obj.GetGeneration() > 0 {
-		obj.SetGeneration(obj.GetGeneration() + 1)
+	at := now()
+	was, left := obj.GetDeletionTimestamp(), obj.GetDeletionGracePeriodSeconds()
+	switch {
+	case was == nil:
+		if obj.GetGeneration() > 0 {
+			obj.SetGeneration(obj.GetGeneration() + 1)
+		}
+		at = metav1.NewTime(at.Add(time.Duration(grace) * time.Second))
+	case pending(obj):
+		sooner := metav1.NewTime(was.Add(time.Duration(grace-*left) * time.Second))
+		if sooner.Before(&at) { // all of the time has passed: whoever ends the object still is to see the change
+			grace = min(grace, 1)
+		} else {
+			at = sooner
+		}
+	case was.Before(&at):
+		at = *was
 	}
-	at := metav1.NewTime(now().Add(time.Duration(grace) * time.Second))
 	obj.SetDeletionTimestamp(&at)
 	if !byKind {
 		obj.SetDeletionGracePeriodSeconds(&grace)
@@ -282,7 +268,7 @@ func (s *Server) mark(c *call, current *object.Object, obj kind.Object) (*remove
 	if _, err := s.store.Commit(c.context(), change); err != nil {
 		return nil, err
 	}
-	return &removed{uid: current.UID, kept: fresh}, s.settle(c.context(), c.kind, current, fresh)
+	return &removed{uid: current.UID, stays: true, kept: fresh}, s.settle(c.context(), c.kind, current, fresh)
 }
 
 // removeNow takes the object out of the store.
@@ -300,7 +286,7 @@ func (s *Server) removeNow(ctx context.Context, k kind.Kind, current *object.Obj
 
 // dryRun is what the delete would have answered.
 func (p deletePlan) dryRun(k kind.Kind, current *object.Object, obj kind.Object) *removed {
-	out := &removed{uid: current.UID}
+	out := &removed{uid: current.UID, stays: p.keep || p.unchanged}
 	if p.keep || p.unchanged || p.graceful || k.Info().AnswersDeleted {
 		out.state = obj
 	}
@@ -309,12 +295,16 @@ func (p deletePlan) dryRun(k kind.Kind, current *object.Object, obj kind.Object)
 
 // deleteCollection deletes all selected objects, each as a delete of its own, and answers with what they were.
 func (s *Server) deleteCollection(c *call) error {
-	if err := c.negotiate(); err != nil {
+	if err := c.negotiate(asTable, asPartialList); err != nil {
 		return err
 	}
 	options, err := c.deleteOptions()
 	if err != nil {
 		return err
+	}
+	if ignoresUnreadable(options) {
+		return invalidOptions("DeleteOptions", field.ErrorList{field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"),
+			true, "is not allowed with DELETECOLLECTION, try again after removing the option")})
 	}
 	p, err := s.page(c)
 	if err != nil {
@@ -332,5 +322,5 @@ func (s *Server) deleteCollection(c *call) error {
 		}
 	}
 	spans.at(stageAnswer)
-	return c.answerList(p)
+	return s.answerPage(c, p)
 }

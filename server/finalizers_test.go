@@ -76,7 +76,7 @@ func TestDeletePolicies(t *testing.T) {
 	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Sideways"}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "propagationPolicy")
 	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"Orphan","orphanDependents":true}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "")
 	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":`).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "")
-	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"ConfigMap","apiVersion":"v1"}`).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "decoded object cannot be converted to DeleteOptions")
+	w.send(t, http.MethodDelete, configMaps+"/b", `{"kind":"ConfigMap","apiVersion":"v1"}`).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, `no kind "ConfigMap" is registered`)
 	w.get(t, configMaps+"/b").want(t, http.StatusOK)
 }
 

@@ -125,10 +125,14 @@ func (c *call) answerText(obj *object.Object) error {
 	return nil
 }
 
-// answerTyped writes a Go struct as a kind.
+// answerTyped writes a Go struct as a kind, or as a Table or metadata made of it.
 func (c *call) answerTyped(code int, obj runtime.Object, gvk schema.GroupVersionKind) error {
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
-	data, err := kind.Marshal(c.accept.format(), obj)
+	shown, err := c.shape(obj)
+	if err != nil {
+		return err
+	}
+	data, err := kind.Marshal(c.accept.format(), shown)
 	if err != nil {
 		return err
 	}

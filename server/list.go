@@ -31,6 +31,11 @@ type listMeta struct {
 	remaining *int64
 }
 
+// shown is the metadata as lists of typed kinds, tables and lists of metadata carry it.
+func (m listMeta) shown() *metav1.ListMeta {
+	return &metav1.ListMeta{ResourceVersion: m.revision.String(), Continue: m.next, RemainingItemCount: m.remaining}
+}
+
 // list answers with the objects of a resource.
 func (s *Server) list(c *call) error {
 	if err := c.negotiate(asTable, asPartialList); err != nil {
@@ -41,6 +46,11 @@ func (s *Server) list(c *call) error {
 		return err
 	}
 	c.spans.at(stageAnswer)
+	return s.answerPage(c, p)
+}
+
+// answerPage writes a list as the client wants it.
+func (s *Server) answerPage(c *call, p *page) error {
 	switch c.accept.as {
 	case asTable:
 		return s.answerTable(c, http.StatusOK, p.items, p.meta)

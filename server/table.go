@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,7 +34,7 @@ func (s *Server) answerTable(c *call, code int, items []*object.Object, m listMe
 	if err != nil {
 		return err
 	}
-	table.ListMeta = metav1.ListMeta{ResourceVersion: m.revision.String(), Continue: m.next, RemainingItemCount: m.remaining}
+	table.ListMeta = *m.shown()
 	data, err := json.Marshal(table)
 	if err != nil {
 		return err
@@ -73,7 +72,11 @@ func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy,
 		if err != nil {
 			return nil, err
 		}
-		row, err := c.row(obj, include, counted, func() ([]byte, error) { return c.shownBytes(o) })
+		row, err := c.row(obj, counted)
+		if err != nil {
+			return nil, err
+		}
+		row.Object.Raw, err = c.rowObject(o, include)
 		if err != nil {
 			return nil, err
 		}
@@ -82,26 +85,26 @@ func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy,
 	return t, nil
 }
 
-// row is one object's. full makes the object's bytes, for who wants them beside the cells.
-func (c *call) row(obj kind.Object, include metav1.IncludeObjectPolicy, counted time.Time, full func() ([]byte, error)) (row metav1.TableRow, err error) {
-	if row.Cells, err = c.kind.Row(obj, c.endpoint.APIVersion(), counted); err != nil {
-		return row, err
-	}
-	switch include {
-	case metav1.IncludeObject:
-		row.Object.Raw, err = full()
-	case metav1.IncludeMetadata:
-		row.Object.Raw, err = json.Marshal(partial(obj, c.metaVersion()))
-	}
+// row is the cells of one object.
+func (c *call) row(obj kind.Object, counted time.Time) (row metav1.TableRow, err error) {
+	row.Cells, err = c.kind.Row(obj, c.endpoint.APIVersion(), counted)
 	return row, err
 }
 
-func (c *call) shownBytes(o *object.Object) ([]byte, error) {
-	e, err := o.Encoding(object.Form{APIVersion: c.endpoint.APIVersion()})
-	if err != nil {
-		return nil, err
+// rowObject is what goes with the cells of an object.
+func (c *call) rowObject(o *object.Object, include metav1.IncludeObjectPolicy) ([]byte, error) {
+	switch include {
+	case metav1.IncludeObject:
+		e, err := o.Encoding(object.Form{APIVersion: c.endpoint.APIVersion()})
+		if err != nil {
+			return nil, err
+		}
+		return e.Bytes(), nil
+	case metav1.IncludeMetadata:
+		data, err := c.metadata(o, object.JSON)
+		return c.appendPartial(nil, data), err
 	}
-	return e.Bytes(), nil
+	return nil, nil
 }
 
 // uncommittedBody is an object that was not stored as the client wants it.
@@ -124,9 +127,16 @@ func (c *call) uncommittedTable(obj kind.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	row, err := c.row(obj, include, time.Now(), func() ([]byte, error) {
-		return c.kind.Encode(object.Form{APIVersion: c.endpoint.APIVersion()}, obj)
-	})
+	row, err := c.row(obj, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	switch include {
+	case metav1.IncludeObject:
+		row.Object.Raw, err = c.kind.Encode(object.Form{APIVersion: c.endpoint.APIVersion()}, obj)
+	case metav1.IncludeMetadata:
+		row.Object.Raw, err = json.Marshal(partial(obj, c.metaVersion()))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -134,65 +144,31 @@ func (c *call) uncommittedTable(obj kind.Object) ([]byte, error) {
 	return json.Marshal(table)
 }
 
-// partial is an object's metadata alone.
-func partial(obj kind.Object, apiVersion string) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{
-		TypeMeta:   metav1.TypeMeta{Kind: asPartial, APIVersion: apiVersion},
-		ObjectMeta: objectMeta(obj),
+// shape is what a subresource shows, as the client wants it.
+func (c *call) shape(view runtime.Object) (runtime.Object, error) {
+	obj, hasMeta := view.(kind.Object)
+	switch {
+	case c.accept.as == asPartial && hasMeta:
+		return partial(obj, c.metaVersion()), nil
+	case c.accept.as != asTable || c.sub.Row == nil:
+		return view, nil
 	}
-}
-
-// objectMeta copies the metadata of any object into the struct of the typed ones.
-func objectMeta(obj kind.Object) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Name: obj.GetName(), GenerateName: obj.GetGenerateName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
-		ResourceVersion: obj.GetResourceVersion(), Generation: obj.GetGeneration(), CreationTimestamp: obj.GetCreationTimestamp(),
-		DeletionTimestamp: obj.GetDeletionTimestamp(), DeletionGracePeriodSeconds: obj.GetDeletionGracePeriodSeconds(),
-		Labels: obj.GetLabels(), Annotations: obj.GetAnnotations(), OwnerReferences: obj.GetOwnerReferences(),
-		Finalizers: obj.GetFinalizers(), ManagedFields: obj.GetManagedFields(),
-	}
-}
-
-// answerPartial writes the metadata of one object.
-func (s *Server) answerPartial(c *call, code int, o *object.Object) error {
-	data, err := c.partialBody(o)
-	if err != nil {
-		return err
-	}
-	c.sendWarnings()
-	writeBody(c.w, code, c.accept.name, data)
-	return nil
-}
-
-func (c *call) partialBody(o *object.Object) ([]byte, error) {
-	obj, err := read(c.kind, o)
+	include, err := c.includeObject()
 	if err != nil {
 		return nil, err
 	}
-	return kind.Marshal(c.accept.format(), partial(obj, c.metaVersion()))
-}
-
-// answerPartialList writes the metadata of many.
-func (s *Server) answerPartialList(c *call, p *page) error {
-	list := &metav1.PartialObjectMetadataList{
-		TypeMeta: metav1.TypeMeta{Kind: asPartialList, APIVersion: c.metaVersion()},
-		ListMeta: metav1.ListMeta{ResourceVersion: p.meta.revision.String(), Continue: p.meta.next, RemainingItemCount: p.meta.remaining},
-		Items:    make([]metav1.PartialObjectMetadata, 0, len(p.items)),
+	row := metav1.TableRow{Cells: c.sub.Row(view, time.Now())}
+	switch include {
+	case metav1.IncludeObject:
+		row.Object.Object = view
+	case metav1.IncludeMetadata:
+		row.Object.Object = partial(obj, c.metaVersion())
 	}
-	for _, o := range p.items {
-		obj, err := read(c.kind, o)
-		if err != nil {
-			return err
-		}
-		list.Items = append(list.Items, *partial(obj, c.metaVersion()))
-	}
-	data, err := kind.Marshal(c.accept.format(), list)
-	if err != nil {
-		return err
-	}
-	c.sendWarnings()
-	writeBody(c.w, http.StatusOK, c.accept.name, data)
-	return nil
+	return &metav1.Table{
+		TypeMeta:          metav1.TypeMeta{Kind: asTable, APIVersion: c.metaVersion()},
+		ListMeta:          metav1.ListMeta{ResourceVersion: obj.GetResourceVersion()},
+		ColumnDefinitions: c.sub.Columns, Rows: []metav1.TableRow{row},
+	}, nil
 }
 
 // transformed is an object of a watch as the client wants it; first says that it is the stream's first.

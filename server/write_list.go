@@ -4,11 +4,11 @@ import (
 	"bufio"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bowline-dev/bowline/object"
@@ -44,7 +44,7 @@ const listTail = "]}\n"
 
 // listHead is a JSON list up to its items.
 func (c *call) listHead(m listMeta) []byte {
-	var meta any = metav1.ListMeta{ResourceVersion: m.revision.String(), Continue: m.next, RemainingItemCount: m.remaining}
+	var meta any = m.shown()
 	if !c.protobuf() {
 		meta = customListMeta{ResourceVersion: m.revision.String(), Continue: m.next, RemainingItemCount: m.remaining}
 	}
@@ -104,8 +104,7 @@ func (c *call) writeYAMLList(head []byte, items []*object.Encoding) error {
 
 // writeProtobufList writes the envelope, the list's metadata (field 1) and the items (field 2).
 func (c *call) writeProtobufList(p *page, items []*object.Encoding) error {
-	meta := metav1.ListMeta{ResourceVersion: p.meta.revision.String(), Continue: p.meta.next, RemainingItemCount: p.meta.remaining}
-	metaBytes, err := meta.Marshal()
+	metaBytes, err := p.meta.shown().Marshal()
 	if err != nil {
 		return err
 	}
@@ -114,7 +113,7 @@ func (c *call) writeProtobufList(p *page, items []*object.Encoding) error {
 	for _, e := range items {
 		size += e.ItemSize()
 	}
-	head, tail, err := c.envelope(size)
+	head, tail, err := envelope(c.endpoint.APIVersion(), c.info().ListKind(), size)
 	if err != nil {
 		return err
 	}
@@ -134,17 +133,23 @@ func (c *call) writeProtobufList(p *page, items []*object.Encoding) error {
 	return nil
 }
 
-// envelope is what stands before and after a protobuf list of size bytes.
-func (c *call) envelope(size int) (head, tail []byte, err error) {
-	meta := runtime.TypeMeta{APIVersion: c.endpoint.APIVersion(), Kind: c.info().ListKind()}
+// envelope is what stands before and after a protobuf message of size bytes.
+func envelope(apiVersion, kind string, size int) (head, tail []byte, err error) {
+	meta := runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}
 	typeMeta, err := meta.Marshal()
 	if err != nil {
 		return nil, nil, err
 	}
-	head = append(head, "k8s\x00"...)
+	head = append(head, object.ProtobufMagic...)
 	head = protowire.AppendBytes(protowire.AppendTag(head, 1, protowire.BytesType), typeMeta)
 	head = protowire.AppendVarint(protowire.AppendTag(head, 2, protowire.BytesType), uint64(size))
 	tail = protowire.AppendString(protowire.AppendTag(nil, 3, protowire.BytesType), "")
 	tail = protowire.AppendString(protowire.AppendTag(tail, 4, protowire.BytesType), "")
 	return head, tail, nil
+}
+
+// enveloped is a whole protobuf body.
+func enveloped(apiVersion, kind string, message []byte) ([]byte, error) {
+	head, tail, err := envelope(apiVersion, kind, len(message))
+	return slices.Concat(head, message, tail), err
 }

@@ -21,6 +21,9 @@ func scaleSubresource(paths *apiextensionsv1.CustomResourceSubresourceScale) kin
 		Kind:  autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
 		Verbs: []string{"get", "patch", "update"},
 		New:   func() runtime.Object { return &autoscalingv1.Scale{} },
+
+		Columns: kind.CustomScaleColumns,
+		Row:     kind.ScaleRow,
 		View: func(obj kind.Object) (runtime.Object, error) {
 			return viewScale(obj.(*unstructured.Unstructured), paths)
 		},

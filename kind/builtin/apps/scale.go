@@ -28,6 +28,9 @@ func scaleOf[P kind.Object](read func(P) scaled, write func(P, int32)) kind.Subr
 		Kind:  scaleKind,
 		Verbs: []string{"get", "patch", "update"},
 		New:   func() runtime.Object { return &autoscalingv1.Scale{} },
+
+		Columns: kind.ScaleColumns,
+		Row:     kind.ScaleRow,
 		View: func(obj kind.Object) (runtime.Object, error) {
 			return viewScale(obj, read(obj.(P)))
 		},
