@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
@@ -53,6 +54,7 @@ func (w *world) helm(t *testing.T, namespace, driver string) *action.Configurati
 	t.Helper()
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.CacheDir, flags.Namespace = &w.kubeconfig, &w.cacheDir, &namespace
+	flags.WrapConfigFn = func(c *rest.Config) *rest.Config { c.Burst = 100; return c } // as its command does
 	c := &action.Configuration{}
 	if err := c.Init(flags, namespace, driver, func(string, ...any) {}); err != nil {
 		t.Fatal(err)

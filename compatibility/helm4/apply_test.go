@@ -1,0 +1,51 @@
+package helm4
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/kube"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/compatibility/plane"
+)
+
+// TestUpgradeMeetsWhatAnotherChanged: by server-side apply it is a conflict that names the manager and the field, and
+// nobody's value is lost unless Helm is told to force it.
+func TestUpgradeMeetsWhatAnotherChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, mode{true, kube.StatusWatcherStrategy})
+	w.install(t, values{"color": "blue"})
+	repaint := []byte(`{"spec":{"color":"pink"}}`)
+	_, err := w.objects.Resource(boats).Namespace(ns).Patch(t.Context(), "a", types.MergePatchType, repaint, metav1.PatchOptions{FieldManager: "painter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.upgrade(values{"color": "red"})
+	if err == nil || !strings.Contains(err.Error(), "painter") || !strings.Contains(err.Error(), ".spec.color") {
+		t.Errorf("the upgrade answers %v", err)
+	}
+	plane.Must(w.upgrade(values{"color": "red"}, func(u *action.Upgrade) { u.ForceConflicts = true }))(t)
+	if color, _ := w.boat(t); color != "red" {
+		t.Errorf("forced, the boat is %v", color)
+	}
+}
+
+// TestUpgradeTakesOverFromClientSideApply: a release of Helm 3's way goes on by server-side apply.
+func TestUpgradeTakesOverFromClientSideApply(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, mode{false, kube.LegacyStrategy})
+	w.install(t, values{"color": "blue"})
+	w.mode = mode{true, kube.StatusWatcherStrategy}
+	plane.Must(w.upgrade(values{"color": "red"}))(t)
+	u := plane.Must(w.objects.Resource(boats).Namespace(ns).Get(t.Context(), "a", metav1.GetOptions{}))(t)
+	applied := slices.ContainsFunc(u.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+		return m.Operation == metav1.ManagedFieldsOperationApply
+	})
+	if color, _ := w.boat(t); color != "red" || !applied {
+		t.Errorf("the boat is %v, managed by %v", color, u.GetManagedFields())
+	}
+}

@@ -1,0 +1,122 @@
+package helm4
+
+import (
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/kube"
+	"helm.sh/helm/v4/pkg/release/common"
+	release "helm.sh/helm/v4/pkg/release/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/compatibility/plane"
+)
+
+// TestReleaseGoesThroughItsRevisions: installed with its definition, hooks run; tested; upgraded; an upgrade that the
+// server refuses fails and is rolled back; uninstalled.
+func TestReleaseGoesThroughItsRevisions(t *testing.T) {
+	t.Parallel()
+	for name, m := range map[string]mode{
+		"server-side apply, watching": {true, kube.StatusWatcherStrategy},
+		"as Helm 3":                   {false, kube.LegacyStrategy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, m)
+			w.isInstalled(t)
+			w.isUpgraded(t)
+			w.failsAndRollsBack(t)
+			w.isUninstalled(t)
+		})
+	}
+}
+
+func (w *world) isInstalled(t *testing.T) {
+	r := w.install(t, values{"color": "blue"})
+	if r.Info.Status != common.StatusDeployed || r.Info.Notes != "a is blue, and boats are known.\n" {
+		t.Errorf("installed, it is %s and says %q", r.Info.Status, r.Info.Notes)
+	}
+	if color, tonnes := w.boat(t); color != "blue" || tonnes != int64(10) {
+		t.Errorf("the boat is %v of %v tonnes", color, tonnes)
+	}
+	for _, h := range r.Hooks {
+		if ran := h.LastRun.Phase == release.HookPhaseSucceeded; ran != strings.Contains(h.Manifest, "pre-install") {
+			t.Errorf("hook %s is %q", h.Name, h.LastRun.Phase)
+		}
+	}
+	tested, done, err := action.NewReleaseTesting(w.helm).Run("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range tested.(*release.Release).Hooks {
+		if h.Name == "a-floats" && h.LastRun.Phase != release.HookPhaseSucceeded {
+			t.Errorf("the test is %q", h.LastRun.Phase)
+		}
+	}
+	if err := done(); err != nil {
+		t.Error(err)
+	}
+}
+
+func (w *world) isUpgraded(t *testing.T) {
+	secret := func() string {
+		s := plane.Must(w.clients.CoreV1().Secrets(ns).Get(t.Context(), "a", metav1.GetOptions{}))(t)
+		return string(s.Data["password"])
+	}
+	before := secret()
+	r := plane.Must(w.upgrade(values{"color": "red", "replicas": 2}))(t)
+	if r.Version != 2 || r.Info.Status != common.StatusDeployed {
+		t.Errorf("upgraded, it is %s at %d", r.Info.Status, r.Version)
+	}
+	if color, _ := w.boat(t); color != "red" {
+		t.Errorf("the boat is %v", color)
+	}
+	d := plane.Must(w.clients.AppsV1().Deployments(ns).Get(t.Context(), "a", metav1.GetOptions{}))(t)
+	if *d.Spec.Replicas != 2 || d.Spec.Template.Spec.Containers[0].Image != "crew:red" {
+		t.Errorf("the deployment is %v", d.Spec)
+	}
+	if after := secret(); before == "" || after != before {
+		t.Errorf("the password was %q and is %q: lookup did not find it", before, after)
+	}
+	orders := plane.Must(w.clients.CoreV1().ConfigMaps(ns).Get(t.Context(), "a-orders", metav1.GetOptions{}))(t)
+	if orders.Data["revision"] != "2" {
+		t.Errorf("the hook's configmap says %v", orders.Data)
+	}
+}
+
+func (w *world) failsAndRollsBack(t *testing.T) {
+	if _, err := w.upgrade(values{"color": "green", "tonnes": -1}); err == nil || !strings.Contains(err.Error(), "spec.tonnes") {
+		t.Errorf("an upgrade to an invalid boat answers %v", err)
+	}
+	back := action.NewRollback(w.helm)
+	back.Version, back.WaitStrategy, back.Timeout, back.ServerSideApply = 1, w.wait, patient, w.serverSide()
+	if err := back.Run("a"); err != nil {
+		t.Fatal(err)
+	}
+	if color, tonnes := w.boat(t); color != "blue" || tonnes != int64(10) {
+		t.Errorf("rolled back, the boat is %v of %v tonnes", color, tonnes)
+	}
+	var statuses []string
+	for _, r := range plane.Must(action.NewHistory(w.helm).Run("a"))(t) {
+		statuses = append(statuses, r.(*release.Release).Info.Status.String())
+	}
+	if got := strings.Join(statuses, " "); got != "superseded superseded failed deployed" {
+		t.Errorf("the history is %s", got)
+	}
+}
+
+func (w *world) isUninstalled(t *testing.T) {
+	u := action.NewUninstall(w.helm)
+	u.WaitStrategy, u.Timeout = w.wait, patient
+	plane.Must(u.Run("a"))(t)
+	if l := plane.Must(w.objects.Resource(boats).Namespace(ns).List(t.Context(), metav1.ListOptions{}))(t); len(l.Items) != 0 {
+		t.Errorf("boats are left: %v", l.Items) // and the definition is: Helm never deletes those
+	}
+	if _, err := w.clients.CoreV1().ConfigMaps(ns).Get(t.Context(), "a-farewell", metav1.GetOptions{}); err != nil {
+		t.Errorf("the post-delete hook left nothing: %v", err)
+	}
+	if l := plane.Must(action.NewList(w.helm).Run())(t); len(l) != 0 {
+		t.Errorf("helm still lists %v", l)
+	}
+}
