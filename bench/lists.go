@@ -42,30 +42,41 @@ func lists() measurement {
 }
 
 func timeLists(ctx context.Context, s *server, client rest.Interface, namespace string) ([]reading, error) {
-	list := func(media string, times int) error {
+	list := func(media string) func() *rest.Request {
+		return func() *rest.Request {
+			return client.Get().Namespace(namespace).Resource("configmaps").SetHeader("Accept", media)
+		}
+	}
+	asJSON, err := timeList(ctx, s, "list-json", 1, repeats, listed*1024, list(runtime.ContentTypeJSON))
+	if err != nil {
+		return nil, err
+	}
+	cold, err := timeList(ctx, s, "list-protobuf-cold", 0, 1, listed*1024, list(runtime.ContentTypeProtobuf))
+	return []reading{asJSON, cold}, err
+}
+
+// timeList times lists after some that do not count, and checks that each has at least so many bytes.
+func timeList(ctx context.Context, s *server, name string, before, times, least int, request func() *rest.Request) (reading, error) {
+	list := func(times int) error {
 		for range times {
-			size, err := countBytes(ctx, client.Get().Namespace(namespace).Resource("configmaps").SetHeader("Accept", media))
+			size, err := countBytes(ctx, request())
 			if err != nil {
 				return err
 			}
-			if size < listed*1024 {
-				return fmt.Errorf("a list of %d ConfigMaps of 1 KiB is only %d bytes", listed, size)
+			if size < least {
+				return fmt.Errorf("%s: a list of %d bytes, and at least %d were expected", name, size, least)
 			}
 		}
 		return nil
 	}
-	if err := list(runtime.ContentTypeJSON, 1); err != nil {
-		return nil, err
+	if err := list(before); err != nil {
+		return reading{}, err
 	}
-	asJSON, err := s.measure("list-json", repeats, func() error { return list(runtime.ContentTypeJSON, repeats) })
+	took, err := s.measure(name, times, func() error { return list(times) })
 	if err != nil {
-		return nil, err
+		return reading{}, err
 	}
-	cold, err := s.measure("list-protobuf-cold", 1, func() error { return list(runtime.ContentTypeProtobuf, 1) })
-	if err != nil {
-		return nil, err
-	}
-	return []reading{asJSON.each(), cold.each()}, nil
+	return took.each(), nil
 }
 
 // countBytes sends a request and counts what the answer's body holds, without decoding it.

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // unit is what a figure is counted in, and which way is better.
@@ -15,7 +17,9 @@ type unit string
 
 const (
 	milliseconds unit = "ms"    // less is better
+	seconds      unit = "s"     // less is better
 	mebibytes    unit = "MiB"   // less is better
+	kibibytes    unit = "KiB"   // less is better
 	perSecond    unit = "per s" // more is better
 )
 
@@ -55,9 +59,13 @@ type measurement struct {
 var measurements = []measurement{
 	processStart(), firstProcessStart(), planeStart(), idleMemory(), filledMemory(),
 	creates(1, 4_000, 2_000), creates(16, 20_000, 5_500),
-	gets(1, 6_000, 3_500), gets(16, 30_000, 9_000),
-	lists(), watchers(), customResource(),
+	createPods("JSON", runtime.ContentTypeJSON, 1_800), createPods("protobuf", runtime.ContentTypeProtobuf, 2_400),
 	createsOfCustomResources(16, 10_000, 2_500),
+	gets(1, 6_000, 3_500), gets(16, 30_000, 9_000),
+	lists(), listPods(), listCustomResources(), selectedLists(), watchers(),
+	applyConfigMaps("no change", 3_000, 0), applyConfigMaps("one field changed", 2_500, 1),
+	applyDeployments("no change", 1_000, 0), applyDeployments("one field changed", 800, 1),
+	customResource(), thousandDefinitions(), documents(),
 }
 
 // result is a figure with all its readings, or what went wrong.

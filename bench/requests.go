@@ -70,28 +70,41 @@ func gets(clients, count int, target float64) measurement {
 	})
 }
 
-// requests measures many requests of one verb. prepare makes the work; the warm-up takes its first numbers.
+// requests measures many requests of one verb about ConfigMaps. prepare makes the work.
 func requests(verb string, clients, count int, target float64,
 	prepare func(ctx context.Context, client kubernetes.Interface, namespace string) (func(i int) error, error)) measurement {
-	work := fmt.Sprintf("%s ConfigMap of 1 KiB, %d clients", verb, clients)
-	if clients == 1 {
-		work = strings.TrimSuffix(work, "s")
-	}
-	return measurement{
-		figures: []figure{{work, perSecond, target}},
-		run: withServer(func(ctx context.Context, s *server, namespace string) ([]reading, error) {
+	work := fmt.Sprintf("%s ConfigMap of 1 KiB, %s", verb, by(clients))
+	return rate(work, fmt.Sprintf("%s-%d", verb, clients), clients, count, target,
+		func(ctx context.Context, s *server, namespace string) (func(i int) error, error) {
 			client, err := kubernetes.NewForConfig(s.config)
 			if err != nil {
 				return nil, err
 			}
-			request, err := prepare(ctx, client, namespace)
+			return prepare(ctx, client, namespace)
+		})
+}
+
+func by(clients int) string {
+	if clients == 1 {
+		return "1 client"
+	}
+	return fmt.Sprintf("%d clients", clients)
+}
+
+// rate measures many requests. prepare makes the work, whose first numbers the warm-up takes; name is that of profiles.
+func rate(work, name string, clients, count int, target float64,
+	prepare func(ctx context.Context, s *server, namespace string) (func(i int) error, error)) measurement {
+	return measurement{
+		figures: []figure{{work, perSecond, target}},
+		run: withServer(func(ctx context.Context, s *server, namespace string) ([]reading, error) {
+			request, err := prepare(ctx, s, namespace)
 			if err != nil {
 				return nil, err
 			}
 			if err := drive(ctx, clients, warmUp, request); err != nil {
 				return nil, err
 			}
-			took, err := s.measure(fmt.Sprintf("%s-%d", verb, clients), count, func() error {
+			took, err := s.measure(name, count, func() error {
 				return drive(ctx, clients, count, func(i int) error { return request(warmUp + i) })
 			})
 			if err != nil {

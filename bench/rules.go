@@ -10,44 +10,63 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 )
 
 var hitches = schema.GroupVersionResource{Group: "bench.bowline.example.com", Version: "v1", Resource: "hitches"}
 
 // createsOfCustomResources creates objects of a schema with 40 fields and 3 rules in CEL.
 func createsOfCustomResources(clients, count int, target float64) measurement {
+	return rate("create custom resource, 40 fields, 3 rules, "+by(clients), fmt.Sprintf("create-custom-%d", clients), clients, count, target, prepareHitches)
+}
+
+// prepareHitches creates their definition, and makes the work that creates one.
+func prepareHitches(ctx context.Context, s *server, namespace string) (func(i int) error, error) {
+	definitions, err := apiextensions.NewForConfig(s.config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(s.config)
+	if err != nil {
+		return nil, err
+	}
+	crds := definitions.ApiextensionsV1().CustomResourceDefinitions()
+	if _, err := crds.Create(ctx, hitchDefinition(), metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	s.cleanup = append(s.cleanup, func(ctx context.Context) error {
+		return crds.Delete(ctx, hitchDefinition().Name, metav1.DeleteOptions{})
+	})
+	resource := client.Resource(hitches).Namespace(namespace)
+	create := func(i int) error {
+		_, err := resource.Create(ctx, hitch(i), metav1.CreateOptions{})
+		return err
+	}
+	return create, createFirst(ctx, resource, hitch(-1))
+}
+
+// listCustomResources writes custom resources and lists them, as JSON, which is what is kept of them.
+func listCustomResources() measurement {
 	return measurement{
-		figures: []figure{{fmt.Sprintf("create custom resource, 40 fields, 3 rules, %d clients", clients), perSecond, target}},
+		figures: []figure{{"list 10,000 custom resources", milliseconds, 60}},
 		run: withServer(func(ctx context.Context, s *server, namespace string) ([]reading, error) {
-			definitions, err := apiextensions.NewForConfig(s.config)
+			create, err := prepareHitches(ctx, s, namespace)
 			if err != nil {
 				return nil, err
 			}
-			client, err := dynamic.NewForConfig(s.config)
+			if err := drive(ctx, 16, listed, create); err != nil {
+				return nil, err
+			}
+			client, err := kubernetes.NewForConfig(s.config)
 			if err != nil {
 				return nil, err
 			}
-			crds := definitions.ApiextensionsV1().CustomResourceDefinitions()
-			if _, err := crds.Create(ctx, hitchDefinition(), metav1.CreateOptions{}); err != nil {
-				return nil, err
-			}
-			s.cleanup = append(s.cleanup, func(ctx context.Context) error {
-				return crds.Delete(ctx, hitchDefinition().Name, metav1.DeleteOptions{})
+			path := "/apis/" + hitches.GroupVersion().String() + "/namespaces/" + namespace + "/" + hitches.Resource
+			took, err := timeList(ctx, s, "list-custom", 1, repeats, listed*1_000, func() *rest.Request {
+				return client.CoreV1().RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json")
 			})
-			create := func(i int) error {
-				_, err := client.Resource(hitches).Namespace(namespace).Create(ctx, hitch(i), metav1.CreateOptions{})
-				return err
-			}
-			if err := drive(ctx, clients, warmUp, create); err != nil {
-				return nil, err
-			}
-			took, err := s.measure(fmt.Sprintf("create-custom-%d", clients), count, func() error {
-				return drive(ctx, clients, count, func(i int) error { return create(warmUp + i) })
-			})
-			if err != nil {
-				return nil, err
-			}
-			return []reading{took.rate()}, nil
+			return []reading{took}, err
 		}),
 	}
 }
