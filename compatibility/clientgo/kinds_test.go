@@ -31,12 +31,13 @@ var declared = map[string]string{"declared": "yes"}
 type kindUnderTest interface {
 	fmt.Stringer
 	lives(*testing.T)
+	applies(*testing.T)
 }
 
 // everyKind is each built-in kind that is served, with client-go's own clients.
 func everyKind(t *testing.T, config *rest.Config) []kindUnderTest {
 	t.Helper()
-	c := plane.Must(kubernetes.NewForConfig(config))(t)
+	c, now := plane.Must(kubernetes.NewForConfig(config))(t), metav1.NowMicro()
 	return append(coreKinds(c),
 		typedKind[*appsv1.Deployment, *appsv1.DeploymentList, *applyapps.DeploymentApplyConfiguration]{
 			client: c.AppsV1().Deployments(ns), status: true,
@@ -66,10 +67,10 @@ func everyKind(t *testing.T, config *rest.Config) []kindUnderTest {
 		},
 		typedKind[*eventsv1.Event, *eventsv1.EventList, *applyevents.EventApplyConfiguration]{
 			client: c.EventsV1().Events(ns),
-			example: &eventsv1.Event{EventTime: metav1.NowMicro(), Regarding: corev1.ObjectReference{Namespace: ns},
+			example: &eventsv1.Event{EventTime: now, Regarding: corev1.ObjectReference{Namespace: ns},
 				ReportingController: "test", ReportingInstance: "a", Action: "Try", Reason: "Tried", Type: "Normal"},
 			declare: func(name string) *applyevents.EventApplyConfiguration {
-				return applyevents.Event(name, ns).WithAnnotations(declared).WithEventTime(metav1.NowMicro()).WithType("Normal").
+				return applyevents.Event(name, ns).WithAnnotations(declared).WithEventTime(now).WithType("Normal").
 					WithRegarding(applycore.ObjectReference().WithNamespace(ns)).WithAction("Try").WithReason("Tried").
 					WithReportingController("test").WithReportingInstance("a")
 			},

@@ -1,0 +1,109 @@
+package clientgo
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	applyapps "k8s.io/client-go/applyconfigurations/apps/v1"
+	applyautoscaling "k8s.io/client-go/applyconfigurations/autoscaling/v1"
+	applycore "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/csaupgrade"
+
+	"github.com/bowline-dev/bowline/compatibility/plane"
+)
+
+// TestManyManagersDeclareOneDeployment: each owns its part, a part that is no longer declared goes, and a conflict names
+// the manager and the field.
+func TestManyManagersDeclareOneDeployment(t *testing.T) {
+	t.Parallel()
+	ctx, client := t.Context(), plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t).AppsV1().Deployments(ns)
+	spec := applyapps.DeploymentSpec().WithSelector(applySelector()).WithTemplate(applyTemplate())
+	plane.Must(client.Apply(ctx, applyapps.Deployment("a", ns).WithSpec(spec.WithReplicas(2)), metav1.ApplyOptions{FieldManager: "owner"}))(t)
+
+	sidecar := applyapps.Deployment("a", ns).WithSpec(applyapps.DeploymentSpec().WithTemplate(applycore.PodTemplateSpec().
+		WithSpec(applycore.PodSpec().WithContainers(applycore.Container().WithName("sidecar").WithImage("s")))))
+	both := plane.Must(client.Apply(ctx, sidecar, metav1.ApplyOptions{FieldManager: "injector"}))(t)
+	if n := len(both.Spec.Template.Spec.Containers); n != 2 {
+		t.Errorf("there are %d containers", n)
+	}
+	_, err := client.Apply(ctx, applyapps.Deployment("a", ns).WithSpec(applyapps.DeploymentSpec().WithReplicas(5)), metav1.ApplyOptions{FieldManager: "scaler"})
+	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `"owner"`) || !strings.Contains(err.Error(), ".spec.replicas") {
+		t.Errorf("the conflict says %v", err)
+	}
+	scale := applyautoscaling.Scale().WithSpec(applyautoscaling.ScaleSpec().WithReplicas(5))
+	scale.WithName("a").WithNamespace(ns)
+	plane.Must(client.ApplyScale(ctx, "a", scale, metav1.ApplyOptions{FieldManager: "scaler", Force: true}))(t)
+	status := applyapps.Deployment("a", ns).WithStatus(applyapps.DeploymentStatus().WithReplicas(5))
+	plane.Must(client.ApplyStatus(ctx, status, metav1.ApplyOptions{FieldManager: "controller"}))(t)
+	// Without replicas, which the scaler owns by now, the owner's apply leaves them alone.
+	spec.Replicas = nil
+	last := plane.Must(client.Apply(ctx, applyapps.Deployment("a", ns).WithSpec(spec), metav1.ApplyOptions{FieldManager: "owner"}))(t)
+	if *last.Spec.Replicas != 5 || last.Status.Replicas != 5 {
+		t.Errorf("in the end: %v, %v", last.Spec, last.Status)
+	}
+	var managers []string
+	for _, m := range last.ManagedFields {
+		managers = append(managers, m.Manager+"/"+m.Subresource)
+	}
+	slices.Sort(managers)
+	if want := []string{"controller/status", "injector/", "owner/", "scaler/scale"}; !slices.Equal(managers, want) {
+		t.Errorf("managers are %v, want %v", managers, want)
+	}
+	own := plane.Must(applyapps.ExtractDeployment(last, "injector"))(t)
+	if c := own.Spec.Template.Spec.Containers; len(c) != 1 || *c[0].Name != "sidecar" || own.Spec.Replicas != nil {
+		t.Errorf("the injector owns %v", own.Spec)
+	}
+}
+
+func TestDynamicClientAppliesCustomResources(t *testing.T) {
+	t.Parallel()
+	config, ctx := plane.Start(t), t.Context()
+	plane.Define(t, config, plane.Widgets(t))
+	client := plane.Must(dynamic.NewForConfig(config))(t).Resource(widgets).Namespace(ns)
+	us, them := metav1.ApplyOptions{FieldManager: "us"}, metav1.ApplyOptions{FieldManager: "them"}
+	plane.Must(client.Apply(ctx, "a", widget(t, "a", `{"parts":[{"name":"x","weight":1}]}`), us))(t)
+	u := plane.Must(client.Apply(ctx, "a", widget(t, "a", `{"parts":[{"name":"y","weight":2}]}`), them))(t)
+	if parts := field(t, u, "spec", "parts").([]any); len(parts) != 2 {
+		t.Errorf("two managers' parts are %v", parts)
+	}
+	if _, err := client.Apply(ctx, "a", widget(t, "a", `{"parts":[{"name":"x","weight":3}]}`), them); !apierrors.IsConflict(err) {
+		t.Errorf("taking another's weight answers %v", err)
+	}
+	u = plane.Must(client.Apply(ctx, "a", widget(t, "a", `{}`), us))(t)
+	if parts := field(t, u, "spec", "parts").([]any); len(parts) != 1 {
+		t.Errorf("what is no longer declared stays: %v", parts)
+	}
+	status := widget(t, "a", `{}`)
+	delete(status.Object, "spec")
+	status.Object["status"] = map[string]any{"size": int64(4)}
+	u = plane.Must(client.ApplyStatus(ctx, "a", status, us))(t)
+	if size := field(t, u, "status", "size"); size != int64(4) {
+		t.Errorf("the status has size %v", size)
+	}
+}
+
+// TestUpgradeFromClientSideApply: what an update of kubectl's owned, its server-side apply owns after csaupgrade.
+func TestUpgradeFromClientSideApply(t *testing.T) {
+	t.Parallel()
+	ctx, client := t.Context(), plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t).CoreV1().ConfigMaps(ns)
+	o := plane.Must(client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "1", "old": "1"}},
+		metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"}))(t)
+	patch := plane.Must(csaupgrade.UpgradeManagedFieldsPatch(o, sets.New("kubectl-client-side-apply"), "kubectl"))(t)
+	plane.Must(client.Patch(ctx, "a", types.JSONPatchType, patch, metav1.PatchOptions{}))(t)
+	applied := plane.Must(client.Apply(ctx, applycore.ConfigMap("a", ns).WithData(map[string]string{"k": "2"}), metav1.ApplyOptions{FieldManager: "kubectl"}))(t)
+	if len(applied.Data) != 1 || applied.Data["k"] != "2" || len(applied.ManagedFields) != 1 {
+		t.Errorf("applied, it is %v, managed by %v", applied.Data, applied.ManagedFields)
+	}
+	late := plane.Must(csaupgrade.UpgradeManagedFieldsPatch(o, sets.New("kubectl-client-side-apply"), "kubectl"))(t)
+	if _, err := client.Patch(ctx, "a", types.JSONPatchType, late, metav1.PatchOptions{}); !apierrors.IsConflict(err) {
+		t.Errorf("an upgrade of an old object answers %v", err)
+	}
+}

@@ -1,0 +1,44 @@
+package clientgo
+
+import (
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/compatibility/plane"
+)
+
+func TestTypedClientsApplyEveryKind(t *testing.T) {
+	t.Parallel()
+	for _, k := range everyKind(t, plane.Start(t)) {
+		t.Run(k.String(), func(t *testing.T) {
+			t.Parallel()
+			k.applies(t)
+		})
+	}
+}
+
+// applies creates an object by apply, meets another manager's conflict, and takes what it owns out again.
+func (k typedKind[T, L, A]) applies(t *testing.T) {
+	ctx, us := t.Context(), metav1.ApplyOptions{FieldManager: "us"}
+	first := plane.Must(k.client.Apply(ctx, k.declare(k.String()), us))(t)
+	if len(first.GetManagedFields()) != 1 || first.GetManagedFields()[0].Manager != "us" {
+		t.Errorf("managed fields: %v", first.GetManagedFields())
+	}
+	again := plane.Must(k.client.Apply(ctx, plane.Must(k.extract(first, "us"))(t), us))(t)
+	if again.GetResourceVersion() != first.GetResourceVersion() {
+		t.Errorf("applying what was extracted wrote %v over %v", again, first)
+	}
+
+	again.SetAnnotations(map[string]string{"declared": "no"})
+	plane.Must(k.client.Update(ctx, again, metav1.UpdateOptions{FieldManager: "them"}))(t)
+	if _, err := k.client.Apply(ctx, k.declare(k.String()), us); !apierrors.IsConflict(err) {
+		t.Errorf("applying what another changed answers %v, and not a conflict", err)
+	}
+	us.Force = true
+	forced := plane.Must(k.client.Apply(ctx, k.declare(k.String()), us))(t)
+	if forced.GetAnnotations()["declared"] != "yes" {
+		t.Errorf("forced, it is %v", forced)
+	}
+}
