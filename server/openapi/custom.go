@@ -64,14 +64,19 @@ func (d *definitions) addCustom(gvk schema.GroupVersionKind, own Schematic, e *k
 	} else if err := d.describeObject(s, anyObjectName); err != nil {
 		return err
 	}
-	if len(e.Selectable) > 0 {
-		var fields []map[string]string
-		for _, path := range slices.Sorted(maps.Keys(e.Selectable)) {
-			fields = append(fields, map[string]string{"fieldPath": path})
-		}
+	nameSelectable(s, e)
+	return d.add(customName(gvk), gvk, s)
+}
+
+// nameSelectable names the fields that a custom resource is selected by, in its schema and that of its list.
+func nameSelectable(s map[string]any, e *kind.Endpoint) {
+	var fields []map[string]string
+	for _, path := range slices.Sorted(maps.Keys(e.Selectable)) {
+		fields = append(fields, map[string]string{"fieldPath": path})
+	}
+	if fields != nil {
 		s["x-kubernetes-selectable-fields"] = fields
 	}
-	return d.add(customName(gvk), gvk, s)
 }
 
 // customSchema is the schema of a custom resource as a document shows it, without what all objects have; nil when
@@ -138,6 +143,9 @@ func (d *definitions) listName(e kind.Entry, item string) (string, error) {
 	if err := d.describeObject(s, anyListName); err != nil {
 		return "", err
 	}
+	if _, custom := e.Kind.(Schematic); custom {
+		nameSelectable(s, e.Endpoint)
+	}
 	return customName(gvk), d.add(customName(gvk), gvk, s)
 }
 
@@ -148,7 +156,7 @@ func (d *definitions) describeObject(s map[string]any, like string) error {
 		return err
 	}
 	var common struct {
-		Properties map[string]any `json:"properties"`
+		Properties map[string]map[string]any `json:"properties"`
 	}
 	if err := json.Unmarshal(raw, &common); err != nil {
 		return fmt.Errorf("OpenAPI definition %s: %w", like, err)
@@ -159,6 +167,7 @@ func (d *definitions) describeObject(s map[string]any, like string) error {
 		s["properties"] = properties
 	}
 	for _, field := range []string{"apiVersion", "kind", "metadata"} {
+		delete(common.Properties[field], "default") // that of the Go struct
 		properties[field] = common.Properties[field]
 	}
 	return nil

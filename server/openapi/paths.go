@@ -218,7 +218,7 @@ func (r *resource) subresource(sub kind.Subresource, schema string) (*pathItem, 
 			item.Post = r.creation(sub.Name, schema)
 		}
 	}
-	if sub.Kind.Kind != "" {
+	if _, custom := r.Kind.(Schematic); sub.Kind.Kind != "" && !custom { // as Kubernetes has it: the scale of a custom resource is its own
 		own := wireKind(sub.Kind)
 		for _, op := range item.operations() {
 			op.Kind = &own
