@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"slices"
 	"strings"
@@ -19,8 +21,8 @@ import (
 //
 //	http [-i] [-anonymous] [-H 'NAME: VALUE'] [-d BODY|@FILE] [-n LINES] METHOD PATH|URL
 //
-// -i prints the status line and the headers first; -n ends after so many lines of the body (for a watch). The exit code
-// is 0 for every answer.
+// -i prints the status line and the headers first; -n ends after so many lines of the body (for a watch). With the header
+// Expect: 100-continue it says when the server begins to read the body. The exit code is 0 for every answer.
 func httpMain() {
 	var headers []string
 	set := flag.NewFlagSet("http", flag.ExitOnError)
@@ -65,7 +67,10 @@ func newRequest(method, target, data string, anonymous bool) (*http.Request, *ht
 	} else if data != "" {
 		body = strings.NewReader(data)
 	}
-	r, err := http.NewRequest(method, target, body)
+	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
+		Got100Continue: func() { fmt.Println("HTTP/1.1 100 Continue") },
+	})
+	r, err := http.NewRequestWithContext(ctx, method, target, body)
 	fail(err)
 	return r, client
 }
