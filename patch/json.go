@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -40,9 +41,12 @@ func applyJSON(current, patch []byte, lenient bool) (next []byte, strict []strin
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(steps)))
 	}
-	if tooDeep(steps) {
+	switch {
+	case tooDeep(steps):
 		err = errTooDeep
-	} else {
+	case movesTooMuch(steps, current):
+		err = errMovesTooMuch
+	default:
 		next, err = applySteps(steps, current)
 	}
 	if err != nil {
@@ -66,7 +70,7 @@ const (
 	// maxGrowth is how many bytes a JSON Patch may add to an object beside its own: as many as a request may carry.
 	maxGrowth = 3 << 20
 	// maxWork is how many bytes of the object may be gone over, all rounds together.
-	maxWork = 256 << 20
+	maxWork = 64 << 20
 )
 
 // maxDepth is how many levels of an object a step may go down. The library goes over all that is below each of them once
@@ -114,6 +118,33 @@ func depth(text []byte) int {
 		}
 	}
 	return deepest
+}
+
+// maxMoved is how many bytes of lists all steps may move: the library copies a list, at 8 bytes an item, for each item
+// that comes or goes by its place.
+const maxMoved = 1 << 30
+
+var errMovesTooMuch = fmt.Errorf("the steps of the patch move more than %d bytes of lists", maxMoved)
+
+// movesTooMuch says whether the steps might move too much, if each acted on a list with all items that there ever are:
+// no more than commas, and twice as many after each copy.
+func movesTooMuch(steps jsonpatch.Patch, current []byte) bool {
+	moves, items := 0, bytes.Count(current, []byte(","))
+	for _, s := range steps {
+		if raw := s["value"]; raw != nil {
+			items += bytes.Count(*raw, []byte(",")) + 1
+		}
+		switch path, _ := s.Path(); s.Kind() {
+		case "copy":
+			items = min(2*items+1, len(current)+maxGrowth)
+			fallthrough
+		case "add", "remove", "move":
+			if _, err := strconv.Atoi(path[strings.LastIndexByte(path, '/')+1:]); err == nil {
+				moves++
+			}
+		}
+	}
+	return moves*items*8 > maxMoved
 }
 
 func applySteps(steps jsonpatch.Patch, current []byte) ([]byte, error) {

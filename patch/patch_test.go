@@ -34,6 +34,7 @@ func TestPatchErrors(t *testing.T) {
 		{"json: a copy of what is not there", types.JSONPatchType, `[{"op":"copy","from":"/x/y","path":"/z"}]`, false, 422, rejected},
 		{"json: no path", types.JSONPatchType, `[{"op":"add"}]`, false, 422, rejected},
 		{"json: copies that grow without end", types.JSONPatchType, doubling(40), false, 422, rejected},
+		{"json: items that come in front of thousands", types.JSONPatchType, insertions(9_000, 9_000), false, 422, rejected},
 		{"json: a path through everything", types.JSONPatchType, `[{"op":"add","path":"` + strings.Repeat("/a", 9000) + `","value":1}]`, false, 422, rejected},
 		{"json: a test of what is nested without end", types.JSONPatchType, `[{"op":"test","path":"/spec","value":` + strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000) + `}]`, false, 422, rejected},
 		{"merge: not JSON, read leniently", types.MergePatchType, `{`, true, 400, "Invalid JSON Patch"},
@@ -67,6 +68,12 @@ func doubling(n int) string {
 		steps[i] = fmt.Sprintf(`{"op":"copy","from":"/spec","path":"/spec/x%d"}`, i)
 	}
 	return "[" + strings.Join(steps, ",") + "]"
+}
+
+// insertions is a JSON Patch that adds a list of many items, and then one after the other in front of them.
+func insertions(n, items int) string {
+	list := strings.TrimSuffix(strings.Repeat("1,", items), ",")
+	return `[{"op":"add","path":"/list","value":[` + list + `]}` + strings.Repeat(`,{"op":"add","path":"/list/0","value":1}`, n) + "]"
 }
 
 func TestPatchResults(t *testing.T) {

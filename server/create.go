@@ -134,6 +134,9 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 	if err != nil {
 		return nil, err
 	}
+	if err := storable(committed, nil); err != nil {
+		return nil, err
+	}
 	change := store.Change{Key: key, Object: committed, Expect: store.Absent()}
 	c.spans.at(stageCommit)
 	if err := s.commit(c.context(), c.kind, change, obj, nil); err != nil {

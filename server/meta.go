@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -140,6 +141,16 @@ func header(k kind.Kind, obj kind.Object) object.Header {
 		h.Owners = append(h.Owners, o.UID)
 	}
 	return h
+}
+
+// storable refuses an object that is too large to be read and written back, since no request may carry it, unless it is
+// no larger than before: what shrinks may be written. Kubernetes answers what etcd does, whose limit is half of ours.
+func storable(fresh, current *object.Object) error {
+	size := len(fresh.Stored().Bytes())
+	if size <= maxBody || current != nil && size <= len(current.Stored().Bytes()) {
+		return nil
+	}
+	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object would have %d bytes: limit is %d", size, maxBody))
 }
 
 // encode makes the object that is to be committed, in the form that its writer's answer needs.

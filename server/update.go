@@ -213,6 +213,9 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 	if same, err := unchanged(fresh, current); err != nil || same {
 		return &written{committed: current}, err
 	}
+	if err := storable(fresh, current); err != nil {
+		return nil, err
+	}
 	change := store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}
 	c.spans.at(stageCommit)
 	if err := s.commit(c.context(), c.kind, change, obj, old); err != nil {
