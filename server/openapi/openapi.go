@@ -103,26 +103,28 @@ func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request, e *indexEntry)
 
 // serveDocument answers with a document that is kept, or that build makes.
 func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, key documentKey, hash string, build func() ([]byte, error)) {
-	body, err := h.document(key, hash, build)
+	zip, text, err := h.document(key, hash, build)
+	zipped := acceptsGzip(r.Header)
+	if err == nil && text == nil && !zipped {
+		text, err = decompress(zip)
+	}
 	if err != nil {
 		serverError(w, r, fmt.Errorf("OpenAPI of %s: %w", key.path, err))
 		return
 	}
 	w.Header().Set("Vary", "Accept, Accept-Encoding")
 	w.Header().Set("Content-Type", key.format)
-	if acceptsGzip(r.Header) {
+	if zipped {
 		w.Header().Set("Content-Encoding", "gzip")
-	} else if body, err = decompress(body); err != nil {
-		serverError(w, r, err)
-		return
+		text = zip
 	}
-	serveBytes(w, r, hash, body)
+	serveBytes(w, r, hash, text)
 }
 
-// document finds a document or makes it, compressed.
-func (h *Handler) document(key documentKey, hash string, build func() ([]byte, error)) ([]byte, error) {
-	if body, ok := h.kept(key, hash); ok {
-		return body, nil
+// document finds a document or makes it: compressed and, where it was made, as it is.
+func (h *Handler) document(key documentKey, hash string, build func() ([]byte, error)) (zip, text []byte, err error) {
+	if zip, ok := h.kept(key, hash); ok {
+		return zip, nil, nil
 	}
 	building := &h.building
 	if key.path == rootV2 {
@@ -130,23 +132,21 @@ func (h *Handler) document(key documentKey, hash string, build func() ([]byte, e
 	}
 	building.Lock()
 	defer building.Unlock()
-	if body, ok := h.kept(key, hash); ok { // made while this one waited
-		return body, nil
+	if zip, ok := h.kept(key, hash); ok { // made while this one waited
+		return zip, nil, nil
 	}
-	text, err := build()
-	if err != nil {
-		return nil, err
+	if text, err = build(); err != nil {
+		return nil, nil, err
 	}
-	body, err := compress(text)
-	if err != nil {
-		return nil, err
+	if zip, err = compress(text); err != nil {
+		return nil, nil, err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.index.lists(key.path, hash) {
-		h.documents.put(key, finished{hash, body})
+		h.documents.put(key, finished{hash, zip})
 	}
-	return body, nil
+	return zip, text, nil
 }
 
 func (h *Handler) kept(key documentKey, hash string) ([]byte, bool) {
