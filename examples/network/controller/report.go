@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +19,7 @@ import (
 // object itself. It does not remember which is the case: definitions are replaced.
 func (r *reconciler) report(ctx context.Context, n *v1.Network, v verdict) error {
 	if !v.ready && !v.holds(n) {
-		r.log.Warn("network not ready: "+v.reason, "network", n.Namespace+"/"+n.Name, "detail", v.message)
+		r.log.Log(ctx, levelOf(v.reason), "network not ready: "+v.reason, "network", n.Namespace+"/"+n.Name, "detail", v.message)
 		r.events.Warning(r.subject(n), v.reason, "%s", v.message)
 	}
 	err := r.writeStatus(ctx, n, v.status(n, r.provider.Name(), n.Generation), "status")
@@ -29,6 +30,15 @@ func (r *reconciler) report(ctx context.Context, n *v1.Network, v verdict) error
 		return err // the object is what is gone
 	}
 	return ignoreGone(r.writeStatus(ctx, n, v.status(n, r.provider.Name(), 0), ""))
+}
+
+// levelOf is how loudly a reason is logged. A wrong spec is its author's to mend, whom the status and an event tell; the
+// rest is the operator's, who reads the log.
+func levelOf(reason string) slog.Level {
+	if reason == v1.ReasonInvalidSpec {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 func (r *reconciler) writeStatus(ctx context.Context, n *v1.Network, s v1.NetworkStatus, subresource string) error {
