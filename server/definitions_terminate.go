@@ -98,6 +98,13 @@ func (d *definitions) report(key object.Key, failed error) error {
 	}
 }
 
+// progress says that the deletion of the instances goes on.
+func (d *definitions) progress(key object.Key) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.report(key, nil)
+}
+
 // How long clean waits after a failure, at first and at most.
 const (
 	firstRetry = time.Second
@@ -117,7 +124,7 @@ func (d *definitions) clean(key object.Key, gr schema.GroupResource) {
 }
 
 func (d *definitions) cleanOnce(key object.Key, gr schema.GroupResource) error {
-	err := d.awaitNone(gr)
+	err := d.awaitNone(key, gr)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err == nil {
@@ -135,7 +142,7 @@ func (d *definitions) cleanOnce(key object.Key, gr schema.GroupResource) error {
 }
 
 // awaitNone watches a resource until it has no objects.
-func (d *definitions) awaitNone(gr schema.GroupResource) error {
+func (d *definitions) awaitNone(key object.Key, gr schema.GroupResource) error {
 	prefix := object.Prefix(gr, "")
 	watch, err := d.s.store.Watch(prefix, d.s.store.Current())
 	if err != nil {
@@ -149,6 +156,9 @@ func (d *definitions) awaitNone(gr schema.GroupResource) error {
 		}
 		left, err := d.deleteInstances(d.s.ctx, gr)
 		if err != nil || left == 0 {
+			return err
+		}
+		if err := d.progress(key); err != nil {
 			return err
 		}
 		select {

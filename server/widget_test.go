@@ -15,6 +15,8 @@ const (
 	widgetsPath     = "/apis/example.com/v1/namespaces/default/widgets"
 )
 
+var definitionsResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
 var widgetsResource = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
 // widgets is a definition with all that a definition may have, for tests to change.
@@ -79,4 +81,14 @@ func (w *world) undefine(t testing.TB, name string) {
 // widget is a widget in JSON; spec is JSON too.
 func widget(name, spec string) string {
 	return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `"},"spec":` + spec + `}`
+}
+
+// definitionOf reads a definition in YAML.
+func definitionOf(t testing.TB, text string) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict([]byte(text), &crd); err != nil {
+		t.Fatal(err)
+	}
+	return &crd
 }

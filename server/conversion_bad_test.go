@@ -1,0 +1,226 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// changed answers a review whose first object a function changed.
+func changed(change func(u *unstructured.Unstructured)) func(*apiextensionsv1.ConversionReview, http.ResponseWriter) {
+	return func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+		change(r.Response.ConvertedObjects[0].Object.(*unstructured.Unstructured))
+		json.NewEncoder(w).Encode(r)
+	}
+}
+
+// TestWebhooksThatMisbehave: each gets the error that Kubernetes' converter has for it (webhook_converter.go of
+// k8s.io/apiextensions-apiserver), nobody is shown what it said, and what is stored stays.
+func TestWebhooksThatMisbehave(t *testing.T) {
+	t.Parallel()
+	const failed = "conversion webhook for example.com/v1, Kind=Lamp failed: "
+	const returned = "conversion webhook for example.com/v1, Kind=Lamp returned "
+	for name, c := range map[string]struct {
+		answer func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter)
+		want   string
+	}{
+		"no JSON":   {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) { w.Write([]byte("hello")) }, failed},
+		"an error":  {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) { http.Error(w, "tired", 500) }, failed + `an error on the server ("tired") has prevented the request from succeeding`},
+		"not found": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) { http.NotFound(w, nil) }, failed + "the server could not find the requested resource"},
+		"a loop": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			w.Header().Set("Location", "/again")
+			w.WriteHeader(307)
+		}, failed + "Post "},
+		"not changed": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) { w.WriteHeader(304) }, failed},
+		"a panic":     {func(*apiextensionsv1.ConversionReview, http.ResponseWriter) { panic(http.ErrAbortHandler) }, failed + "Post "},
+		"too much": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			for block := make([]byte, 1<<20); ; {
+				if _, err := w.Write(block); err != nil {
+					return
+				}
+			}
+		}, "the answer is larger than"},
+		"a refusal": {func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			r.Response.Result = metav1.Status{Status: metav1.StatusFailure, Message: "I know no lamps"}
+			json.NewEncoder(w).Encode(r)
+		}, failed + "I know no lamps"},
+		"no status": {func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			r.Response.Result = metav1.Status{}
+			json.NewEncoder(w).Encode(r)
+		}, failed + "response.result.status was '', not 'Success'"},
+		"another uid": {func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			r.Response.UID = "x"
+			json.NewEncoder(w).Encode(r)
+		}, `, got "x"`},
+		"no response": {func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			r.Response = nil
+			json.NewEncoder(w).Encode(r)
+		}, failed + "no response provided"},
+		"another version of reviews": {func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			r.APIVersion = "apiextensions.k8s.io/v1beta1"
+			json.NewEncoder(w).Encode(r)
+		}, failed},
+		"nothing": {func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			r.Response.ConvertedObjects = nil
+			json.NewEncoder(w).Encode(r)
+		}, returned + "0 objects, expected 1"},
+		"what it was":       {changed(func(u *unstructured.Unstructured) { u.SetAPIVersion("example.com/v1") }), returned + "invalid object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v1)"},
+		"another kind":      {changed(func(u *unstructured.Unstructured) { u.SetKind("Lamb") }), returned + "invalid object at index 0: invalid kind (expected Lamp, received Lamb)"},
+		"another name":      {changed(func(u *unstructured.Unstructured) { u.SetName("b") }), returned + "invalid object: must have the same name: a != b"},
+		"another namespace": {changed(func(u *unstructured.Unstructured) { u.SetNamespace("kube-system") }), returned + "invalid object: must have the same namespace: default != kube-system"},
+		"another object":    {changed(func(u *unstructured.Unstructured) { u.SetUID(types.UID("x")) }), returned + "invalid object: must have the same UID: "},
+		"a bad label":       {changed(func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a b": "c"}) }), returned + "invalid metadata: metadata.labels: Invalid value: \"a b\""},
+		"no metadata":       {changed(func(u *unstructured.Unstructured) { delete(u.Object, "metadata") }), returned + "invalid object: must have the same name: a != "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, h := start(t), startHook(t)
+			w.define(t, h.lamps(t))
+			h.answer = c.answer
+			w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
+			before := w.state(t, lampsV1)
+			for _, path := range []string{lampsV2 + "/a", lampsV2} {
+				if s := w.get(t, path).refused(t, http.StatusInternalServerError, "", c.want); strings.Contains(s.Message, "JSON") {
+					t.Errorf("the message speaks of encodings: %s", s.Message)
+				}
+			}
+			w.send(t, http.MethodPatch, lampsV2+"/a", `{"spec":{"paint":"blue"}}`, "Content-Type", mergeType).refused(t, http.StatusInternalServerError, "", c.want)
+			w.send(t, http.MethodDelete, lampsV2+"/a", "").refused(t, http.StatusInternalServerError, "", c.want)
+			if after := w.state(t, lampsV1); after != before {
+				t.Errorf("stored\n%s, was\n%s", after, before)
+			}
+		})
+	}
+}
+
+// TestWebhookChangesNoMetadata but labels and annotations.
+func TestWebhookChangesNoMetadata(t *testing.T) {
+	t.Parallel()
+	w, h := start(t), startHook(t)
+	w.define(t, h.lamps(t))
+	h.answer = changed(func(u *unstructured.Unstructured) {
+		u.SetFinalizers([]string{"example.com/never"})
+		u.SetGeneration(99)
+		u.SetAnnotations(map[string]string{"by": "the webhook"})
+	})
+	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
+	got := w.get(t, lampsV2+"/a").want(t, http.StatusOK).object(t)
+	if at(got, "metadata", "finalizers") != nil || at(got, "metadata", "generation") != 1.0 || at(got, "metadata", "annotations", "by") != "the webhook" {
+		t.Errorf("shown %v", got["metadata"])
+	}
+}
+
+// TestWebhookThatHangs holds up who asks it, for as long as they wait, and nobody else.
+func TestWebhookThatHangs(t *testing.T) {
+	t.Parallel()
+	w, h := start(t), startHook(t)
+	w.define(t, h.lamps(t))
+	hangs, over := make(chan struct{}, 8), make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	h.answer = func(*apiextensionsv1.ConversionReview, http.ResponseWriter) { hangs <- struct{}{}; <-over }
+	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
+	ctx, cancel := context.WithCancel(t.Context())
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		w.try(ctx, http.MethodGet, lampsV2+"/a", http.NoBody)
+	}()
+	<-hangs
+	w.get(t, lampsV1+"/a").want(t, http.StatusOK)
+	w.create(t, lampsV1, lamp("v1", "b", `{"color":"red"}`))
+	w.send(t, http.MethodDelete, lampsV1+"/a", "").want(t, http.StatusOK)
+	cancel()
+	<-answered
+	began := time.Now()
+	if err := w.Close(); err != nil || time.Since(began) > 10*time.Second {
+		t.Errorf("closing the plane took %v: %v", time.Since(began), err)
+	}
+}
+
+// TestWebhookOfAnOldDefinition speaks reviews of v1beta1, which name no uid.
+func TestWebhookOfAnOldDefinition(t *testing.T) {
+	t.Parallel()
+	w, h := start(t), startHook(t)
+	crd := h.lamps(t)
+	crd.Spec.Conversion.Webhook.ConversionReviewVersions = []string{"v7", "v1beta1", "v1"}
+	w.define(t, crd)
+	asked := make(chan string, 1)
+	h.answer = func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+		asked <- r.APIVersion
+		r.Response.UID = ""
+		json.NewEncoder(w).Encode(r)
+	}
+	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
+	w.get(t, lampsV2+"/a").want(t, http.StatusOK)
+	if got := <-asked; got != "apiextensions.k8s.io/v1beta1" {
+		t.Errorf("asked in %s", got)
+	}
+}
+
+// TestServiceOfAWebhook: its name is in the certificate, its external name is where it is.
+func TestServiceOfAWebhook(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	crd := definitionOf(t, lampDefinition)
+	port := int32(8443)
+	crd.Spec.Conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "default", Name: "hook", Port: &port}}
+	w.define(t, crd)
+	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
+	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", `Post "https://hook.default.svc:8443/?timeout=30s": services "hook" not found`)
+	services := "/api/v1/namespaces/default/services"
+	w.create(t, services, `{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"127.0.0.1.nowhere.invalid"}}`)
+	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", "127.0.0.1.nowhere.invalid")
+}
+
+// TestInstancesThatCannotBeDeleted hold their definition, which says why, until they can be.
+func TestInstancesThatCannotBeDeleted(t *testing.T) {
+	t.Parallel()
+	w, h := start(t), startHook(t)
+	w.define(t, h.lamps(t))
+	w.create(t, lampsV1, `{"apiVersion":"example.com/v1","kind":"Lamp","metadata":{"name":"a","finalizers":["example.com/hold"]},"spec":{}}`)
+	path := definitionsPath + "/lamps.example.com"
+	w.send(t, http.MethodPatch, path, `[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`,
+		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	var broken bool
+	h.answer = func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+		if broken = !broken; broken { // every second time: the first deletion, but not the one that is tried next
+			r.Response.Result = metav1.Status{Status: metav1.StatusFailure, Message: "not now"}
+		}
+		json.NewEncoder(w).Encode(r)
+	}
+	watch := must(w.dynamic.Resource(definitionsResource).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=lamps.example.com"}))(t)
+	defer watch.Stop()
+	w.undefine(t, "lamps.example.com")
+	var reasons []string
+	for e := range watch.ResultChan() {
+		if reason := terminating(e.Object.(*unstructured.Unstructured)); reason != "" && (len(reasons) == 0 || reasons[len(reasons)-1] != reason) {
+			reasons = append(reasons, reason)
+		}
+		if len(reasons) == 3 {
+			break
+		}
+	}
+	if got := strings.Join(reasons, " "); got != "InstanceDeletionPending InstanceDeletionFailed InstanceDeletionInProgress" {
+		t.Errorf("terminating: %s", got)
+	}
+}
+
+// terminating is the reason of a definition's condition.
+func terminating(crd *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c := c.(map[string]any); c["type"] == "Terminating" {
+			return c["reason"].(string)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,80 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestObjectsFollowTheirSchema: what was stored before the schema changed is read with the defaults and without the fields
+// that the schema has and has not now, by every kind of read, and is not written by that.
+func TestObjectsFollowTheirSchema(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	made := w.create(t, widgetsPath, widget("a", `{"size":3}`))
+	path := definitionsPath + "/widgets.example.com"
+	change := func(steps string) {
+		t.Helper()
+		w.send(t, http.MethodPatch, path, steps, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	}
+	const properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/"
+	change(`[{"op":"add","path":"` + properties + `shape","value":{"type":"string","default":"round"}},
+		{"op":"remove","path":"` + properties + `size"},{"op":"remove","path":"/spec/versions/0/subresources/scale"},
+		{"op":"add","path":"/spec/versions/0/selectableFields/-","value":{"jsonPath":".spec.shape"}}]`)
+	check := func(how string, got map[string]any) {
+		t.Helper()
+		if at(got, "spec", "shape") != "round" || at(got, "spec", "size") != nil || at(got, "spec", "color") != "blue" {
+			t.Errorf("%s: %v", how, got)
+		}
+		if at(got, "metadata", "resourceVersion") != at(made, "metadata", "resourceVersion") {
+			t.Errorf("%s wrote the object", how)
+		}
+	}
+	check("get", w.get(t, widgetsPath+"/a").object(t))
+	if got := w.names(t, widgetsPath, "fieldSelector", "spec.shape=round"); got != "a" {
+		t.Errorf("selected %q by a field that came later", got)
+	}
+	list := w.get(t, widgetsPath).object(t)
+	check("list", list["items"].([]any)[0].(map[string]any))
+	yaml := w.get(t, widgetsPath+"/a", "Accept", yamlType).want(t, http.StatusOK)
+	if !strings.Contains(string(yaml.body), "shape: round") {
+		t.Errorf("as YAML: %s", yaml.body)
+	}
+	watch := must(w.dynamic.Resource(widgetsResource).Watch(t.Context(), metav1.ListOptions{}))(t)
+	defer watch.Stop()
+	check("watch", (<-watch.ResultChan()).Object.(*unstructured.Unstructured).Object)
+
+	same := w.get(t, widgetsPath+"/a")
+	stored := w.send(t, http.MethodPut, widgetsPath+"/a", string(same.body)).want(t, http.StatusOK).object(t)
+	if at(stored, "metadata", "resourceVersion") == at(made, "metadata", "resourceVersion") {
+		t.Error("a write of what was read did not store the defaults")
+	}
+	change(`[{"op":"replace","path":"` + properties + `shape/default","value":"square"}]`)
+	if got := at(w.get(t, widgetsPath+"/a").object(t), "spec", "shape"); got != "round" {
+		t.Errorf("what is stored now is shown as %v", got)
+	}
+}
+
+// TestChangesOfADefinitionThatLeaveObjectsAsTheyAre cost their readers nothing: the bytes that were written are served.
+func TestChangesOfADefinitionThatLeaveObjectsAsTheyAre(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	w.create(t, widgetsPath, widget("a", `{"size":3}`))
+	before := w.get(t, widgetsPath+"/a").body
+	for _, step := range []string{
+		`{"op":"add","path":"/spec/names/shortNames/-","value":"wdg"}`,
+		`{"op":"add","path":"/spec/versions/0/additionalPrinterColumns/-","value":{"name":"Size","type":"integer","jsonPath":".spec.size"}}`,
+		`{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/description","value":"A widget."}`,
+		`{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/more","value":{"type":"string"}}`,
+	} {
+		w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", "["+step+"]", "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+		if after := w.get(t, widgetsPath+"/a").body; string(after) != string(before) {
+			t.Errorf("after %s: %s, was %s", step, after, before)
+		}
+	}
+}
