@@ -58,10 +58,12 @@ func (c *call) noSubresource() error {
 }
 
 // inScope says whether the path is one of the kind's: an object of a namespaced kind is in a namespace, and one of
-// another is not. A namespace's own path names it in the place of a namespace.
+// another is not. A namespace's own path names it in the place of a namespace. Custom resources are listed and watched
+// across namespaces and nothing else; of other kinds, Kubernetes' router knows the path, and refuses the method.
 func (c *call) inScope() bool {
 	if c.info().Namespaced {
-		return c.namespace != "" || c.name == ""
+		across := c.verb == "list" || c.verb == "watch" || c.protobuf()
+		return c.namespace != "" || c.name == "" && across
 	}
 	return c.namespace == "" || c.gvr.Group == "" && c.gvr.Resource == "namespaces"
 }

@@ -108,3 +108,22 @@ func TestMetadataClientSeesEachKindWithoutItsContent(t *testing.T) {
 		}
 	}
 }
+
+// TestCustomResourcesAreFoundInTheirScopeAlone: across namespaces they are listed and watched; nothing else is there.
+func TestCustomResourcesAreFoundInTheirScopeAlone(t *testing.T) {
+	t.Parallel()
+	config, ctx := plane.Start(t), t.Context()
+	plane.Define(t, config, plane.Widgets(t))
+	everywhere := plane.Must(dynamic.NewForConfig(config))(t).Resource(widgets)
+	if _, err := everywhere.List(ctx, metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
+	_, created := everywhere.Create(ctx, widget(t, "a", `{}`), metav1.CreateOptions{})
+	_, got := everywhere.Get(ctx, "a", metav1.GetOptions{})
+	deleted := everywhere.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	for verb, err := range map[string]error{"create": created, "get": got, "deletecollection": deleted} {
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("%s without a namespace answers %v", verb, err)
+		}
+	}
+}

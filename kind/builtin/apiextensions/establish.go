@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/util/webhook"
 
 	"github.com/bowline-dev/bowline/kind"
 )
@@ -65,7 +66,7 @@ func Establish(crd *apiextensionsv1.CustomResourceDefinition, taken Taken, now m
 	crd.Status.AcceptedNames = accepted
 	setCondition(crd, naming, now)
 	if !IsEstablished(crd) {
-		setCondition(crd, establishing(naming.Status), now)
+		setCondition(crd, establishing(crd, naming.Status), now)
 	}
 	if approval, ok := approval(crd); ok {
 		setCondition(crd, approval, now)
@@ -97,11 +98,23 @@ func isTrue(crd *definition, kind apiextensionsv1.CustomResourceDefinitionCondit
 }
 
 // establishing is the condition of a definition that is not established yet.
-func establishing(named apiextensionsv1.ConditionStatus) apiextensionsv1.CustomResourceDefinitionCondition {
-	if named == apiextensionsv1.ConditionTrue {
-		return condition(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
+func establishing(crd *definition, named apiextensionsv1.ConditionStatus) apiextensionsv1.CustomResourceDefinitionCondition {
+	switch {
+	case named != apiextensionsv1.ConditionTrue:
+		return condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "NotAccepted", "not all names are accepted")
+	case !bundleParses(crd.Spec.Conversion):
+		return condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "InvalidCABundle", "The conversion webhook CABundle is invalid")
 	}
-	return condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "NotAccepted", "not all names are accepted")
+	return condition(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
+}
+
+// bundleParses says that the certificates by which a conversion webhook is to be known, if there are any, can be read. A
+// new definition may have others, and is not served until they are mended.
+func bundleParses(c *apiextensionsv1.CustomResourceConversion) bool {
+	if c == nil || c.Webhook == nil || c.Webhook.ClientConfig == nil {
+		return true
+	}
+	return len(webhook.ValidateCABundle(nil, c.Webhook.ClientConfig.CABundle)) == 0
 }
 
 // acceptNames gives the definition each name that it asks for and nobody else has. A name that it cannot have leaves

@@ -124,6 +124,26 @@ func TestEstablishedStays(t *testing.T) {
 	}
 }
 
+// TestDefinitionWaitsForReadableCertificates: of a conversion webhook whose CA bundle is none, nothing is served; one that
+// is established stays so.
+func TestDefinitionWaitsForReadableCertificates(t *testing.T) {
+	t.Parallel()
+	crd := networks("example.com")
+	client := &apiextensionsv1.WebhookClientConfig{CABundle: []byte("no certificate")}
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Webhook: &apiextensionsv1.WebhookConversion{ClientConfig: client}}
+	Establish(crd, taking(), noon)
+	if got, want := conditions(crd), accepted+"\nEstablished=False InvalidCABundle: The conversion webhook CABundle is invalid"; got != want {
+		t.Errorf("with a bundle that is none:\n%s\nwant\n%s", got, want)
+	}
+	for _, bundle := range [][]byte{nil, []byte("no certificate")} {
+		client.CABundle = bundle
+		Establish(crd, taking(), later)
+		if got, want := conditions(crd), accepted+"\n"+established; got != want {
+			t.Errorf("with the bundle %q:\n%s\nwant\n%s", bundle, got, want)
+		}
+	}
+}
+
 // TestEstablishAfterConflict: when the other lets go of the name, the definition gets it.
 func TestEstablishAfterConflict(t *testing.T) {
 	t.Parallel()
