@@ -88,8 +88,21 @@ bowline kubectl exits as kubectl does.`,
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages", "(.LocalFlags.FlagUsagesWrapped 110)"))
 	root.AddCommand(upCommand(started), kubectlCommand(), versionCommand())
+	explainCompletion(root)
 	asUsageErrors(root)
 	return root
+}
+
+// explainCompletion adds examples to the command that cobra makes.
+func explainCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Example = `  # In this shell, until it ends.
+  source <(bowline completion bash)
+
+  # In every shell from now on: what your shell reads, and where it is.
+  bowline completion zsh --help`
+	}
 }
 
 // commandIsKnown refuses what no command is called, and says which one may have been meant.

@@ -1,29 +1,53 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of bowline and of the Kubernetes API that it serves",
 		Example: `  bowline version
 
+  # For a program.
+  bowline version -o json
+
   # What a running server says, and what kubectl is.
   bowline kubectl version`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			bowline, kubernetes := versions()
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "bowline     %s\nkubernetes  %s\ngo          %s\n",
-				bowline, kubernetes, runtime.Version())
-			return err
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return printVersions(cmd.OutOrStdout(), output) },
 	}
+	cmd.Flags().StringVarP(&output, "output", "o", outputs[0], "`format` of what is printed: "+strings.Join(outputs, ", "))
+	complete(cmd, "output", outputs)
+	return cmd
+}
+
+// outputs are the formats that what is a table may be printed in.
+var outputs = []string{"text", "json"}
+
+func printVersions(to io.Writer, output string) error {
+	bowline, kubernetes := versions()
+	var err error
+	switch output {
+	case "text":
+		_, err = fmt.Fprintf(to, "bowline     %s\nkubernetes  %s\ngo          %s\n", bowline, kubernetes, runtime.Version())
+	case "json":
+		encoder := json.NewEncoder(to)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(map[string]string{"bowline": bowline, "kubernetes": kubernetes, "go": runtime.Version()})
+	default:
+		err = usagef("--output is %q: it must be one of %s", output, strings.Join(outputs, ", "))
+	}
+	return err
 }
 
 // versions are those of bowline and of the Kubernetes API that it serves.
