@@ -79,6 +79,7 @@ func (s *Server) mayCreate(c *call) error {
 
 // merged is an object with a document applied to it; live is nil where there is none yet.
 func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *unstructured.Unstructured) (kind.Object, error) {
+	c.spans.at(stagePatch)
 	out, err := s.owners.of(c.kind, c.endpoint).
 		Apply(c.endpoint.APIVersion(), c.subresource, live, document.DeepCopy(), o.manager, o.force)
 	if err != nil {
@@ -92,7 +93,7 @@ func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *uns
 	if err != nil {
 		return nil, err
 	}
-	obj, _, err := c.kind.DecodeRequest(object.Form{APIVersion: c.endpoint.APIVersion()}, data, true)
+	obj, _, err := c.received(object.Form{APIVersion: c.endpoint.APIVersion()}, data, true)
 	if err != nil {
 		return nil, applyError(fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: %w", c.namespace, c.name, c.gvk(), err))
 	}

@@ -108,15 +108,18 @@ func TestEachVerbHasItsStages(t *testing.T) {
 	w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a"},"data":{"k":"w"}}`).want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
 	w.get(t, "/version").want(t, http.StatusOK)
+	const applied = "/api/v1/namespaces/default/secrets/a?fieldManager=test"
+	w.send(t, http.MethodPatch, applied, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, "Content-Type", "application/apply-patch+yaml").want(t, http.StatusCreated)
 	const way = "authenticate authorize route "
 	for request, want := range map[string]string{
-		"POST " + configMapRoute:    way + "decode convert own admit validate encode commit answer",
-		"GET " + configMapsRoute:    way + "read answer",
-		"GET " + configMapRoute:     way + "read answer",
-		"PATCH " + configMapsRoute:  way + "decode patch convert own admit validate encode commit answer",
-		"PUT " + configMapsRoute:    way + "decode convert patch own admit validate encode commit answer",
-		"DELETE " + configMapsRoute: way + "decode admit validate commit answer",
-		"GET":                       way + "answer",
+		"POST " + configMapRoute:                              way + "decode convert own admit validate encode commit answer",
+		"GET " + configMapsRoute:                              way + "read answer",
+		"GET " + configMapRoute:                               way + "read answer",
+		"PATCH /api/v1/namespaces/{namespace}/secrets/{name}": way + "decode patch convert own admit validate encode commit answer",
+		"PATCH " + configMapsRoute:                            way + "decode patch convert own admit validate encode commit answer",
+		"PUT " + configMapsRoute:                              way + "decode convert patch own admit validate encode commit answer",
+		"DELETE " + configMapsRoute:                           way + "decode admit validate commit answer",
+		"GET":                                                 way + "answer",
 	} {
 		if got := strings.Join(w.stages(t, w.one(t, request)), " "); got != want {
 			t.Errorf("%s goes\n%s, want\n%s", request, got, want)
