@@ -6,6 +6,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"strings"
 )
 
@@ -18,7 +20,7 @@ import (
 //go:embed definitions.zip
 var packed string
 
-// archive is packed, with the files that were read so far.
+// archive is packed, with the packages that were read so far. It is not safe for concurrent use.
 type archive struct {
 	files    map[string]*zip.File
 	packages map[string]map[string]json.RawMessage
@@ -46,10 +48,21 @@ func (a *archive) read(name string, into any) error {
 		return fmt.Errorf("built-in OpenAPI definitions of %s: %w", name, err)
 	}
 	defer file.Close()
-	if err := json.NewDecoder(file).Decode(into); err != nil {
+	data := make([]byte, a.files[name].UncompressedSize64)
+	if _, err = io.ReadFull(file, data); err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
 		return fmt.Errorf("built-in OpenAPI definitions of %s: %w", name, err)
 	}
 	return nil
+}
+
+// forget lets go of the packages that not every document shows.
+func (a *archive) forget() {
+	maps.DeleteFunc(a.packages, func(name string, _ map[string]json.RawMessage) bool {
+		return !strings.HasPrefix(name, "io.k8s.apimachinery.")
+	})
 }
 
 // find is a definition by name; nil when there is none.

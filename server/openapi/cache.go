@@ -63,16 +63,18 @@ func (d *documents) drop(key documentKey) {
 	}
 }
 
-func compress(data []byte) ([]byte, error) {
-	var out bytes.Buffer
-	w, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
+func (h *Handler) compress(data []byte) ([]byte, error) {
+	w, _ := h.writers.Get().(*gzip.Writer)
+	if w == nil {
+		w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that there is
 	}
+	defer h.writers.Put(w)
+	var out bytes.Buffer
+	w.Reset(&out)
 	if _, err := w.Write(data); err != nil {
 		return nil, err
 	}
-	err = w.Close()
+	err := w.Close()
 	return bytes.Clone(out.Bytes()), err
 }
 

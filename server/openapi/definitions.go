@@ -32,15 +32,11 @@ type definitions struct {
 	names map[schema.GroupVersionKind]string
 }
 
-func newDefinitions(v2 bool) (*definitions, error) {
-	builtin, err := openArchive()
-	if err != nil {
-		return nil, err
-	}
+func newDefinitions(builtin *archive, v2 bool) *definitions {
 	return &definitions{
 		builtin: builtin, v2: v2,
 		added: map[string]json.RawMessage{}, names: map[schema.GroupVersionKind]string{},
-	}, nil
+	}
 }
 
 // groupVersionKind is a kind as the documents write it.

@@ -89,18 +89,22 @@ type builder struct {
 	used        map[string]bool // the names of definitions
 }
 
-func newBuilder(v2 bool) (*builder, error) {
-	d, err := newDefinitions(v2)
-	if err != nil {
-		return nil, err
-	}
+func newBuilder(builtin *archive, v2 bool) (*builder, error) {
+	d := newDefinitions(builtin, v2)
 	p, err := newParameters(d)
 	return &builder{definitions: d, parameters: p, paths: map[string]*pathItem{}, used: map[string]bool{}}, err
 }
 
-// buildV3 makes the OpenAPI v3 document of an entry of the index, as JSON.
+// buildV3 makes the OpenAPI v3 document of an entry of the index, as JSON. It is called by one at a time.
 func (h *Handler) buildV3(e *indexEntry) ([]byte, error) {
-	b, err := newBuilder(false)
+	var err error
+	if h.builtin == nil {
+		if h.builtin, err = openArchive(); err != nil {
+			return nil, err
+		}
+	}
+	defer h.builtin.forget()
+	b, err := newBuilder(h.builtin, false)
 	if err != nil {
 		return nil, err
 	}

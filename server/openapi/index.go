@@ -98,7 +98,8 @@ func newIndex(generation uint64, kinds []kind.Kind, older *index) (*index, error
 	}
 	x.builtin = older.builtin
 	paths := slices.Sorted(maps.Keys(x.entries))
-	body := bytes.NewBufferString(`{"paths":{`)
+	body := bytes.NewBuffer(make([]byte, 0, len(older.body)+1024)) // an index grows little by little
+	body.WriteString(`{"paths":{`)
 	for i, path := range paths {
 		if old := older.entries[path]; old != nil && slices.Equal(old.kinds, x.entries[path].kinds) {
 			x.entries[path] = old

@@ -34,6 +34,10 @@ type Handler struct {
 	// One document is made at a time, as they are asked for rarely and take memory while they are made; that of v2, which
 	// takes long where there are many definitions, keeps nobody from the others.
 	building, buildingV2 sync.Mutex
+	// builtin is what v3 documents are made from; it belongs to who holds building.
+	builtin *archive
+	// writers are those that compressed a document before (*gzip.Writer): one is larger than most documents.
+	writers sync.Pool
 
 	mu    sync.Mutex // for what is below
 	index *index
@@ -138,7 +142,7 @@ func (h *Handler) document(key documentKey, hash string, build func() ([]byte, e
 	if text, err = build(); err != nil {
 		return nil, nil, err
 	}
-	if zip, err = compress(text); err != nil {
+	if zip, err = h.compress(text); err != nil {
 		return nil, nil, err
 	}
 	h.mu.Lock()

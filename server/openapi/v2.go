@@ -88,7 +88,11 @@ func (h *Handler) serveV2(w http.ResponseWriter, r *http.Request, x *index) {
 
 // buildV2 makes the OpenAPI v2 document of all that an index lists.
 func (h *Handler) buildV2(x *index) (*documentV2, error) {
-	b, err := newBuilder(true)
+	builtin, err := openArchive()
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBuilder(builtin, true)
 	if err != nil {
 		return nil, err
 	}
