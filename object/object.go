@@ -41,7 +41,8 @@ type Batcher interface {
 
 // Header is what the server knows of an object without decoding it.
 type Header struct {
-	Key Key
+	Key  Key
+	mark Mark // of the labels; beside the key, for quick scans
 	// UID tells the object from others of the same key, before and after it.
 	UID types.UID
 	// Labels is nil when there are none.
@@ -81,6 +82,7 @@ type shared struct {
 // New makes an object that is not committed yet. The first encoding must carry RevisionPlaceholder, or any other
 // digits, as its resourceVersion; the object owns its bytes from now on.
 func New(header Header, codec Codec, first Encoding) *Object {
+	header.mark = markOf(header.Labels)
 	return &Object{Header: header, codec: codec, first: first}
 }
 

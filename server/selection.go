@@ -8,7 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	operators "k8s.io/apimachinery/pkg/selection"
 
+	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -23,6 +25,10 @@ type selection struct {
 	renamed map[string]string
 	// shown gives the object whose labels and fields are to be looked at: see call.shown.
 	shown func(*object.Object) (*object.Object, error)
+	// converts says that it may be another one than the stored object.
+	converts bool
+	// marks are the bits of labels that selected objects have: of each group, those of one mark at least.
+	marks [][]object.Mark
 }
 
 // everything says that nothing is selected by labels or fields.
@@ -33,17 +39,57 @@ func (s *selection) single() bool { return !strings.HasSuffix(string(s.prefix), 
 
 // matches says whether an object is selected. One that cannot be shown is: who sends it meets the error.
 func (s *selection) matches(o *object.Object) bool {
-	if !s.everything() && s.shown != nil {
+	if s.converts && !s.everything() {
 		other, err := s.shown(o)
 		if err != nil {
 			return true
 		}
 		o = other
 	}
-	if s.labels != nil && !s.labels.Matches(labels.Set(o.Labels)) {
+	if s.labels != nil && (!s.mayMatch(o) || !s.labels.Matches(labels.Set(o.Labels))) {
 		return false
 	}
 	return s.fields == nil || s.fields.Matches(objectFields{o, s.renamed})
+}
+
+// selectLabels keeps a label selector, with the marks that let most objects be passed over.
+func (s *selection) selectLabels(selector labels.Selector) {
+	s.labels = selector
+	if selector == nil {
+		return
+	}
+	requirements, _ := selector.Requirements()
+	for _, r := range requirements {
+		var group []object.Mark
+		switch r.Operator() {
+		case operators.Equals, operators.DoubleEquals, operators.In:
+			for value := range r.Values() {
+				group = append(group, object.MarkLabel(r.Key(), value))
+			}
+		case operators.Exists, operators.GreaterThan, operators.LessThan:
+			group = []object.Mark{object.MarkKey(r.Key())}
+		}
+		if len(group) > 0 && len(group) <= mostMarks {
+			s.marks = append(s.marks, group)
+		}
+	}
+}
+
+// mostMarks is how many marks of a group are looked at: with more of them, nearly every object passes.
+const mostMarks = 8
+
+// mayMatch is false for an object that lacks a label which selected objects have.
+func (s *selection) mayMatch(o *object.Object) bool {
+	for _, group := range s.marks {
+		some := false
+		for _, m := range group {
+			some = some || o.MayHave(m)
+		}
+		if !some {
+			return false
+		}
+	}
+	return true
 }
 
 // objectFields are the selectable fields of an object.
@@ -75,6 +121,7 @@ func (f objectFields) Get(name string) string {
 // selectionOf reads namespace, name and selectors of a call. Whoever continues a list is not taken to one object of it.
 func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
 	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable, shown: c.shown}
+	_, s.converts = c.kind.(kind.Versioned)
 	s.parent = s.prefix
 	if !c.info().Namespaced {
 		s.parent += "/" // the namespace in their keys is empty
@@ -87,7 +134,7 @@ func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
-		s.labels = selector
+		s.selectLabels(selector)
 	}
 	if text := q.Get("fieldSelector"); text != "" {
 		selector, err := fields.ParseSelector(text)

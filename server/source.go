@@ -43,7 +43,7 @@ func (src source) call(ctx context.Context, verb string, gvr schema.GroupVersion
 	if err != nil {
 		return nil, err
 	}
-	selected.labels = o.Labels
+	selected.selectLabels(o.Labels)
 	if o.Fields != nil {
 		if err := c.selectable(o.Fields); err != nil {
 			return nil, err
