@@ -48,11 +48,11 @@ func (v *versionSchema) compile(what string, preserve bool) (*compiled, error) {
 	if c.structural, err = structure(props, preserve); err != nil {
 		return nil, fmt.Errorf("the schema of %s is not structural: %w", what, err)
 	}
-	if c.whole, err = newValidator(props); err != nil {
+	if c.whole, err = newValidator(props, v.internalProps); err != nil {
 		return nil, fmt.Errorf("the schema of %s cannot validate: %w", what, err)
 	}
 	if status, ok := props.Properties["status"]; ok {
-		if c.status, err = newValidator(&status); err != nil {
+		if c.status, err = newValidator(&status, v.statusProps); err != nil {
 			return nil, fmt.Errorf("the schema of the status of %s cannot validate: %w", what, err)
 		}
 	}
@@ -74,6 +74,16 @@ func (v *versionSchema) internalProps() (*apiextensions.JSONSchemaProps, error) 
 		return nil, err
 	}
 	return internal, nil
+}
+
+// statusProps is the part of it that describes the status.
+func (v *versionSchema) statusProps() (*apiextensions.JSONSchemaProps, error) {
+	props, err := v.internalProps()
+	if props == nil || err != nil {
+		return nil, err
+	}
+	status := props.Properties["status"]
+	return &status, nil
 }
 
 // structure makes the structural schema. Its defaults lose what the schema would prune, so that a defaulted object is

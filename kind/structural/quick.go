@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -15,16 +16,25 @@ import (
 
 // validator asks the quick check first and the library's validator only when that says nothing.
 type validator struct {
-	quick   *quick
-	library validation.SchemaValidator
+	quick *quick
+	// library is made when it is first asked: it holds the schema once more.
+	library func() (validation.SchemaValidator, error)
 }
 
-func newValidator(props *apiextensions.JSONSchemaProps) (*validator, error) {
-	library, open, err := validation.NewSchemaValidator(props)
+// newValidator makes the validator of a schema. again reads the schema afresh.
+func newValidator(props *apiextensions.JSONSchemaProps, again func() (*apiextensions.JSONSchemaProps, error)) (*validator, error) {
+	_, open, err := validation.NewSchemaValidator(props)
 	if err != nil {
 		return nil, err
 	}
-	return &validator{newQuick(open), library}, nil
+	return &validator{newQuick(open), sync.OnceValues(func() (validation.SchemaValidator, error) {
+		props, err := again()
+		if err != nil {
+			return nil, err
+		}
+		library, _, err := validation.NewSchemaValidator(props)
+		return library, err
+	})}, nil
 }
 
 // Validate implements validation.SchemaCreateValidator.
@@ -32,7 +42,11 @@ func (v *validator) Validate(value any, options ...validation.ValidationOption) 
 	if v.quick.valid(value) {
 		return &validate.Result{}
 	}
-	return v.library.Validate(value, options...)
+	library, err := v.library()
+	if err != nil {
+		return &validate.Result{Errors: []error{err}}
+	}
+	return library.Validate(value, options...)
 }
 
 // ValidateUpdate implements validation.SchemaValidator.
@@ -40,7 +54,11 @@ func (v *validator) ValidateUpdate(value, old any, options ...validation.Validat
 	if v.quick.valid(value) {
 		return &validate.Result{}
 	}
-	return v.library.ValidateUpdate(value, old, options...)
+	library, err := v.library()
+	if err != nil {
+		return &validate.Result{Errors: []error{err}}
+	}
+	return library.ValidateUpdate(value, old, options...)
 }
 
 // A quick check says of most valid values that they are valid, in a twentieth of the time of the library's validator,
