@@ -63,6 +63,11 @@ func (s *Server) serve(x *exchange, r *http.Request) {
 func (s *Server) dispatch(x *exchange, r *http.Request, user *auth.User) {
 	x.spans.at(stageRoute)
 	var w http.ResponseWriter = x
+	if x.route.verb != "watch" && takesGzip(r) {
+		zip := &gzipWriter{ResponseWriter: w, pool: &s.gzips}
+		defer zip.finish()
+		w = zip
+	}
 	if wantsPretty(r, &x.route) {
 		pretty := &prettyWriter{ResponseWriter: w}
 		defer pretty.finish()

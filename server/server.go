@@ -64,6 +64,7 @@ type Server struct {
 	log           *slog.Logger
 	timeout       time.Duration
 	patience      time.Duration
+	gzips         sync.Pool // of *gzip.Writer
 
 	// ctx ends when the server closes: watches end with it.
 	ctx    context.Context

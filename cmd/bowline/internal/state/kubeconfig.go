@@ -75,6 +75,7 @@ func (a Access) config() clientcmdapi.Config {
 	config.Clusters[entry] = &clientcmdapi.Cluster{
 		Server:                   a.Server,
 		CertificateAuthorityData: a.Authority,
+		DisableCompression:       true, // the server is on this machine
 		Extensions:               map[string]runtime.Object{marker: &runtime.Unknown{Raw: written}},
 	}
 	config.AuthInfos[entry] = &clientcmdapi.AuthInfo{ClientCertificateData: a.Certificate, ClientKeyData: a.Key}
