@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
@@ -56,21 +55,17 @@ func (f kindForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error
 	return t, err
 }
 
-// ignored are the parts that Kubernetes keeps as they were: of the object the status where that is a subresource, of the
-// status the spec, and what the subresource says beside it.
-func (f kindForm) ignored(sub string) fieldpath.Filter {
-	if f.Info().Subresource("status") == nil {
+// kept is what Kubernetes keeps: of the object the status where that is a subresource, of the status the spec, and what the
+// subresource says beside it.
+func (f kindForm) kept(sub string) []string {
+	status := f.Info().Subresource("status")
+	switch {
+	case status == nil:
 		return nil
+	case sub == "status":
+		return append([]string{"spec"}, status.Keeps...)
 	}
-	kept := []string{"status"}
-	if sub == "status" {
-		kept = append([]string{"spec"}, f.Info().Subresource(sub).Keeps...)
-	}
-	set := fieldpath.NewSet()
-	for _, path := range kept {
-		set.Insert(dotted(path))
-	}
-	return fieldpath.NewExcludeSetFilter(set)
+	return []string{"status"}
 }
 
 // builtinType reads the type of a built-in kind and all that it reaches. Its schema is nil when the kind is none.

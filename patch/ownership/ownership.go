@@ -28,14 +28,21 @@ import (
 
 // Owners keeps the ownership of one kind's objects, in all its versions. It is safe for concurrent use.
 type Owners struct {
-	form     form
-	managers sync.Map // endpoint to *managedfields.FieldManager
-	types    sync.Map // apiVersion to *typed.ParseableType
-	making   sync.Mutex
+	form      form
+	endpoints sync.Map // where to *endpoint
+	types     sync.Map // apiVersion to *typed.ParseableType
+	making    sync.Mutex
 }
 
-// endpoint is where a write came in: the versions of a kind, and its subresources, own apart from each other.
-type endpoint struct{ apiVersion, sub string }
+// where a write came in: the versions of a kind, and its subresources, own apart from each other.
+type where struct{ apiVersion, sub string }
+
+type endpoint struct {
+	gvk     schema.GroupVersionKind
+	library *managedfields.FieldManager
+	// kept is the field that a write of the object leaves as it was (status), if any.
+	kept string
+}
 
 // form is what the versions of a kind look like.
 type form interface {
@@ -43,8 +50,8 @@ type form interface {
 	kind(gv schema.GroupVersion) (name string, ok bool)
 	// types are the schema of a version, and the name of its root there.
 	types(gvk schema.GroupVersionKind) (typed.ParseableType, error)
-	// ignored are the fields that a write through a subresource cannot set, nil for none.
-	ignored(sub string) fieldpath.Filter
+	// kept are the fields (dotted paths) that a write through a subresource leaves as they were: nobody owns them by it.
+	kept(sub string) []string
 	convert(obj runtime.Object, apiVersion string) (runtime.Object, error)
 	// empty is an object of the version in which nothing is set.
 	empty(gvk schema.GroupVersionKind) runtime.Object
@@ -59,6 +66,9 @@ func New(k kind.Kind) *Owners { return &Owners{form: kindForm{k}} }
 //
 // When the objects cannot be compared, ownership stays as it was: a write never fails on it.
 func (o *Owners) Update(apiVersion, sub string, live, obj kind.Object, manager string) {
+	if live == nil && sub == "" && o.create(apiVersion, obj, manager) {
+		return
+	}
 	var was []metav1.ManagedFieldsEntry
 	if live != nil {
 		was = live.GetManagedFields()
@@ -69,15 +79,15 @@ func (o *Owners) Update(apiVersion, sub string, live, obj kind.Object, manager s
 }
 
 func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager string) error {
-	m, gvk, err := o.manager(apiVersion, sub)
+	e, err := o.endpoint(apiVersion, sub)
 	if err != nil {
 		return err
 	}
 	var before runtime.Object = live
 	if live == nil {
-		before = o.form.empty(gvk)
+		before = o.form.empty(e.gvk)
 	}
-	_, err = m.Update(before, obj, manager)
+	_, err = e.library.Update(before, obj, manager)
 	return err
 }
 
@@ -88,15 +98,15 @@ func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager s
 // Errors are metav1 Statuses where the client is to blame: a document of another kind (400), conflicts with other managers
 // (409, each a cause); or say how the document does not fit the schema.
 func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstructured.Unstructured, manager string, force bool) (runtime.Object, error) {
-	m, gvk, err := o.manager(apiVersion, sub)
+	e, err := o.endpoint(apiVersion, sub)
 	if err != nil {
 		return nil, err
 	}
 	var before runtime.Object = live
 	if live == nil {
-		before = o.form.empty(gvk)
+		before = o.form.empty(e.gvk)
 	}
-	return m.Apply(before, document, manager, force)
+	return e.library.Apply(before, document, manager, force)
 }
 
 // Readable says why ownership as an object has it cannot be read, or nil.
@@ -104,32 +114,36 @@ func Readable(entries []metav1.ManagedFieldsEntry) error {
 	return managedfields.ValidateManagedFields(entries)
 }
 
-// manager finds the library's manager of an endpoint, or makes it.
-func (o *Owners) manager(apiVersion, sub string) (*managedfields.FieldManager, schema.GroupVersionKind, error) {
+// endpoint finds an endpoint, or makes it.
+func (o *Owners) endpoint(apiVersion, sub string) (*endpoint, error) {
+	key := where{apiVersion, sub}
+	if e, made := o.endpoints.Load(key); made {
+		return e.(*endpoint), nil
+	}
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
-		return nil, schema.GroupVersionKind{}, err
+		return nil, err
 	}
 	name, ok := o.form.kind(gv)
 	if !ok {
-		return nil, schema.GroupVersionKind{}, fmt.Errorf("ownership in %s: the kind has no such version", apiVersion)
+		return nil, fmt.Errorf("ownership in %s: the kind has no such version", apiVersion)
 	}
-	gvk := gv.WithKind(name)
-	key := endpoint{apiVersion, sub}
-	if m, made := o.managers.Load(key); made {
-		return m.(*managedfields.FieldManager), gvk, nil
-	}
+	e := &endpoint{gvk: gv.WithKind(name)}
 	var ignored map[fieldpath.APIVersion]fieldpath.Filter
-	if f := o.form.ignored(sub); f != nil {
-		ignored = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(apiVersion): f}
+	if kept := o.form.kept(sub); len(kept) > 0 {
+		set := fieldpath.NewSet()
+		for _, path := range kept {
+			set.Insert(dotted(path))
+		}
+		ignored = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(apiVersion): fieldpath.NewExcludeSetFilter(set)}
+		e.kept = kept[0]
 	}
 	a := adapter{o}
-	m, err := managedfields.NewDefaultCRDFieldManager(a, a, a, a, gvk, gv, sub, ignored)
-	if err != nil {
-		return nil, gvk, err
+	if e.library, err = managedfields.NewDefaultCRDFieldManager(a, a, a, a, e.gvk, gv, sub, ignored); err != nil {
+		return nil, err
 	}
-	first, _ := o.managers.LoadOrStore(key, m)
-	return first.(*managedfields.FieldManager), gvk, nil
+	first, _ := o.endpoints.LoadOrStore(key, e)
+	return first.(*endpoint), nil
 }
 
 // typeOf is the type of a version, read when it is first asked for.

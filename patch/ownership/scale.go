@@ -31,7 +31,7 @@ func (f viewForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error
 	return t, err
 }
 
-func (f viewForm) ignored(string) fieldpath.Filter { return nil }
+func (f viewForm) kept(string) []string { return nil }
 
 func (f viewForm) convert(obj runtime.Object, _ string) (runtime.Object, error) { return obj, nil }
 
