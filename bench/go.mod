@@ -7,6 +7,7 @@ replace github.com/bowline-dev/bowline => ../
 require (
 	github.com/bowline-dev/bowline v0.0.0
 	github.com/fsnotify/fsnotify v1.9.0
+	github.com/google/pprof v0.0.0-20260402051712-545e8a4df936
 	golang.org/x/sync v0.24.0
 	k8s.io/api v0.37.2
 	k8s.io/apiextensions-apiserver v0.37.2

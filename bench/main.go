@@ -46,9 +46,13 @@ func run(ctx context.Context) error {
 	output := flag.String("o", "", "write the figures of every run as JSON to this `file`")
 	flag.StringVar(&l.kubeconfig, "kubeconfig", "", "measure the server that this `file` leads to, instead of starting one; rows that start processes are left out")
 	flag.IntVar(&l.pid, "pid", 0, "with -kubeconfig, the server's `process`, for its CPU and memory")
+	shares := flag.String("shares", "", "measure nothing: print where the CPU time of the servers went whose profiles are in this `folder`")
 	flag.Parse()
 	if flag.NArg() > 0 || l.runs < 1 {
 		return fmt.Errorf("no arguments are taken, and -runs is at least 1")
+	}
+	if *shares != "" {
+		return printShares(os.Stdout, *shares)
 	}
 	pattern, err := regexp.Compile(*rows)
 	if err != nil {

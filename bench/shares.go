@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/google/pprof/profile"
+)
+
+// part is one of the things that a server does, and the functions that it is done below.
+type part struct {
+	name string
+	in   *regexp.Regexp
+}
+
+// parts are in order of precedence: a sample counts for the first that any function of its stack belongs to. The stages of a
+// request are those of docs/request.md.
+var parts = []part{
+	{"collecting garbage", regexp.MustCompile(`^runtime\.(gcBgMarkWorker|bgsweep|bgscavenge)`)},
+	{"own: managedFields", regexp.MustCompile(`bowline/patch/ownership\.|sigs\.k8s\.io/structured-merge-diff|server\.\(\*Server\)\.own|readableOwnership`)},
+	{"patch", regexp.MustCompile(`bowline/patch\.|server\.\(\*call\)\.patched`)},
+	{"decode and convert", regexp.MustCompile(`server\.\(\*call\)\.(decode|received|readBody)|bowline/kind\.Unmarshal|object\.\(\*Object\)\.Decode`)},
+	{"admit", regexp.MustCompile(`bowline/admission\.|server\.\(\*Server\)\.(mutate|admit)`)},
+	{"validate", regexp.MustCompile(`server\.validate|server\.\(\*Server\)\.(validate|assign)`)},
+	{"encode", regexp.MustCompile(`server\.encode|bowline/kind\.Marshal|object\.NewEncoding`)},
+	{"commit", regexp.MustCompile(`store\.\(\*Store\)\.Commit|server\.\(\*Server\)\.settle`)},
+	{"read", regexp.MustCompile(`store\.\(\*(Store|Snapshot)\)|server\.collect`)},
+	{"watch: events to frames, frames to streams", regexp.MustCompile(`server\.\(\*(watching|stream)\)`)},
+	{"answer", regexp.MustCompile(`server\.\(\*(Server|call)\)\.answer|server\.(writeBody|bufferedList)`)},
+	{"authenticate, authorize, route", regexp.MustCompile(`server\.\(\*Server\)\.(serve|identify|authorize)|server\.parseRoute`)},
+	{"metrics, log", regexp.MustCompile(`server\.\(\*(Server\)\.tell|metrics\))`)},
+	{"TLS: encrypt, write to the socket", regexp.MustCompile(`crypto/tls\.\(\*Conn\)\.[wW]rite`)},
+	{"TLS: read from the socket, decrypt", regexp.MustCompile(`crypto/tls\.\(\*Conn\)\.(read|Read)`)},
+	{"HTTP/2", regexp.MustCompile(`^net/http\.`)},
+	{"growing stacks", regexp.MustCompile(`^runtime\.(newstack|copystack)`)},
+	{"scheduling", regexp.MustCompile(`^runtime\.`)},
+}
+
+// printShares tells, of each server's profile in a folder, which part of the CPU time goes where.
+func printShares(to io.Writer, folder string) error {
+	files, err := filepath.Glob(filepath.Join(folder, "*-server.pprof"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if err := printShare(to, file); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+func printShare(to io.Writer, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	parsed, err := profile.Parse(f)
+	if err != nil {
+		return err
+	}
+	spent, total := map[string]int64{}, int64(0)
+	for _, sample := range parsed.Sample {
+		took := sample.Value[len(sample.Value)-1] // nanoseconds
+		spent[partOf(sample)] += took
+		total += took
+	}
+	fmt.Fprintf(to, "%s: %.2f s\n", strings.TrimSuffix(filepath.Base(file), "-server.pprof"), float64(total)/1e9)
+	for _, p := range append(parts, part{name: "other"}) {
+		if percent := 100 * float64(spent[p.name]) / float64(total); percent >= 0.5 {
+			fmt.Fprintf(to, "%5.0f %%  %s\n", percent, p.name)
+		}
+	}
+	return nil
+}
+
+// partOf is the part that a sample counts for.
+func partOf(sample *profile.Sample) string {
+	for _, p := range parts {
+		for _, location := range sample.Location {
+			for _, line := range location.Line {
+				if p.in.MatchString(line.Function.Name) {
+					return p.name
+				}
+			}
+		}
+	}
+	return "other"
+}
