@@ -75,6 +75,27 @@ func BenchmarkDocumentAfterChange(b *testing.B) {
 	}
 }
 
+// BenchmarkDocumentOfManyAfterChange is the document of a group of twenty kinds after one of them changed.
+func BenchmarkDocumentOfManyAfterChange(b *testing.B) {
+	var kinds []kind.Kind
+	for i, k := range manyKinds(20)[len(builtinKinds()):] {
+		info := k.Info()
+		info.Kind, info.Plural = fmt.Sprintf("Network%d", i), fmt.Sprintf("networks%d", i)
+		info.Endpoints[0].Group = "example.com"
+		kinds = append(kinds, k)
+	}
+	changed := kinds[10].(*customKind)
+	registry := kind.NewRegistry(kinds...)
+	h := openapi.New(registry, "v1.37.2")
+	for b.Loop() {
+		next := *changed
+		next.preserves = !changed.preserves
+		changed = &next
+		registry.Put(changed)
+		answer(b, h, "/openapi/v3/apis/example.com/v1", "application/json")
+	}
+}
+
 // BenchmarkDocument is that of built-in kinds which nobody asked for before.
 func BenchmarkDocument(b *testing.B) {
 	registry := kind.NewRegistry(manyKinds(0)...)

@@ -33,7 +33,12 @@ func gadgets() *apiextensionsv1.CustomResourceDefinition {
 					"size":  {Type: "integer", Format: "int32", Minimum: new(1.0), Default: &apiextensionsv1.JSON{Raw: []byte(`3`)}},
 					"maybe": {Type: "string", Nullable: true, Enum: []apiextensionsv1.JSON{{Raw: []byte(`"a"`)}, {Raw: []byte(`"b"`)}}},
 					"port":  {XIntOrString: true},
-					"free":  {Type: "object", XPreserveUnknownFields: new(true), Properties: map[string]apiextensionsv1.JSONSchemaProps{"known": {Type: "string"}}},
+					"even":  {XIntOrString: true, AnyOf: []apiextensionsv1.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}, Pattern: "^[0-9]+$"},
+					"odd":   {XIntOrString: true, AnyOf: []apiextensionsv1.JSONSchemaProps{{Pattern: "^1"}, {Pattern: "^3"}}},
+					"both": {XIntOrString: true, AllOf: []apiextensionsv1.JSONSchemaProps{
+						{AnyOf: []apiextensionsv1.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}}, {Pattern: "^1"},
+					}},
+					"free": {Type: "object", XPreserveUnknownFields: new(true), Properties: map[string]apiextensionsv1.JSONSchemaProps{"known": {Type: "string"}}},
 					"pod": {Type: "object", XEmbeddedResource: true, Properties: map[string]apiextensionsv1.JSONSchemaProps{
 						"spec": {Type: "object", XPreserveUnknownFields: new(true)},
 					}},

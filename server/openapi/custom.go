@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -86,6 +87,14 @@ func (d *definitions) customSchema(own Schematic, version string) (map[string]an
 	if raw == nil || d.v2 && own.PreservesUnknownFields() {
 		return nil, nil
 	}
+	if !d.v2 && !own.PreservesUnknownFields() { // then it is structural, and v3 says it as the definition does
+		var s map[string]any
+		if err := json.Unmarshal(raw, &s); err != nil {
+			return nil, err
+		}
+		unfold(s)
+		return s, d.describeEmbedded(s)
+	}
 	structural, err := readStructural(raw)
 	if err != nil || structural == nil || d.v2 && structural.XPreserveUnknownFields {
 		return nil, err
@@ -103,6 +112,28 @@ func (d *definitions) customSchema(own Schematic, version string) (map[string]an
 		return nil, err
 	}
 	return s, d.describeEmbedded(s)
+}
+
+// unfold says of a field that is a number or text what both are, for readers who do not know the extension. It does what
+// Structural.Unfold does, without making a Structural.
+func unfold(s map[string]any) {
+	_ = eachSubschema(s, func(sub map[string]any) error { unfold(sub); return nil })
+	if s["x-kubernetes-int-or-string"] != true {
+		return
+	}
+	either := []any{map[string]any{"type": "integer"}, map[string]any{"type": "string"}}
+	all, _ := s["allOf"].([]any)
+	if len(all) > 0 {
+		if first, _ := all[0].(map[string]any); reflect.DeepEqual(first["anyOf"], any(either)) {
+			return
+		}
+	}
+	switch {
+	case s["anyOf"] == nil:
+		s["anyOf"] = either
+	case !reflect.DeepEqual(s["anyOf"], any(either)):
+		s["allOf"] = append([]any{map[string]any{"anyOf": either}}, all...)
+	}
 }
 
 // readStructural reads a schema; nil when it is not structural, as that of an old definition may be.
