@@ -25,6 +25,8 @@ type selection struct {
 	renamed map[string]string
 	// shown gives the object whose labels and fields are to be looked at: see call.shown.
 	shown func(*object.Object) (*object.Object, error)
+	// ended is closed when the kind is served differently or no longer: see call.ended.
+	ended <-chan struct{}
 	// converts says that it may be another one than the stored object.
 	converts bool
 	// marks are the bits of labels that selected objects have: of each group, those of one mark at least.
@@ -120,7 +122,7 @@ func (f objectFields) Get(name string) string {
 
 // selectionOf reads namespace, name and selectors of a call. Whoever continues a list is not taken to one object of it.
 func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
-	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable, shown: c.shown}
+	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable, shown: c.shown, ended: c.ended()}
 	_, s.converts = c.kind.(kind.Versioned)
 	s.parent = s.prefix
 	if !c.info().Namespaced {

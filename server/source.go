@@ -88,7 +88,7 @@ func (src source) Watch(ctx context.Context, gvr schema.GroupVersionResource, o 
 		return nil, wireError(err)
 	}
 	_, closed := src.s.metrics.watching(&route{resource: true, gvr: gvr, namespace: o.Namespace})
-	return &sourceWatch{s: src.s, selected: selected, changes: changes, closed: closed, stopped: make(chan struct{})}, nil
+	return &sourceWatch{s: src.s, selected: selected, changes: changes, closed: closed, ended: selected.ended, stopped: make(chan struct{})}, nil
 }
 
 // wireError is an error of the store as a client of the API sees it.
@@ -103,13 +103,14 @@ type sourceWatch struct {
 	selected *selection
 	changes  *store.Watch
 	closed   func() // counts the watch out
+	ended    <-chan struct{}
 	stopped  chan struct{}
 	once     sync.Once
 }
 
 // Next implements client.Watch.
 func (w *sourceWatch) Next(ctx context.Context) ([]client.Event, error) {
-	for {
+	for last := false; ; {
 		changed := w.changes.Changed()
 		events, err := w.changes.Take(batch)
 		if err != nil {
@@ -122,7 +123,12 @@ func (w *sourceWatch) Next(ctx context.Context) ([]client.Event, error) {
 		if len(events) > 0 {
 			continue
 		}
+		if last {
+			return nil, io.EOF
+		}
 		select {
+		case <-w.ended: // what was written until then is still told
+			last = true
 		case <-changed:
 		case <-w.stopped:
 			return nil, io.EOF
