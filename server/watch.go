@@ -190,14 +190,15 @@ func (w *watching) follow(ctx context.Context, after object.Revision) {
 		case <-changed:
 			runtime.Gosched() // under load, let writers run first: what they add goes out in the same write
 		case <-tick:
-			err = w.progress(changes.Revision())
+			err = w.progress(changes)
 		case <-lastTick:
-			err = w.progress(changes.Revision())
+			err = w.progress(changes)
 		case <-ctx.Done():
 			return
 		}
 		if err != nil {
-			return // the client is gone
+			w.fail(err)
+			return
 		}
 	}
 }
@@ -273,12 +274,15 @@ func (w *watching) sendTransformed(e *object.Event, kind watch.EventType) error 
 	return w.stream.write(object.AppendFrame(nil, kind, w.c.accept.format(), data))
 }
 
-// progress sends a bookmark when the watch got further since the last thing that it sent.
-func (w *watching) progress(reached object.Revision) error {
-	if reached <= w.sent {
+// progress sends what there is, and a bookmark when the watch got further than that.
+func (w *watching) progress(changes *store.Watch) error {
+	if _, err := w.drain(changes); err != nil {
+		return err
+	}
+	if changes.Revision() <= w.sent {
 		return nil
 	}
-	w.sent = reached
+	w.sent = changes.Revision()
 	if err := w.bookmark(false); err != nil {
 		return err
 	}
