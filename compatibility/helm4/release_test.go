@@ -120,3 +120,18 @@ func (w *world) isUninstalled(t *testing.T) {
 		t.Errorf("helm still lists %v", l)
 	}
 }
+
+// TestFailedUpgradeUndoesItself when it is told to.
+func TestFailedUpgradeUndoesItself(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, mode{true, kube.StatusWatcherStrategy})
+	w.install(t, values{})
+	undo := func(u *action.Upgrade) { u.RollbackOnFailure, u.CleanupOnFail = true, true }
+	if _, err := w.upgrade(values{"color": "red", "tonnes": -1}, undo); err == nil || !strings.Contains(err.Error(), "spec.tonnes") {
+		t.Errorf("an upgrade to an invalid boat answers %v", err)
+	}
+	r := plane.Must(action.NewStatus(w.helm).Run("a"))(t).(*release.Release)
+	if color, _ := w.boat(t); color != "blue" || r.Info.Status != common.StatusDeployed || r.Version != 3 {
+		t.Errorf("then the boat is %v, and the release %s at %d", color, r.Info.Status, r.Version)
+	}
+}
