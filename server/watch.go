@@ -38,6 +38,7 @@ type watching struct {
 	selected  *selection
 	stream    *stream
 	bookmarks bool
+	form      object.Form     // of the events, unless they are transformed
 	sent      object.Revision // everything up to here was sent, or told by a bookmark
 }
 
@@ -68,7 +69,7 @@ func (s *Server) watch(c *call) error {
 		return store.ErrClosed
 	}
 	defer s.work.Done()
-	w := &watching{c: c, s: s, selected: selected, bookmarks: o.AllowWatchBookmarks}
+	w := &watching{c: c, s: s, selected: selected, bookmarks: o.AllowWatchBookmarks, form: c.accept.form(c.endpoint.GroupVersion())}
 	ctx, cancel := w.lifetime(o)
 	defer cancel()
 	c.spans.at(stageAnswer)
@@ -254,7 +255,7 @@ func (w *watching) send(e *object.Event, kind watch.EventType) error {
 	if w.c.accept.as != "" {
 		return w.sendTransformed(e, kind)
 	}
-	frame, err := e.Frame(kind, w.c.accept.form(w.c.endpoint.GroupVersion()))
+	frame, err := e.Frame(kind, w.form)
 	if err != nil {
 		return err
 	}
