@@ -47,6 +47,7 @@ func (s *Server) ownView(c *call, o writeOptions, current kind.Object, next func
 		return nil, err
 	}
 	written := body.(kind.Object)
+	written.GetObjectKind().SetGroupVersionKind(c.sub.Kind)
 	if !o.owned {
 		s.owners.ofView(c.sub).Update(c.sub.Kind.GroupVersion().String(), c.subresource, view, written, o.manager)
 	}

@@ -62,7 +62,7 @@ func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefin
 		}
 		k := &Kind{definition: d, info: info, version: version, fields: selectableFields(v.SelectableFields)}
 		if v.Subresources != nil {
-			k.addSubresources(v.Subresources)
+			k.addSubresources(v.Subresources, crd)
 		}
 		d.kinds = append(d.kinds, k)
 	}
@@ -113,7 +113,7 @@ func describe(crd *apiextensionsv1.CustomResourceDefinition) kind.Info {
 }
 
 // addSubresources declares the subresources of the kind's version.
-func (k *Kind) addSubresources(s *apiextensionsv1.CustomResourceSubresources) {
+func (k *Kind) addSubresources(s *apiextensionsv1.CustomResourceSubresources, crd *apiextensionsv1.CustomResourceDefinition) {
 	if s.Status != nil {
 		k.info.Subresources = append(k.info.Subresources, kind.Subresource{
 			Name: "status", Verbs: []string{"get", "patch", "update"}, Keeps: []string{"metadata"},
@@ -121,7 +121,7 @@ func (k *Kind) addSubresources(s *apiextensionsv1.CustomResourceSubresources) {
 	}
 	if s.Scale != nil {
 		k.scale = s.Scale.DeepCopy()
-		k.info.Subresources = append(k.info.Subresources, scaleSubresource(k.scale))
+		k.info.Subresources = append(k.info.Subresources, scaleSubresource(k.scale, replicasPaths(crd)))
 	}
 }
 

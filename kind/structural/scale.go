@@ -14,13 +14,14 @@ import (
 	"github.com/bowline-dev/bowline/kind"
 )
 
-// scaleSubresource shows a custom resource as an autoscaling/v1 Scale, by the paths of its definition.
-func scaleSubresource(paths *apiextensionsv1.CustomResourceSubresourceScale) kind.Subresource {
+// scaleSubresource shows a custom resource as an autoscaling/v1 Scale, by the paths of its definition. replicas are those
+// of all versions.
+func scaleSubresource(paths *apiextensionsv1.CustomResourceSubresourceScale, replicas map[string]string) kind.Subresource {
 	return kind.Subresource{
 		Name:  "scale",
 		Kind:  autoscalingv1.SchemeGroupVersion.WithKind("Scale"),
-		Verbs: []string{"get", "patch", "update"},
-		New:   func() runtime.Object { return &autoscalingv1.Scale{} },
+		Verbs: []string{"get", "patch", "update"}, Replicas: replicas,
+		New: func() runtime.Object { return &autoscalingv1.Scale{} },
 
 		Columns: kind.CustomScaleColumns,
 		Row:     kind.ScaleRow,
@@ -31,6 +32,17 @@ func scaleSubresource(paths *apiextensionsv1.CustomResourceSubresourceScale) kin
 			return applyScale(obj.(*unstructured.Unstructured), body.(*autoscalingv1.Scale), paths)
 		},
 	}
+}
+
+// replicasPaths are the fields that the scales of a definition's versions set, by apiVersion.
+func replicasPaths(crd *apiextensionsv1.CustomResourceDefinition) map[string]string {
+	paths := map[string]string{}
+	for _, v := range crd.Spec.Versions {
+		if v.Subresources != nil && v.Subresources.Scale != nil {
+			paths[crd.Spec.Group+"/"+v.Name] = v.Subresources.Scale.SpecReplicasPath
+		}
+	}
+	return paths
 }
 
 // segments splits a path in dot notation, as definitions write those of the scale subresource.

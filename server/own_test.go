@@ -1,0 +1,204 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/admission"
+)
+
+const (
+	applyType = "application/apply-patch+yaml"
+	jsonPatch = "application/json-patch+json"
+	strategic = "application/strategic-merge-patch+json"
+)
+
+const ownedDeployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},` +
+	`"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`
+
+// owners are who owns what of the object in an answer: "MANAGER OPERATION[/SUBRESOURCE] APIVERSION FIELDS", in order.
+func (r reply) owners(t testing.TB) []string {
+	t.Helper()
+	var obj metav1.PartialObjectMetadata
+	r.into(t, &obj)
+	var out []string
+	for _, e := range obj.ManagedFields {
+		operation := string(e.Operation)
+		if e.Subresource != "" {
+			operation += "/" + e.Subresource
+		}
+		out = append(out, fmt.Sprintf("%s %s %s %s", e.Manager, operation, e.APIVersion, e.FieldsV1.GetRawBytes()))
+	}
+	return out
+}
+
+// owned fails the test unless the object in an answer is owned as lines says.
+func (r reply) owned(t testing.TB, lines ...string) {
+	t.Helper()
+	r.want(t, http.StatusOK)
+	if got := r.owners(t); strings.Join(got, "\n") != strings.Join(lines, "\n") {
+		t.Errorf("owners are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
+	}
+}
+
+// TestEachWriteOwnsWhatItChanges: the manager is that of the request, or the beginning of its User-Agent.
+func TestEachWriteOwnsWhatItChanges(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	a := configMaps + "/a"
+	w.send(t, http.MethodPost, configMaps+"?fieldManager=maker", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated)
+	w.get(t, a).owned(t, `maker Update v1 {"f:data":{".":{},"f:k":{}}}`)
+	w.send(t, http.MethodPut, a, `{"metadata":{"name":"a"},"data":{"k":"1","l":"2"}}`, "User-Agent", "agent/1.0 (x)").
+		owned(t, `agent Update v1 {"f:data":{"f:l":{}}}`, `maker Update v1 {"f:data":{".":{},"f:k":{}}}`)
+	w.send(t, http.MethodPatch, a+"?fieldManager=merge", `{"data":{"k":"3"}}`, "Content-Type", mergeType).
+		owned(t, `agent Update v1 {"f:data":{"f:l":{}}}`, `maker Update v1 {"f:data":{}}`, `merge Update v1 {"f:data":{"f:k":{}}}`)
+	w.send(t, http.MethodPatch, a+"?fieldManager=json", `[{"op":"remove","path":"/data/l"}]`, "Content-Type", jsonPatch).
+		owned(t, `maker Update v1 {"f:data":{}}`, `merge Update v1 {"f:data":{"f:k":{}}}`)
+	w.send(t, http.MethodPatch, a+"?fieldManager=strategic", `{"metadata":{"labels":{"x":"y"}}}`, "Content-Type", strategic).
+		owned(t, `maker Update v1 {"f:data":{}}`, `merge Update v1 {"f:data":{"f:k":{}}}`, `strategic Update v1 {"f:metadata":{"f:labels":{".":{},"f:x":{}}}}`)
+
+	long := strings.Repeat("é", 100)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"long"},"data":{"k":"1"}}`, "User-Agent", "\t"+long+"/1").want(t, http.StatusCreated)
+	w.get(t, configMaps+"/long").owned(t, long[:128]+` Update v1 {"f:data":{".":{},"f:k":{}}}`)
+}
+
+// TestSubresourcesOwnApart: the status is owned by who writes it there, a scale by who scales, and a binding by nobody.
+func TestSubresourcesOwnApart(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.send(t, http.MethodPost, deployments+"?fieldManager=m", strings.Replace(ownedDeployment, `"spec":{"sel`, `"status":{"replicas":9},"spec":{"replicas":1,"sel`, 1)).want(t, http.StatusCreated)
+	if made := w.get(t, deployments+"/d").owners(t); len(made) != 1 || strings.Contains(made[0], "f:status") || !strings.Contains(made[0], `"f:replicas"`) {
+		t.Errorf("a create owns %v", made)
+	}
+	w.send(t, http.MethodPatch, deployments+"/d/status?fieldManager=s", `{"metadata":{"labels":{"no":"one"}},"spec":{"replicas":7},"status":{"replicas":1}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPut, deployments+"/d/scale?fieldManager=h", `{"metadata":{"name":"d"},"spec":{"replicas":4}}`).want(t, http.StatusOK)
+	all := w.get(t, deployments+"/d").owners(t)
+	if len(all) != 3 || all[0] != `h Update/scale apps/v1 {"f:spec":{"f:replicas":{}}}` || strings.Contains(all[1], `"f:replicas"`) ||
+		all[2] != `s Update/status apps/v1 {"f:status":{"f:replicas":{}}}` {
+		t.Errorf("after the status and the scale: %q", all)
+	}
+
+	w.send(t, http.MethodPost, podsPath+"?fieldManager=m", `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`).want(t, http.StatusCreated)
+	before := w.get(t, podsPath+"/p").owners(t)
+	w.send(t, http.MethodPost, podsPath+"/p/binding?fieldManager=scheduler", `{"metadata":{"name":"p"},"target":{"name":"n"}}`).want(t, http.StatusCreated)
+	w.get(t, podsPath+"/p").owned(t, before...)
+}
+
+// TestOwnershipThatClientsSend counts when it can be read, and an empty list makes nobody the owner.
+func TestOwnershipThatClientsSend(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	a := configMaps + "/a"
+	put := func(managed string) reply {
+		return w.send(t, http.MethodPut, a+"?fieldManager=m", `{"metadata":{"name":"a","managedFields":`+managed+`},"data":{"k":"1"}}`)
+	}
+	const m = `m Update v1 {"f:data":{".":{},"f:k":{}}}`
+	w.send(t, http.MethodPost, configMaps+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated)
+	put(`null`).owned(t, m)
+	put(`[{"manager":"z","operation":"Nope"}]`).owned(t, m)
+	put(`[{"manager":"z","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:k":{}}}}]`).
+		owned(t, `z Apply v1 {"f:data":{"f:k":{}}}`)
+	put(`[]`).owned(t)
+	put(`null`).owned(t)                                                                                  // nobody owns what nobody changes
+	w.send(t, http.MethodPut, a+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"2"}}`).owned(t) // nor is what was left alone followed
+	w.send(t, http.MethodPatch, a+"?fieldManager=m", `{"metadata":{"managedFields":[{}]}}`, "Content-Type", mergeType).owned(t)
+}
+
+// TestOldestManagersBecomeOne when more than ten have updated an object.
+func TestOldestManagersBecomeOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"},"data":{"k":"v"}}`, "User-Agent", "first").want(t, http.StatusCreated)
+		for i := range 12 {
+			time.Sleep(time.Second) // the bubble's: each manager has a time of its own
+			w.send(t, http.MethodPatch, fmt.Sprintf("%s/a?fieldManager=m%02d", configMaps, i), fmt.Sprintf(`{"data":{"k%02d":"v"}}`, i), "Content-Type", mergeType).want(t, http.StatusOK)
+		}
+		all := w.get(t, configMaps+"/a").owners(t)
+		if len(all) != 10 || !strings.HasPrefix(all[0], "ancient-changes Update v1 ") || !strings.Contains(all[0], "f:k00") || !strings.HasPrefix(all[9], "m11 ") {
+			t.Errorf("after twelve managers: %q", all)
+		}
+	})
+}
+
+// TestWriteThatChangesNothingKeepsRevisionAndTimes, whichever way it is made.
+func TestWriteThatChangesNothingKeepsRevisionAndTimes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"k":"1"}}`
+		apply := func() reply {
+			return w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=m", body, "Content-Type", applyType)
+		}
+		apply().want(t, http.StatusCreated)
+		w.send(t, http.MethodPut, configMaps+"/a?fieldManager=m", strings.Replace(body, `"k":"1"`, `"k":"1","l":"2"`, 1)).want(t, http.StatusOK)
+		was := string(w.get(t, configMaps+"/a").body)
+		time.Sleep(time.Minute)
+		apply().want(t, http.StatusOK)
+		w.send(t, http.MethodPut, configMaps+"/a?fieldManager=m", strings.Replace(body, `"k":"1"`, `"k":"1","l":"2"`, 1)).want(t, http.StatusOK)
+		w.send(t, http.MethodPatch, configMaps+"/a?fieldManager=m", `{"data":{"l":"2"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+		if is := string(w.get(t, configMaps+"/a").body); is != was {
+			t.Errorf("it was\n%s\nand is\n%s", was, is)
+		}
+		// What Kubernetes undoes (a status sent to the object itself) changes nothing either.
+		w.send(t, http.MethodPost, deployments+"?fieldManager=m", ownedDeployment).want(t, http.StatusCreated)
+		was = string(w.get(t, deployments+"/d").body)
+		time.Sleep(time.Minute)
+		w.send(t, http.MethodPatch, deployments+"/d?fieldManager=m", `{"status":{"replicas":3}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+		if is := string(w.get(t, deployments+"/d").body); is != was {
+			t.Errorf("it was\n%s\nand is\n%s", was, is)
+		}
+	})
+}
+
+// spoiler is a plugin that makes something of the ownership that nobody can read.
+type spoiler struct{}
+
+func (spoiler) Name() string { return "Spoiler" }
+
+func (spoiler) Handles(_ admission.Operation, resource resourceOf, _ string) bool {
+	return resource.Resource == "configmaps"
+}
+
+func (spoiler) Admit(_ context.Context, a *admission.Attributes, _ admission.Reader) error {
+	if a.Object != nil {
+		a.Object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "spoiler", Operation: "Nope"}})
+	}
+	return nil
+}
+
+func (spoiler) Validate(context.Context, *admission.Attributes, admission.Reader) error { return nil }
+
+// TestPluginsCannotSpoilOwnership: it is put back, and the writer is warned.
+func TestPluginsCannotSpoilOwnership(t *testing.T) {
+	t.Parallel()
+	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{spoiler{}} })
+	r := w.send(t, http.MethodPost, configMaps+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated)
+	if got := r.header.Get("Warning"); !strings.Contains(got, ".metadata.managedFields was in an invalid state after admission") {
+		t.Errorf("warned %q", got)
+	}
+	w.get(t, configMaps+"/a").owned(t, `m Update v1 {"f:data":{".":{},"f:k":{}}}`)
+}
+
+// TestDeleteOwnsNothing: an object that waits for its finalizers is owned as before.
+func TestDeleteOwnsNothing(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.send(t, http.MethodPost, configMaps+"?fieldManager=m", `{"metadata":{"name":"a","finalizers":["e.com/f"]}}`).want(t, http.StatusCreated)
+	before := w.get(t, configMaps+"/a").owners(t)
+	w.send(t, http.MethodDelete, configMaps+"/a?fieldManager=other", ``).want(t, http.StatusOK)
+	w.get(t, configMaps+"/a").owned(t, before...)
+	var obj metav1.PartialObjectMetadata
+	if err := json.Unmarshal(w.get(t, configMaps+"/a").body, &obj); err != nil || obj.DeletionTimestamp == nil {
+		t.Errorf("the object is not being deleted: %v", err)
+	}
+}
