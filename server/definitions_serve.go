@@ -40,6 +40,7 @@ func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) (rena
 	}
 	k.Succeed(old)
 	d.s.kinds.Put(k)
+	d.s.owners.forget(resourceOf(crd))
 	old.End()
 	return !sameNames(old.Info(), k.Info()), nil
 }
@@ -102,6 +103,7 @@ func (d *definitions) removed(ctx context.Context, before *object.Object) error 
 			defer k.End()
 		}
 		d.s.kinds.Remove(gr)
+		d.s.owners.forget(gr)
 		d.terminating.Delete(gr)
 	}
 	return d.settleGroup(ctx, gr.Group)
