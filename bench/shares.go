@@ -31,7 +31,7 @@ var parts = []part{
 	{"read", regexp.MustCompile(`store\.\(\*(Store|Snapshot)\)|server\.collect`)},
 	{"watch: events to frames, frames to streams", regexp.MustCompile(`server\.\(\*(watching|stream)\)`)},
 	{"answer", regexp.MustCompile(`server\.\(\*(Server|call)\)\.answer|server\.(writeBody|bufferedList)`)},
-	{"authenticate, authorize, route", regexp.MustCompile(`server\.\(\*Server\)\.(serve|identify|authorize)|server\.parseRoute`)},
+	{"authenticate, authorize, route, and between the stages", regexp.MustCompile(`server\.\(\*Server\)\.(serve|identify|authorize)|server\.parseRoute`)},
 	{"metrics, log", regexp.MustCompile(`server\.\(\*(Server\)\.tell|metrics\))`)},
 	{"TLS: encrypt, write to the socket", regexp.MustCompile(`crypto/tls\.\(\*Conn\)\.[wW]rite`)},
 	{"TLS: read from the socket, decrypt", regexp.MustCompile(`crypto/tls\.\(\*Conn\)\.(read|Read)`)},
