@@ -41,6 +41,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{http.MethodGet, configMaps + "/a", `configmaps "a" is forbidden: User "somebody" cannot get resource "configmaps" in API group "" in the namespace "default"`},
 		{http.MethodGet, configMaps, `configmaps is forbidden: User "somebody" cannot list resource "configmaps"`},
 		{http.MethodGet, configMaps + "?watch=1", `User "somebody" cannot watch resource "configmaps"`},
+		{http.MethodGet, configMaps + "?watch=1&fieldSelector=metadata.name%3Da", `configmaps "a" is forbidden: User "somebody" cannot watch resource "configmaps"`},
 		{http.MethodPost, configMaps, `User "somebody" cannot create resource "configmaps"`},
 		{http.MethodDelete, configMaps, `User "somebody" cannot deletecollection resource "configmaps"`},
 		{http.MethodPatch, "/apis/apps/v1/namespaces/default/deployments/a/scale", `User "somebody" cannot patch resource "deployments/scale" in API group "apps"`},

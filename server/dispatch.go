@@ -70,7 +70,7 @@ func (c *call) inScope() bool {
 
 // served says whether the resource, or the subresource, takes the verb at such a path.
 func (c *call) served() bool {
-	if c.http.Method == http.MethodHead && c.protobuf() {
+	if c.verb == "watch" && c.http.Method != http.MethodGet || c.http.Method == http.MethodHead && c.protobuf() {
 		return false // Kubernetes' router knows no HEAD; custom resources do not go through it
 	}
 	if c.sub != nil {

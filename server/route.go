@@ -1,10 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/auth"
@@ -20,6 +23,8 @@ type route struct {
 	subresource string
 	namespace   string
 	name        string
+	// selected is the name of the one object that a list or watch selects: authorizers decide about that one.
+	selected string
 	// path is the URL's path.
 	path string
 }
@@ -43,6 +48,9 @@ func parseRoute(r *http.Request) route {
 	out.resource = true
 	out.locate(parts)
 	out.verb = verbOf(r, out.name, watching)
+	if !watching && (out.verb == "list" || out.verb == "watch") && strings.Contains(r.URL.RawQuery, "fieldSelector") {
+		out.selected = selectedName(r.URL.Query().Get("fieldSelector"))
+	}
 	return out
 }
 
@@ -66,6 +74,9 @@ func (r *route) locate(parts []string) {
 
 // verbOf names what the method does to the resource.
 func verbOf(r *http.Request, name string, watching bool) string {
+	if watching {
+		return "watch" // by the old path, whatever the method
+	}
 	switch r.Method {
 	case http.MethodPost:
 		return "create"
@@ -80,8 +91,6 @@ func verbOf(r *http.Request, name string, watching bool) string {
 		return "delete"
 	case http.MethodGet, http.MethodHead:
 		switch {
-		case watching:
-			return "watch"
 		case name != "": // one object is read, whatever the query says
 		case r.URL.RawQuery != "" && asksToWatch(r.URL.Query()):
 			return "watch"
@@ -108,11 +117,24 @@ func boolParameter(values []string) bool {
 	return v != "false" && v != "0"
 }
 
+// selectedName is the name that a field selector leaves, if it leaves one.
+func selectedName(selector string) string {
+	parsed, err := fields.ParseSelector(selector)
+	if err != nil {
+		return ""
+	}
+	name, _ := parsed.RequiresExactMatch("metadata.name")
+	if len(content.IsPathSegmentName(name)) > 0 {
+		return ""
+	}
+	return name
+}
+
 // attributes are the route as an authorizer wants them.
 func (r *route) attributes(user *auth.User) auth.Attributes {
 	return auth.Attributes{
 		User: user, Verb: r.verb, IsResource: r.resource,
 		Group: r.gvr.Group, Version: r.gvr.Version, Resource: r.gvr.Resource, Subresource: r.subresource,
-		Namespace: r.namespace, Name: r.name, Path: r.path,
+		Namespace: r.namespace, Name: cmp.Or(r.name, r.selected), Path: r.path,
 	}
 }
