@@ -1,0 +1,26 @@
+package ownership
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// TestTypesAreThoseOfTheSchemas makes the types anew of the schemas that the server publishes.
+func TestTypesAreThoseOfTheSchemas(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "types.txt")
+	cmd := exec.Command("go", "run", "./gen", "../../server/openapi/definitions.zip", file)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	fresh, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(fresh, []byte(builtinTypes)) {
+		t.Error("types.txt is old: run go generate ./patch/ownership")
+	}
+}
