@@ -34,7 +34,8 @@ func TestManyManagersDeclareOneDeployment(t *testing.T) {
 	if n := len(both.Spec.Template.Spec.Containers); n != 2 {
 		t.Errorf("there are %d containers", n)
 	}
-	_, err := client.Apply(ctx, applyapps.Deployment("a", ns).WithSpec(applyapps.DeploymentSpec().WithReplicas(5)), metav1.ApplyOptions{FieldManager: "scaler"})
+	five := applyapps.Deployment("a", ns).WithSpec(applyapps.DeploymentSpec().WithReplicas(5))
+	_, err := client.Apply(ctx, five, metav1.ApplyOptions{FieldManager: "scaler"})
 	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `"owner"`) || !strings.Contains(err.Error(), ".spec.replicas") {
 		t.Errorf("the conflict says %v", err)
 	}
@@ -98,7 +99,8 @@ func TestUpgradeFromClientSideApply(t *testing.T) {
 		metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"}))(t)
 	patch := plane.Must(csaupgrade.UpgradeManagedFieldsPatch(o, sets.New("kubectl-client-side-apply"), "kubectl"))(t)
 	plane.Must(client.Patch(ctx, "a", types.JSONPatchType, patch, metav1.PatchOptions{}))(t)
-	applied := plane.Must(client.Apply(ctx, applycore.ConfigMap("a", ns).WithData(map[string]string{"k": "2"}), metav1.ApplyOptions{FieldManager: "kubectl"}))(t)
+	declared := applycore.ConfigMap("a", ns).WithData(map[string]string{"k": "2"})
+	applied := plane.Must(client.Apply(ctx, declared, metav1.ApplyOptions{FieldManager: "kubectl"}))(t)
 	if len(applied.Data) != 1 || applied.Data["k"] != "2" || len(applied.ManagedFields) != 1 {
 		t.Errorf("applied, it is %v, managed by %v", applied.Data, applied.ManagedFields)
 	}

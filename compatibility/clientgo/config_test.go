@@ -32,9 +32,10 @@ func TestCredentialsComeFromWhereKubeconfigsKeepThem(t *testing.T) {
 		"status": map[string]string{"clientCertificateData": string(config.CertData), "clientKeyData": string(config.KeyData)},
 	}))(t)
 	for name, user := range map[string]*api.AuthInfo{
-		"data":    {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData},
-		"files":   {ClientCertificate: write("cert", config.CertData), ClientKey: write("key", config.KeyData)},
-		"program": {Exec: &api.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", Command: "cat", Args: []string{write("out", credential)}, InteractiveMode: api.NeverExecInteractiveMode}},
+		"data":  {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData},
+		"files": {ClientCertificate: write("cert", config.CertData), ClientKey: write("key", config.KeyData)},
+		"program": {Exec: &api.ExecConfig{APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: api.NeverExecInteractiveMode,
+			Command: "cat", Args: []string{write("out", credential)}}},
 	} {
 		kubeconfig := filepath.Join(dir, name+".kubeconfig")
 		err := clientcmd.WriteToFile(api.Config{

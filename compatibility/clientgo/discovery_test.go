@@ -61,7 +61,8 @@ func TestPreferredResourcesAreOneVersionOfEach(t *testing.T) {
 	client, define := discoveryClient(t)
 	define()
 	preferred := names(plane.Must(client.ServerPreferredResources())(t))
-	for _, name := range []string{"apps/v1/deployments", "apiextensions.k8s.io/v1/customresourcedefinitions", "v1/nodes", "example.com/v1/widgets"} {
+	for _, name := range []string{"apps/v1/deployments", "v1/nodes", "example.com/v1/widgets",
+		"apiextensions.k8s.io/v1/customresourcedefinitions"} {
 		if !slices.Contains(preferred, name) {
 			t.Errorf("%s is not preferred: %v", name, preferred)
 		}

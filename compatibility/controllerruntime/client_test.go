@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -110,8 +111,10 @@ func TestClientWritesSubresources(t *testing.T) {
 	}
 
 	labels := map[string]string{"app": "a"}
-	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
-	deployment := &appsv1.Deployment{ObjectMeta: named("a"), Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: pod}}
+	pod := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	deployment := &appsv1.Deployment{ObjectMeta: named("a"),
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: pod}}
 	ok(t, c.Create(ctx, deployment))
 	scale := &autoscalingv1.Scale{}
 	ok(t, c.SubResource("scale").Get(ctx, deployment, scale))
@@ -161,7 +164,9 @@ func TestCreateOrUpdateAndCreateOrPatchSayWhatTheyDid(t *testing.T) {
 			ship := &Ship{ObjectMeta: named(name)}
 			said = append(said, plane.Must(f(ship, func() error { ship.Spec.Crew = crew; return nil }))(t))
 		}
-		if said[0] != controllerutil.OperationResultCreated || said[1] != controllerutil.OperationResultNone || said[2] != controllerutil.OperationResultUpdated {
+		want := []controllerutil.OperationResult{controllerutil.OperationResultCreated, controllerutil.OperationResultNone,
+			controllerutil.OperationResultUpdated}
+		if !slices.Equal(said, want) {
 			t.Errorf("%s: %v", name, said)
 		}
 	}

@@ -98,7 +98,9 @@ func twoVersions(t *testing.T) client.WithWatch {
 	t.Cleanup(func() { ok(t, hooks.Cleanup()) })
 	m := plane.Must(manager.New(config, manager.Options{
 		Scheme: scheme, Logger: quiet, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		WebhookServer: webhook.NewServer(webhook.Options{Host: hooks.LocalServingHost, Port: hooks.LocalServingPort, CertDir: hooks.LocalServingCertDir}),
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Host: hooks.LocalServingHost, Port: hooks.LocalServingPort, CertDir: hooks.LocalServingCertDir,
+		}),
 	}))(t)
 	ok(t, builder.WebhookManagedBy(m, &Ship{}).Complete())
 	t.Cleanup(run(t, m))

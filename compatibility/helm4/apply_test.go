@@ -20,7 +20,8 @@ func TestUpgradeMeetsWhatAnotherChanged(t *testing.T) {
 	w := newWorld(t, mode{true, kube.StatusWatcherStrategy})
 	w.install(t, values{"color": "blue"})
 	repaint := []byte(`{"spec":{"color":"pink"}}`)
-	_, err := w.objects.Resource(boats).Namespace(ns).Patch(t.Context(), "a", types.MergePatchType, repaint, metav1.PatchOptions{FieldManager: "painter"})
+	_, err := w.objects.Resource(boats).Namespace(ns).
+		Patch(t.Context(), "a", types.MergePatchType, repaint, metav1.PatchOptions{FieldManager: "painter"})
 	if err != nil {
 		t.Fatal(err)
 	}
