@@ -9,8 +9,8 @@ import (
 // Prepare implements Kind.
 //
 // Where the status is a subresource a create starts without one, an update keeps the old one, and a write of the status
-// keeps all but the status, labels, annotations, finalizers and resourceVersion. Kinds that count the generation start
-// at 1, and add one for each change beside the metadata and the status.
+// keeps all but the status, labels, annotations, finalizers, managed fields and resourceVersion. Kinds that count the
+// generation start at 1, and add one for each change beside the metadata and the status.
 func (k *Typed[T, P]) Prepare(obj, old Object, sub string) {
 	p, was := obj.(P), k.orNil(old)
 	k.prepareStatus(p, was, sub)

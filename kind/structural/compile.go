@@ -23,21 +23,9 @@ type compiled struct {
 	embeds, lists, defaults *schema.Structural
 }
 
-// props reads the schema of the version; nil when it has none.
-func (v *versionSchema) props() (*apiextensionsv1.JSONSchemaProps, error) {
-	if v == nil || v.raw == nil {
-		return nil, nil
-	}
-	props := &apiextensionsv1.JSONSchemaProps{}
-	if err := json.Unmarshal(v.raw, props); err != nil {
-		return nil, err
-	}
-	return props, nil
-}
-
 // compile makes the compiled form of a schema, what says whose. It runs once, when the first object of the version comes.
 func (v *versionSchema) compile(what string, preserve bool) (*compiled, error) {
-	props, err := v.internalProps()
+	props, err := v.props()
 	if err != nil {
 		return nil, fmt.Errorf("the schema of %s cannot be read: %w", what, err)
 	}
@@ -48,7 +36,7 @@ func (v *versionSchema) compile(what string, preserve bool) (*compiled, error) {
 	if c.structural, err = structure(props, preserve); err != nil {
 		return nil, fmt.Errorf("the schema of %s is not structural: %w", what, err)
 	}
-	if c.whole, err = newValidator(props, v.internalProps); err != nil {
+	if c.whole, err = newValidator(props, v.props); err != nil {
 		return nil, fmt.Errorf("the schema of %s cannot validate: %w", what, err)
 	}
 	if status, ok := props.Properties["status"]; ok {
@@ -63,22 +51,24 @@ func (v *versionSchema) compile(what string, preserve bool) (*compiled, error) {
 	return c, nil
 }
 
-// internalProps is the schema in the form that the libraries take.
-func (v *versionSchema) internalProps() (*apiextensions.JSONSchemaProps, error) {
-	props, err := v.props()
-	if props == nil || err != nil {
+// props is the schema of the version in the form that the libraries take, read afresh; nil when it has none.
+func (v *versionSchema) props() (*apiextensions.JSONSchemaProps, error) { return readProps(v.raw) }
+
+func readProps(raw []byte) (*apiextensions.JSONSchemaProps, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	var props apiextensionsv1.JSONSchemaProps
+	if err := json.Unmarshal(raw, &props); err != nil {
 		return nil, err
 	}
 	internal := &apiextensions.JSONSchemaProps{}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(props, internal, nil); err != nil {
-		return nil, err
-	}
-	return internal, nil
+	return internal, apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, internal, nil)
 }
 
 // statusProps is the part of it that describes the status.
 func (v *versionSchema) statusProps() (*apiextensions.JSONSchemaProps, error) {
-	props, err := v.internalProps()
+	props, err := v.props()
 	if props == nil || err != nil {
 		return nil, err
 	}

@@ -143,18 +143,6 @@ func (d *definition) defined(apiVersion string) *definedVersion {
 	return nil
 }
 
-// Schema is the OpenAPI v3 schema of a version, for documents about the API; nil when the version is not defined or has
-// none. It is read afresh for each call and belongs to the caller.
-func (d *definition) Schema(version string) *apiextensionsv1.JSONSchemaProps {
-	for _, k := range d.kinds {
-		if k.version.name == version {
-			props, _ := k.version.props()
-			return props
-		}
-	}
-	return nil
-}
-
 // Cache implements object.Codec.
 func (d *definition) Cache() *object.Cache { return d.cache }
 

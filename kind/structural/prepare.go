@@ -10,8 +10,8 @@ import (
 )
 
 // Prepare implements kind.Kind. With a status subresource a create starts without status, or with the schema's default of
-// it, an update keeps the old one, and a write of the status keeps all but the status. The generation counts every change beside the metadata, and
-// beside the status where that is a subresource.
+// it, an update keeps the old one, and a write of the status keeps all but the status. The generation counts every change
+// beside the metadata, and beside the status where that is a subresource.
 func (k *Kind) Prepare(obj, old kind.Object, sub string) {
 	u := obj.(*unstructured.Unstructured)
 	if old == nil {

@@ -36,6 +36,7 @@ var (
 	_ kind.Kind      = (*Kind)(nil)
 	_ kind.Ender     = (*Kind)(nil)
 	_ kind.Versioned = (*Kind)(nil)
+	_ kind.Schematic = (*Kind)(nil)
 )
 
 // New makes the kind that a definition describes, as its storage version serves it; In gives the other versions. The names

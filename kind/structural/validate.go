@@ -20,7 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/kind"
 )
 
-// Validate implements kind.Kind: the schema of the storage version, the replicas and selector of the scale
+// Validate implements kind.Kind: the schema of the kind's version, the replicas and selector of the scale
 // subresource, the metadata of embedded objects, lists that are sets or maps, the rules. What was wrong before an
 // update and did not change is let through. The object's own metadata is the caller's to check.
 func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) field.ErrorList {

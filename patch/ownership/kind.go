@@ -42,7 +42,7 @@ func (f kindForm) empty(gvk schema.GroupVersionKind) runtime.Object {
 
 // types finds the schema of a version: its own, or that of the hub for a version that the hub's struct serves.
 func (f kindForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error) {
-	if own, ok := f.Kind.(Schematic); ok {
+	if own, ok := f.Kind.(kind.Schematic); ok {
 		return customType(own, gvk)
 	}
 	t, err := builtinType(gvk)

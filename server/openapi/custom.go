@@ -7,28 +7,17 @@ import (
 	"reflect"
 	"slices"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	openapiv2 "k8s.io/apiextensions-apiserver/pkg/controller/openapi/v2"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/kind/structural"
 )
-
-// Schematic is implemented by kinds that bring their own schema, those of custom resources.
-type Schematic interface {
-	// RawSchema is the schema of the kind's objects in a version, the JSON of a JSONSchemaProps; nil when the version has
-	// none and takes any field. The caller must not change it.
-	RawSchema(version string) []byte
-	// PreservesUnknownFields says that objects keep the fields that the schema does not know.
-	PreservesUnknownFields() bool
-}
 
 // name finds the definition of a kind in an endpoint's version, and adds it when it has none yet.
 func (d *definitions) name(e kind.Entry) (string, error) {
 	gvk := e.Endpoint.GroupVersion().WithKind(e.Kind.Info().Kind)
-	own, custom := e.Kind.(Schematic)
+	own, custom := e.Kind.(kind.Schematic)
 	if custom {
 		return customName(gvk), d.addCustom(gvk, own, e.Endpoint)
 	}
@@ -55,7 +44,7 @@ func (d *definitions) addAlias(gvk, hub schema.GroupVersionKind) error {
 
 // addCustom turns the schema of a custom resource into a definition. Where objects take fields that no schema tells it
 // names none at all: clients would refuse the others.
-func (d *definitions) addCustom(gvk schema.GroupVersionKind, own Schematic, e *kind.Endpoint) error {
+func (d *definitions) addCustom(gvk schema.GroupVersionKind, own kind.Schematic, e *kind.Endpoint) error {
 	s, err := d.customSchema(own, gvk.Version)
 	if err != nil {
 		return fmt.Errorf("OpenAPI definition of %s: %w", gvk, err)
@@ -82,7 +71,7 @@ func nameSelectable(s map[string]any, e *kind.Endpoint) {
 
 // customSchema is the schema of a custom resource as a document shows it, without what all objects have; nil when
 // there is none, or none that clients can check objects by.
-func (d *definitions) customSchema(own Schematic, version string) (map[string]any, error) {
+func (d *definitions) customSchema(own kind.Schematic, version string) (map[string]any, error) {
 	raw := own.RawSchema(version)
 	if raw == nil || d.v2 && own.PreservesUnknownFields() {
 		return nil, nil
@@ -95,15 +84,15 @@ func (d *definitions) customSchema(own Schematic, version string) (map[string]an
 		unfold(s)
 		return s, d.describeEmbedded(s)
 	}
-	structural, err := readStructural(raw)
-	if err != nil || structural == nil || d.v2 && structural.XPreserveUnknownFields {
+	model, err := structural.ReadSchema(raw)
+	if err != nil || model == nil || d.v2 && model.XPreserveUnknownFields {
 		return nil, err
 	}
-	structural = structural.Unfold()
+	model = model.Unfold()
 	if d.v2 {
-		structural = openapiv2.ToStructuralOpenAPIV2(structural)
+		model = openapiv2.ToStructuralOpenAPIV2(model)
 	}
-	text, err := json.Marshal(structural.ToKubeOpenAPI())
+	text, err := json.Marshal(model.ToKubeOpenAPI())
 	if err != nil {
 		return nil, err
 	}
@@ -136,23 +125,6 @@ func unfold(s map[string]any) {
 	}
 }
 
-// readStructural reads a schema; nil when it is not structural, as that of an old definition may be.
-func readStructural(raw []byte) (*structuralschema.Structural, error) {
-	var props apiextensionsv1.JSONSchemaProps
-	if err := json.Unmarshal(raw, &props); err != nil {
-		return nil, err
-	}
-	var internal apiextensions.JSONSchemaProps
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, &internal, nil); err != nil {
-		return nil, err
-	}
-	structural, err := structuralschema.NewStructural(&internal)
-	if err != nil || len(structuralschema.ValidateStructural(nil, structural)) > 0 {
-		return nil, nil
-	}
-	return structural, nil
-}
-
 // listName finds the definition of a kind's list, and adds it when it has none yet.
 func (d *definitions) listName(e kind.Entry, item string) (string, error) {
 	info := e.Kind.Info()
@@ -174,7 +146,7 @@ func (d *definitions) listName(e kind.Entry, item string) (string, error) {
 	if err := d.describeObject(s, anyListName); err != nil {
 		return "", err
 	}
-	if _, custom := e.Kind.(Schematic); custom {
+	if _, custom := e.Kind.(kind.Schematic); custom {
 		nameSelectable(s, e.Endpoint)
 	}
 	return customName(gvk), d.add(customName(gvk), gvk, s)

@@ -44,7 +44,7 @@ func (e *indexEntry) url() string {
 
 // typed says that a kind of the group-version is built in.
 func (e *indexEntry) typed() bool {
-	return slices.ContainsFunc(e.kinds, func(k kind.Entry) bool { _, custom := k.Kind.(Schematic); return !custom })
+	return slices.ContainsFunc(e.kinds, func(k kind.Entry) bool { _, custom := k.Kind.(kind.Schematic); return !custom })
 }
 
 // typedVersions are those that the options of requests are kinds of.
@@ -130,7 +130,7 @@ func group(kinds []kind.Kind) map[string]*indexEntry {
 	entry("apis", schema.GroupVersion{})
 	entry(versionPath, schema.GroupVersion{})
 	for _, k := range kinds {
-		_, custom := k.(Schematic)
+		_, custom := k.(kind.Schematic)
 		for i := range k.Info().Endpoints {
 			e := &k.Info().Endpoints[i]
 			if e.Unserved {
@@ -179,7 +179,7 @@ func writeFacts(sum interface{ Write([]byte) (int, error) }, k kind.Entry) error
 	for _, s := range info.Subresources {
 		facts = append(facts, s.Name, s.Kind, s.Verbs, s.Text != nil)
 	}
-	if own, ok := k.Kind.(Schematic); ok {
+	if own, ok := k.Kind.(kind.Schematic); ok {
 		facts = append(facts, own.RawSchema(k.Endpoint.Version), own.PreservesUnknownFields())
 	}
 	if err := json.NewEncoder(sum).Encode(facts); err != nil {

@@ -72,7 +72,7 @@ func (b *builder) addResource(gv schema.GroupVersion, k kind.Entry) error {
 	}
 	r.addCollection()
 	r.addItem()
-	if _, custom := k.Kind.(Schematic); !custom {
+	if _, custom := k.Kind.(kind.Schematic); !custom {
 		r.addWatches()
 	}
 	return r.addSubresources()
@@ -218,7 +218,7 @@ func (r *resource) subresource(sub kind.Subresource, schema string) (*pathItem, 
 			item.Post = r.creation(sub.Name, schema)
 		}
 	}
-	if _, custom := r.Kind.(Schematic); sub.Kind.Kind != "" && !custom { // as Kubernetes has it: the scale of a custom resource is its own
+	if _, custom := r.Kind.(kind.Schematic); sub.Kind.Kind != "" && !custom { // as Kubernetes has it: the scale of a custom resource is its own
 		own := wireKind(sub.Kind)
 		for _, op := range item.operations() {
 			op.Kind = &own

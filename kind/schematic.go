@@ -1,0 +1,11 @@
+package kind
+
+// Schematic is implemented by kinds that bring their own schema, those of custom resources.
+type Schematic interface {
+	// RawSchema is the schema of the kind's objects in a version, the JSON of a JSONSchemaProps; nil when the version is not
+	// defined, or has none and takes any field. The caller must not change it.
+	RawSchema(version string) []byte
+
+	// PreservesUnknownFields says that objects keep the fields that the schema does not know.
+	PreservesUnknownFields() bool
+}
