@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // bound is a request that is made to cost much, and what it may cost. The times are ten times what a machine without
@@ -144,5 +146,18 @@ func bounds() []bound {
 		{"a thousand items added before 50,000", "PATCH", widgetsPath + "/a", "[" + strings.TrimSuffix(strings.Repeat(`{"op":"add","path":"/spec/free/list/0","value":1},`, 1_000), ",") + "]", jsonPatchType, 200, "", 20 * time.Second, 1500},
 		{"an object that grows beyond the limit", "PATCH", widgetsPath + "/a", `{"spec":{"free":{"text1":"` + strings.Repeat("x", 2*mega) + `"}}}`, mergeType, 200, "", 10 * time.Second, 200},
 		{"and again", "PATCH", widgetsPath + "/a", `{"spec":{"free":{"text2":"` + strings.Repeat("x", 2*mega) + `"}}}`, mergeType, 413, "3145728", 10 * time.Second, 200},
+	}
+}
+
+// TestRulesEndWithTheirRequest: what rules say when they are interrupted is no answer.
+func TestRulesEndWithTheirRequest(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, definitionOf(t, costlyDefinition))
+	w.create(t, costsPath, cost("cheap", `"list":[1]`))
+	list := `"list":[1` + strings.Repeat(",1", 249) + `]` // 62,500 steps, which take three times as long at least
+	w.send(t, http.MethodPost, costsPath+"?timeout=15ms", cost("costly", list)).refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "")
+	if r := w.get(t, costsPath+"/costly"); r.code != http.StatusNotFound {
+		t.Errorf("%d %s", r.code, r.body)
 	}
 }

@@ -95,8 +95,8 @@ func validateCreate(ctx context.Context, k kind.Kind, obj kind.Object) error {
 	info := k.Info()
 	errs := validation.ValidateObjectMetaAccessor(obj, info.Namespaced, nameRule(info), metadataPath)
 	errs = append(errs, k.Validate(ctx, obj, nil, "")...)
-	if len(errs) == 0 {
-		return nil
+	if len(errs) == 0 || ctx.Err() != nil { // rules that were interrupted say nothing of the object
+		return ctx.Err()
 	}
 	gk := qualified(k)
 	gk.Kind = obj.GetObjectKind().GroupVersionKind().Kind // a custom resource may say that it is another
@@ -119,6 +119,9 @@ func validateUpdate(ctx context.Context, k kind.Kind, obj, old kind.Object, sub 
 	}
 	errs = append(errs, errs...)
 	errs = append(errs, k.Validate(ctx, obj, old, sub)...)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	return invalid(k, obj.GetName(), errs)
 }
 
