@@ -27,7 +27,7 @@ func (s *Server) apply(c *call, o writeOptions, body []byte) error {
 	}
 	o.owned = true
 	next := func(live kind.Object) (kind.Object, error) {
-		obj, err := s.merged(c, o, live, document)
+		obj, err := s.merged(c, o, live, document, body)
 		if err != nil {
 			return nil, err
 		}
@@ -78,16 +78,16 @@ func (s *Server) mayCreate(c *call) error {
 }
 
 // merged is an object with a document applied to it; live is nil where there is none yet.
-func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *unstructured.Unstructured) (kind.Object, error) {
+func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *unstructured.Unstructured, text []byte) (kind.Object, error) {
 	c.spans.at(stagePatch)
 	out, err := s.owners.of(c.kind, c.endpoint).
-		Apply(c.endpoint.APIVersion(), c.subresource, live, document.DeepCopy(), o.manager, o.force)
+		Apply(c.endpoint.APIVersion(), c.subresource, live, document.DeepCopy(), text, o.manager, o.force)
 	if err != nil {
 		return nil, applyError(err)
 	}
 	u, isMap := out.(*unstructured.Unstructured)
-	if !isMap {
-		return out.(kind.Object), nil // nothing but ownership changed
+	if !isMap || out == live {
+		return out.(kind.Object), nil // nothing but ownership changed, if that
 	}
 	data, err := json.Marshal(u.Object)
 	if err != nil {
@@ -101,9 +101,9 @@ func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *uns
 }
 
 // mergedView is what a subresource shows with a document applied to it.
-func (s *Server) mergedView(c *call, o writeOptions, view kind.Object, document *unstructured.Unstructured) (runtime.Object, error) {
+func (s *Server) mergedView(c *call, o writeOptions, view kind.Object, document *unstructured.Unstructured, text []byte) (runtime.Object, error) {
 	out, err := s.owners.ofView(c.sub).
-		Apply(c.sub.Kind.GroupVersion().String(), c.subresource, view, document.DeepCopy(), o.manager, o.force)
+		Apply(c.sub.Kind.GroupVersion().String(), c.subresource, view, document.DeepCopy(), text, o.manager, o.force)
 	if err != nil {
 		return nil, applyError(err)
 	}

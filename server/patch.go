@@ -148,7 +148,7 @@ func (s *Server) patchSubresource(c *call, o writeOptions, t types.PatchType, bo
 		}
 		o.owned = true
 		next = func(view kind.Object) (runtime.Object, error) {
-			merged, err := s.mergedView(c, o, view, document)
+			merged, err := s.mergedView(c, o, view, document, body)
 			if err != nil {
 				return nil, err
 			}

@@ -158,7 +158,7 @@ func document(b testing.TB, obj any) *unstructured.Unstructured {
 }
 
 func apply(b testing.TB, o *ownership.Owners, gvk schema.GroupVersionKind, live kind.Object, doc *unstructured.Unstructured) kind.Object {
-	out, err := o.Apply(gvk.GroupVersion().String(), "", live, doc, "one", false)
+	out, err := o.Apply(gvk.GroupVersion().String(), "", live, doc, nil, "one", false)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -32,6 +33,7 @@ type Owners struct {
 	endpoints sync.Map // where to *endpoint
 	types     sync.Map // apiVersion to *typed.ParseableType
 	making    sync.Mutex
+	repeats   repeats
 }
 
 // where a write came in: the versions of a kind, and its subresources, own apart from each other.
@@ -91,22 +93,32 @@ func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager s
 	return err
 }
 
-// Apply merges an applied document into live, which is nil when there is no object yet, and says who owns what then. With
-// force it takes fields of other managers. The result is in the version of the request, without defaults; or, when the
-// document changes nothing but ownership, a copy of live in the version that live is in.
+// Apply merges an applied document, whose text is given too, into live, which is nil when there is no object yet, and says
+// who owns what then. With force it takes fields of other managers. The result is in the version of the request, without
+// defaults; or live itself when the document changes nothing; or, when it changes nothing but ownership, a copy of live. The
+// document may be changed.
 //
 // Errors are metav1 Statuses where the client is to blame: a document of another kind (400), conflicts with other managers
 // (409, each a cause); or say how the document does not fit the schema.
-func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstructured.Unstructured, manager string, force bool) (runtime.Object, error) {
+func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstructured.Unstructured, text []byte, manager string, force bool) (runtime.Object, error) {
 	e, err := o.endpoint(apiVersion, sub)
 	if err != nil {
 		return nil, err
+	}
+	r, stored := repeatOf(apiVersion, sub, live, text, manager, force)
+	if stored && o.repeats.has(r) {
+		return live, nil
 	}
 	var before runtime.Object = live
 	if live == nil {
 		before = o.form.empty(e.gvk)
 	}
-	return e.library.Apply(before, document, manager, force)
+	after, err := e.library.Apply(before, document, manager, force)
+	if err == nil && stored && equality.Semantic.DeepEqual(after, before) {
+		o.repeats.add(r)
+		return live, nil
+	}
+	return after, err
 }
 
 // Readable says why ownership as an object has it cannot be read, or nil.
