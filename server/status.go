@@ -192,3 +192,9 @@ func revisionOf(obj metav1.Object) (object.Revision, error) {
 	}
 	return object.ParseRevision(v)
 }
+
+// internalText is a 500 with only a text, as Kubernetes answers a watch or a get whose resourceVersion is no number, and an
+// applied document that does not fit the schema.
+func internalText(text string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: text}}
+}

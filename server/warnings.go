@@ -1,6 +1,9 @@
 package server
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // What the texts of all Warnings of an answer, and each one where they are too many, may take, in characters: no client
 // reads headers without end.
@@ -36,4 +39,16 @@ func bounded(texts []string) []string {
 		written += utf8.RuneCountInString(all[i])
 	}
 	return all
+}
+
+// warn adds a Warning to the answer.
+func (c *call) warn(text string) { c.warnings = append(c.warnings, text) }
+
+// sendWarnings writes the Warning headers (RFC 7234: code 299, no agent).
+func (c *call) sendWarnings() {
+	for _, text := range bounded(c.warnings) {
+		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(text)
+		c.w.Header().Add("Warning", `299 - "`+quoted+`"`)
+	}
+	c.warnings = nil
 }
