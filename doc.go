@@ -17,12 +17,14 @@ With Options.Listen it answers on a TLS socket as well; the command bowline up i
 
 Follow a POST of a ConfigMap through the code:
 
-  - server.Server.serve authenticates it (package auth), parses the URL into a verb and a resource (server/route.go) and
-    authorizes it;
+  - parseRoute (server/route.go) makes a verb and a resource of method and URL; server.Server.serve (server/filter.go) finds
+    out who sends the request (package auth) and whether they may;
   - serveResource finds the kind.Entry in the kind.Registry, and the verb's function: create (server/create.go);
-  - call.decode reads the body in the version of the URL: JSON, YAML or protobuf. The kind's DecodeRequest sets that
-    version's defaults and takes the object to its hub version;
-  - fillCreate gives it a uid, a creation time and, where asked to, a name; admission.Chain.Admit lets plugins change it;
+  - call.decode (server/decode.go) reads the body in the version of the URL: JSON, YAML or protobuf. The kind takes it to
+    the version that its rules work on, with defaults: the hub version of a typed kind, the version of the URL for a
+    custom resource (docs/versions.md);
+  - fillCreate gives it a uid, a creation time and, where asked to, a name; Server.own (server/own.go) writes down which
+    manager set which field (package patch/ownership); admission.Chain.Admit lets plugins change it;
   - the kind's Prepare drops what a create has no say over (the status), then validateCreate checks metadata and asks the
     kind's Validate, and admission.Chain.Validate lets plugins refuse it;
   - encode makes the object.Object: its header and one encoding, in the form that the answer needs, with room for the
@@ -31,9 +33,12 @@ Follow a POST of a ConfigMap through the code:
     to the log, and publishes it when it is durable. What a Service claims (addresses, ports) commits with it;
   - Server.answer writes those same bytes to the client.
 
-An update (server/update.go) and a patch (server/patch.go) begin with the current object and end the same way. The
-commit expects the revision that they read; when another writer came in between, a write that named a resourceVersion
-is told (409), and one that did not is made again on the new state.
+An update (server/update.go) and a patch (server/patch.go) begin with the current object and end the same way. So does an
+apply (server/apply.go), which merges by who owns what and may begin with no object. The commit expects the revision that
+they read; when another writer came in between, a write that named a resourceVersion is told (409), and one that did not
+is made again on the new state.
+
+Each stage is a span of the request's trace, when somebody traces (server/trace.go); docs/request.md draws them.
 
 # A watch, stage by stage
 
@@ -43,8 +48,8 @@ Follow a GET with ?watch=true:
     that of a snapshot whose objects it sends first;
   - store.Store.Watch gives a cursor in the shared history of the resource. Nothing is copied for a watcher, and a
     commit does no work for each: it closes one channel, and every watcher wakes and takes what is new;
-  - object.Event.Frame encodes an event once for all watchers of one form; the stream (server/stream.go) gathers frames
-    and flushes when there is nothing more to send;
+  - object.Event.Frame encodes an event once for all watchers of one form (server/watch_send.go sends them); the stream
+    (server/stream.go) gathers frames and flushes when there is nothing more to send;
   - a watcher that falls behind the history is closed, and resumes at its revision, or hears 410 Gone and lists again.
 
 In the same process, informers take the events' objects themselves (Plane.Source): no bytes are made. From there the way

@@ -2,8 +2,9 @@
 // short function per verb), discovery, OpenAPI, tables and watch streaming. It knows no kind by name; what a kind needs
 // comes through kind.Kind. Package bowline starts it; controllers never reach it but through the API.
 //
-// The stages of a request, in order: recover, authenticate, route, authorize, then by verb decode > default > own > admit
-// (mutate) > prepare > validate > admit (validate) > encode > commit > answer.
+// The stages of a write, in order, each a span of its trace: authenticate > authorize > route > decode > convert > own >
+// admit > validate > encode > commit > answer. An update or a patch has patch before own. docs/request.md draws them and
+// says where each is in the code, and what the other verbs have.
 package server
 
 import (
