@@ -124,6 +124,9 @@ func (k *Typed[T, P]) DecodeRequest(form object.Form, body []byte, lenient bool)
 
 // Receive implements Receiver.
 func (k *Typed[T, P]) Receive(form object.Form, body []byte, lenient bool) (runtime.Object, []string, error) {
+	if err := refuseVast(form.Format, body, k.Prototype(form.APIVersion)); err != nil {
+		return nil, nil, err
+	}
 	obj := k.Prototype(form.APIVersion)
 	var strict []string
 	if form.Format == object.JSON && !lenient {

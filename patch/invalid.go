@@ -10,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/object"
 )
 
 // Undecodable is the answer to a patch whose result, next, cannot be decoded: err says why. It shows the result, or, of
@@ -45,12 +48,13 @@ func shown(t types.PatchType, patch, next []byte) string {
 // conversionError is why a map does not fit the struct, in the words of the conversion that Kubernetes takes for
 // strategic merge patches; or err, when it knows no reason.
 func conversionError(next []byte, prototype runtime.Object, err error) error {
-	var object map[string]any
-	if kjson.UnmarshalCaseSensitivePreserveInts(next, &object) != nil {
+	var content map[string]any
+	next = kind.MaskVast(object.JSON, next) // the conversion parses quantities
+	if kjson.UnmarshalCaseSensitivePreserveInts(next, &content) != nil {
 		return err
 	}
 	into := prototype.DeepCopyObject()
-	if reason := runtime.DefaultUnstructuredConverter.FromUnstructured(object, into); reason != nil {
+	if reason := runtime.DefaultUnstructuredConverter.FromUnstructured(content, into); reason != nil {
 		return reason
 	}
 	return err
