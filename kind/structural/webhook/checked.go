@@ -121,7 +121,7 @@ func invalidStrings(name string, texts map[string]string) error {
 	if name == "labels" {
 		errs = metavalidation.ValidateLabels(texts, path)
 	} else {
-		errs = validation.ValidateAnnotations(texts, field.NewPath("metadata", "annotation"))
+		errs = validation.ValidateAnnotations(texts, field.NewPath("metadata", "annotation")) // which is Kubernetes' text
 	}
 	if len(errs) == 0 {
 		return nil
