@@ -49,9 +49,7 @@ func serves(info *kind.Info, group string) bool {
 
 // custom says that a kind was made from a definition.
 func custom(k kind.Kind) bool {
-	_, ok := k.(interface {
-		Schema(version string) *apiextensionsv1.JSONSchemaProps
-	})
+	_, ok := k.(kind.Schematic)
 	return ok
 }
 
