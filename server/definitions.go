@@ -80,12 +80,8 @@ func (d *definitions) settle(ctx context.Context, key object.Key) error {
 
 func (d *definitions) settleOne(ctx context.Context, key object.Key) error {
 	for {
-		current := d.s.store.Get(key)
-		if current == nil {
-			return nil
-		}
-		crd, err := definitionOf(current)
-		if err != nil {
+		current, crd, err := d.find(key)
+		if current == nil || err != nil {
 			return err
 		}
 		if crd.DeletionTimestamp != nil {
@@ -113,13 +109,21 @@ func (d *definitions) settleOne(ctx context.Context, key object.Key) error {
 func (d *definitions) await(key object.Key, crd *apiextensionsv1.CustomResourceDefinition) {
 	group := crd.Spec.Group
 	if apiextensions.NamesAccepted(crd) {
-		delete(d.waiting[group], key)
+		d.forgo(group, key)
 		return
 	}
 	if d.waiting[group] == nil {
 		d.waiting[group] = map[object.Key]bool{}
 	}
 	d.waiting[group][key] = true
+}
+
+// forgo keeps a definition no longer among those that wait.
+func (d *definitions) forgo(group string, key object.Key) {
+	delete(d.waiting[group], key)
+	if len(d.waiting[group]) == 0 {
+		delete(d.waiting, group)
+	}
 }
 
 // settleGroup settles the definitions of a group that wait for names; the caller holds mu.
@@ -130,6 +134,14 @@ func (d *definitions) settleGroup(ctx context.Context, group string) error {
 		}
 	}
 	return nil
+}
+
+// find reads a definition as it is now; current is nil when there is none any longer.
+func (d *definitions) find(key object.Key) (current *object.Object, crd *apiextensionsv1.CustomResourceDefinition, err error) {
+	if current = d.s.store.Get(key); current != nil {
+		crd, err = definitionOf(current)
+	}
+	return current, crd, err
 }
 
 func definitionOf(o *object.Object) (*apiextensionsv1.CustomResourceDefinition, error) {

@@ -97,7 +97,7 @@ func (d *definitions) removed(ctx context.Context, before *object.Object) error 
 		return err
 	}
 	gr := resourceOf(crd)
-	delete(d.waiting[gr.Group], before.Key)
+	d.forgo(gr.Group, before.Key)
 	if apiextensions.IsEstablished(crd) {
 		if k := d.served(gr); k != nil {
 			defer k.End()

@@ -75,12 +75,8 @@ func (d *definitions) terminate(ctx context.Context, current *object.Object, crd
 // report says in a definition's status how the deletion of its instances goes; the caller holds mu.
 func (d *definitions) report(key object.Key, failed error) error {
 	for {
-		current := d.s.store.Get(key)
-		if current == nil {
-			return nil
-		}
-		crd, err := definitionOf(current)
-		if err != nil {
+		current, crd, err := d.find(key)
+		if current == nil || err != nil {
 			return err
 		}
 		changed := false
@@ -221,12 +217,8 @@ func (d *definitions) deleteInstance(ctx context.Context, k kind.Kind, current *
 // release takes the finalizer from a definition whose instances are gone, which removes it.
 func (d *definitions) release(ctx context.Context, key object.Key) error {
 	for {
-		current := d.s.store.Get(key)
-		if current == nil {
-			return nil
-		}
-		crd, err := definitionOf(current)
-		if err != nil {
+		current, crd, err := d.find(key)
+		if current == nil || err != nil {
 			return err
 		}
 		if crd.DeletionTimestamp == nil {

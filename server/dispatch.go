@@ -135,10 +135,15 @@ func (s *Server) act(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.answerDone()
+	return nil
+}
+
+// answerDone is the answer to the create of a subresource that did something to the object.
+func (c *call) answerDone() {
 	c.spans.at(stageAnswer)
 	c.sendWarnings()
 	writeStatus(c.w, c.http, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
-	return nil
 }
 
 // pageNotFound is the 404 of a path that leads nowhere.

@@ -131,7 +131,7 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 	if limit <= 0 && selected.everything() && from == "" {
 		p.items = make([]*object.Object, 0, snapshot.Len(selected.prefix, ""))
 	}
-	if err := c.convert(snapshot, selected); err != nil {
+	if err := c.convert(snapshot, selected, from); err != nil {
 		return nil, err
 	}
 	var next object.Key

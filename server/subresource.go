@@ -1,12 +1,9 @@
 package server
 
 import (
-	"net/http"
-
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
@@ -91,8 +88,6 @@ func (s *Server) evict(c *call) error {
 	if _, err := s.remove(c, c.key(), options); err != nil {
 		return err
 	}
-	c.spans.at(stageAnswer)
-	c.sendWarnings()
-	writeStatus(c.w, c.http, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	c.answerDone()
 	return nil
 }

@@ -86,7 +86,7 @@ func names(spans []sdktrace.ReadOnlySpan) []string {
 func attribute(s sdktrace.ReadOnlySpan, key string) string {
 	for _, a := range s.Attributes() {
 		if string(a.Key) == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""

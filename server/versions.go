@@ -61,15 +61,15 @@ func (c *call) shown(o *object.Object) (*object.Object, error) {
 	return other, nil
 }
 
-// convert makes the encodings that selecting from a snapshot needs, many at once.
-func (c *call) convert(snapshot *store.Snapshot, selected *selection) error {
+// convert makes the encodings that selecting from a snapshot needs, from a key on, many at once.
+func (c *call) convert(snapshot *store.Snapshot, selected *selection, from object.Key) error {
 	v, ok := c.kind.(kind.Versioned)
 	if !ok || selected.everything() {
 		return nil
 	}
 	form := object.Form{APIVersion: v.APIVersion()}
 	var others []*object.Object
-	snapshot.Scan(selected.prefix, "", func(o *object.Object) bool {
+	snapshot.Scan(selected.prefix, from, func(o *object.Object) bool {
 		if !o.Fresh(form) {
 			others = append(others, o)
 		}
