@@ -17,9 +17,9 @@ const (
 // refuseVast refuses a body with a quantity like 1e999999999: resource.Quantity writes such a number out, to parse or to
 // compare it, which takes hours and gigabytes. A body with a text that looks like one is read twice, first with that text made
 // unreadable as a number: when it can still be read into the struct, the text is no quantity (but somebody's annotation).
-func refuseVast(format object.Format, body []byte, into runtime.Object) error {
+func refuseVast(format object.Format, body []byte, prototype func() runtime.Object) error {
 	if masked := MaskVast(format, body); len(masked) > 0 && &masked[0] != &body[0] {
-		return Unmarshal(format, masked, into)
+		return Unmarshal(format, masked, prototype())
 	}
 	return nil
 }
