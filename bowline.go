@@ -126,7 +126,7 @@ func (p *Plane) start(ctx context.Context, o Options, controllers []string) erro
 		Authenticator:  auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths()),
 		Plugins:        append(admission.Defaults(), o.Plugins...),
-		Initial:        builtin.Initial(types.UID(o.ID)),
+		Initial:        builtin.Initial(types.UID(o.ID), p.port()),
 		Checks:         []server.Check{{Name: "controllers", Ready: true, Check: p.controlling}},
 		Collectors:     []prometheus.Collector{p.queues},
 		TracerProvider: o.TracerProvider,
@@ -182,6 +182,14 @@ func (p *Plane) serve(config *tls.Config) {
 			p.log.Error("the socket failed; nobody can connect any longer", "address", p.Addr(), "error", err)
 		}
 	})
+}
+
+// port is that of the socket or, when there is none, the one that Kubernetes' own server listens on.
+func (p *Plane) port() int {
+	if p.listener == nil {
+		return 6443
+	}
+	return p.listener.Addr().(*net.TCPAddr).Port
 }
 
 // Addr is the host and port of the socket, or empty when there is none.

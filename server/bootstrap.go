@@ -31,6 +31,10 @@ func (s *Server) ensure(ctx context.Context, asked kind.Object) error {
 	if !ok {
 		return fmt.Errorf("nothing serves %s", gvk)
 	}
+	key := object.KeyOf(k.Info().GroupResource(), asked.GetNamespace(), asked.GetName())
+	if s.store.Get(key) != nil {
+		return nil
+	}
 	form := object.Form{APIVersion: gvk.GroupVersion().String()}
 	body, err := kind.Marshal(form.Format, asked)
 	if err != nil {
@@ -47,6 +51,9 @@ func (s *Server) ensure(ctx context.Context, asked kind.Object) error {
 	e := k.Info().Endpoint(gvk.GroupVersion())
 	s.owners.of(k, e).Update(e.APIVersion(), "", nil, obj, ownManager)
 	k.Prepare(obj, nil, "")
+	if err := s.assign(k, obj, nil); err != nil {
+		return err
+	}
 	if err := validateCreate(ctx, k, obj); err != nil {
 		return err
 	}
@@ -54,8 +61,8 @@ func (s *Server) ensure(ctx context.Context, asked kind.Object) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.store.Commit(ctx, store.Change{Key: fresh.Key, Object: fresh, Expect: store.Absent()})
-	if isConflict(err) {
+	err = s.commit(ctx, k, store.Change{Key: key, Object: fresh, Expect: store.Absent()}, obj, nil)
+	if isConflict(err) && s.store.Get(key) != nil { // another server of the same store was faster
 		return nil
 	}
 	return err
