@@ -118,14 +118,7 @@ func (l *live) ask(groupVersion string, r metav1.APIResource) int {
 	if plural == "customresourcedefinitions" {
 		name = "widgets.example.com"
 	}
-	path := "/apis/" + groupVersion
-	if gv.Group == "" {
-		path = "/api/" + gv.Version
-	}
-	if r.Namespaced {
-		path += "/namespaces/default"
-	}
-	all := path + "/" + plural
+	all := collection(gv, r.Namespaced) + "/" + plural
 	one := all + "/" + name
 	if sub != "" {
 		one += "/" + sub
@@ -158,6 +151,18 @@ func (l *live) ask(groupVersion string, r metav1.APIResource) int {
 		}
 	}
 	return len(r.Verbs)
+}
+
+// collection is the path above the resources of a group-version.
+func collection(gv schema.GroupVersion, namespaced bool) string {
+	path := "/apis/" + gv.String()
+	if gv.Group == "" {
+		path = "/api/" + gv.Version
+	}
+	if namespaced {
+		path += "/namespaces/default"
+	}
+	return path
 }
 
 // create makes the example of a resource; another version of it may have made it already.
