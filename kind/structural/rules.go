@@ -18,6 +18,8 @@ import (
 type rules struct {
 	tree    func() *ruleTree
 	library func() *cel.Validator
+	// quantities says that rules read strings as quantities.
+	quantities bool
 }
 
 // rulesOf are the rules of a schema, nil when it has none.
@@ -26,8 +28,9 @@ func rulesOf(s *schema.Structural) *rules {
 		return nil
 	}
 	return &rules{
-		tree:    sync.OnceValue(func() *ruleTree { return newRuleTree(s, true) }),
-		library: sync.OnceValue(func() *cel.Validator { return cel.NewValidator(s, true, celconfig.PerCallLimit) }),
+		tree:       sync.OnceValue(func() *ruleTree { return newRuleTree(s, true) }),
+		library:    sync.OnceValue(func() *cel.Validator { return cel.NewValidator(s, true, celconfig.PerCallLimit) }),
+		quantities: readsQuantities(s),
 	}
 }
 
@@ -60,6 +63,11 @@ func (r *rules) check(ctx context.Context, obj map[string]any, change *common.Co
 	}
 	if slices.ContainsFunc(errs, func(e *field.Error) bool { return slices.Contains(blocking, e.Type) }) {
 		return append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+	}
+	if r.quantities {
+		if err := vastQuantity(nil, obj); err != nil {
+			return append(errs, err)
+		}
 	}
 	var old any
 	var options []cel.Option

@@ -1,0 +1,33 @@
+package structural
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestRulesReadNoVastQuantities: the library would write out the thousand million digits of one, and nothing would stop it.
+func TestRulesReadNoVastQuantities(t *testing.T) {
+	t.Parallel()
+	k := newKind(t, `{
+	  "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "disks.example.com"},
+	  "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Disk", "plural": "disks"},
+	    "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties": {"sizes": {
+	      "type": "array", "maxItems": 2, "items": {"type": "string", "maxLength": 999,
+	        "x-kubernetes-validations": [{"rule": "isQuantity(self) && quantity(self).isGreaterThan(quantity('1'))"}]}}}}}}]}}`)
+	const digest = "sha256:aaaa6e12345" // ends like one
+	for size, want := range map[string]string{
+		"1Gi": "", "1e20": "", "1": "failed rule", digest: "failed rule", "1e999999999": "sizes[1]: Invalid value", "1e-999999999": "sizes[1]: Invalid value",
+		strings.Repeat("1", 999): "sizes[1]: Invalid value",
+	} {
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Disk", "metadata": map[string]any{"name": "a"}, "sizes": []any{"2", size},
+		}}
+		errs := k.Validate(context.Background(), u, nil, "")
+		if (len(errs) == 0) != (want == "") || len(errs) > 0 && !strings.Contains(errs.ToAggregate().Error(), want) {
+			t.Errorf("%.20s: %v, want %q", size, errs, want)
+		}
+	}
+}
