@@ -57,18 +57,7 @@ var badOptions = []badRequest{
 }
 
 // ruledDefinition has a rule of each reason.
-const ruledDefinition = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: ruleds.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Ruled, plural: ruleds}
-  versions:
-  - name: v1
-    served: true
-    storage: true
+var ruledDefinition = oneVersion("Ruled", "ruleds", `
     subresources: {status: {}, scale: {specReplicasPath: .spec.n, statusReplicasPath: .status.n}}
     schema:
       openAPIV3Schema:
@@ -97,7 +86,7 @@ spec:
               "n": {type: integer}
             x-kubernetes-validations:
             - {rule: "self.n >= 0", message: n is not negative}
-`
+`)
 
 const ruledPath = "/apis/example.com/v1/namespaces/default/ruleds"
 

@@ -63,25 +63,14 @@ func TestBoundedTimeAndMemory(t *testing.T) {
 
 // costlyDefinition has rules that cost as much as their lists are long, squared; Kubernetes counts them as cheap, since
 // lists are declared to be short.
-const costlyDefinition = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: costs.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Cost, plural: costs}
-  versions:
-  - name: v1
-    served: true
-    storage: true
+var costlyDefinition = oneVersion("Cost", "costs", `
     schema:
       openAPIV3Schema:
         type: object
         properties:
           list: {type: array, maxItems: 250, items: {type: integer}, x-kubernetes-validations: [{rule: "self.all(a, self.all(b, a + b > 0))"}]}
           text: {type: string, maxLength: 200000, x-kubernetes-validations: [{rule: "self.matches('^(a*)*b?$')"}]}
-`
+`)
 
 const costsPath = "/apis/example.com/v1/namespaces/default/costs"
 

@@ -8,18 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-const partsDefinition = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: parts.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {kind: Part, plural: parts}
-  versions:
-  - name: v1
-    served: true
-    storage: true
+var partsDefinition = oneVersion("Part", "parts", `
     schema:
       openAPIV3Schema:
         type: object
@@ -42,7 +31,7 @@ spec:
                 x-kubernetes-list-map-keys: [name, protocol]
                 items: {type: object, required: [name], properties: {name: {type: string}, protocol: {type: string, default: TCP}}}
               selector: {type: object, x-kubernetes-map-type: atomic, additionalProperties: {type: string}}
-`
+`)
 
 // TestWordsOfSchemas: what each x-kubernetes extension, nullable and default make of a field, or refuse.
 func TestWordsOfSchemas(t *testing.T) {

@@ -28,6 +28,23 @@ func widgets() *apiextensionsv1.CustomResourceDefinition {
 	return &crd
 }
 
+// oneVersion is a definition of a kind with the version v1 alone; the rest of that version is YAML below it.
+func oneVersion(kind, plural, rest string) string {
+	return `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: ` + plural + `.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: ` + kind + `, plural: ` + plural + `}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+` + rest
+}
+
 const widgetDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
