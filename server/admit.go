@@ -16,11 +16,11 @@ import (
 // mutate lets the plugins change what is written. old is nil for a create.
 func (s *Server) mutate(c *call, o writeOptions, obj, old kind.Object) error {
 	c.spans.at(stageAdmit)
-	was := obj.GetManagedFields()
+	before := seeOwnership(obj)
 	if err := s.admit(c.context(), c.attributes(o.dryRun, obj, old)); err != nil {
 		return err
 	}
-	c.readableOwnership(obj, was)
+	c.readableOwnership(obj, before)
 	return nil
 }
 

@@ -93,7 +93,7 @@ func (c *call) validating() context.Context {
 // validateCreate says what is wrong with a new object, or nil.
 func validateCreate(ctx context.Context, k kind.Kind, obj kind.Object) error {
 	info := k.Info()
-	errs := validation.ValidateObjectMetaAccessor(obj, info.Namespaced, nameRule(info), metadataPath)
+	errs := validation.ValidateObjectMetaAccessor(lightOwnership(obj), info.Namespaced, nameRule(info), metadataPath)
 	errs = append(errs, k.Validate(ctx, obj, nil, "")...)
 	if len(errs) == 0 || ctx.Err() != nil { // rules that were interrupted say nothing of the object
 		return ctx.Err()

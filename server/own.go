@@ -165,11 +165,13 @@ func sameButTime(a, b metav1.ManagedFieldsEntry) bool {
 }
 
 // readableOwnership puts the ownership back that obj had before admission, when plugins made something of it that nobody
-// can read. was is what it had.
-func (c *call) readableOwnership(obj kind.Object, was []metav1.ManagedFieldsEntry) {
-	is := obj.GetManagedFields()
-	if err := ownership.Readable(is); err != nil {
-		obj.SetManagedFields(was)
+// can read.
+func (c *call) readableOwnership(obj kind.Object, before ownershipSeen) {
+	if before.stillOf(obj) {
+		return
+	}
+	if err := ownership.Readable(obj.GetManagedFields()); err != nil {
+		before.restore(obj)
 		c.warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating " +
 			"admission controller; please fix your requests: " + err.Error())
 	}

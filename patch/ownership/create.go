@@ -39,10 +39,9 @@ func (o *Owners) create(apiVersion string, obj kind.Object, manager string) bool
 		manager = "unknown"
 	}
 	now := metav1.NewTime(time.Now().UTC())
-	obj.SetManagedFields([]metav1.ManagedFieldsEntry{{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: apiVersion, Time: &now,
-		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(fields)),
-	}})
+	writeEntry(obj, metav1.ManagedFieldsEntry{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: apiVersion, Time: &now, FieldsType: "FieldsV1",
+	}, string(fields))
 	return true
 }
 

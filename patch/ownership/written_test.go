@@ -1,0 +1,64 @@
+package ownership
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/bowline-dev/bowline/kind/structural"
+	"github.com/bowline-dev/bowline/object"
+)
+
+const boxes = `{"metadata": {"name": "boxes.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+  "names": {"kind": "Box", "plural": "boxes"}, "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+    "type": "object", "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {
+      "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+      "map": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name", "port"],
+        "items": {"type": "object", "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}}}}}}}}}]}}`
+
+// TestCreateWritesMapsAsSetManagedFieldsDoes compares the maps that a create writes into a custom resource with those that
+// its own methods make of the same ownership, and the ownership with the library's.
+func TestCreateWritesMapsAsSetManagedFieldsDoes(t *testing.T) {
+	t.Parallel()
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := json.Unmarshal([]byte(boxes), &crd); err != nil {
+		t.Fatal(err)
+	}
+	k, err := structural.New(object.NewCache(0), &crd, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range []string{
+		`{}`, `{"a": 1, "b": {"c": [1, 2]}, "d": null}`, `{"empty": {}, "set": []}`,
+		`{"set": ["a", "say \"b\"", "back\\slash", ""]}`, `{"map": [{"name": "x", "port": 1}, {"name": "\"", "port": 2}]}`,
+		`{"a.b/c": {"with \"quotes\"": {"and\\": 1, ",": 2, "}": {"{": 3}}}}`,
+	} {
+		var content map[string]any
+		body := `{"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": "a", "labels": {"l": "1"}}, "spec": ` + spec + `}`
+		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(body), &content); err != nil {
+			t.Fatal(err)
+		}
+		u := &unstructured.Unstructured{Object: content}
+		library := u.DeepCopy()
+		o := New(k)
+		if !o.create("example.com/v1", u, "m") {
+			t.Errorf("%s is not walked", spec)
+			continue
+		}
+		again := u.DeepCopy()
+		again.SetManagedFields(u.GetManagedFields())
+		if diff := cmp.Diff(again.Object, u.Object); diff != "" {
+			t.Errorf("%s: the maps differ (-library +walk):\n%s", spec, diff)
+		}
+		if err := o.update("example.com/v1", "", nil, library, "m"); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := owned(t, u), owned(t, library); got != want {
+			t.Errorf("%s: the walk found\n%s\nand the library\n%s", spec, got, want)
+		}
+	}
+}
