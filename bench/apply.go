@@ -15,9 +15,16 @@ import (
 // applied is how many objects server-side apply goes over in turn.
 const applied = 200
 
+// asBench is how all applies are made.
+var asBench = metav1.ApplyOptions{FieldManager: "bench", Force: true}
+
+// applying applies the object of a number, with a value in the field that changes.
+type applying func(ctx context.Context, client kubernetes.Interface, namespace string, object, value int) error
+
 // applies measures server-side apply over objects that were applied before. changes is how many fields each apply changes.
-func applies(kind, how string, count int, target float64, apply func(ctx context.Context, client kubernetes.Interface, namespace string, object, value int) error, changes int) measurement {
-	return rate(fmt.Sprintf("server-side apply of a %s, %s, 16 clients", kind, how), fmt.Sprintf("apply-%s-%d", kind, changes), 16, count, target,
+func applies(kind, how string, count int, target float64, apply applying, changes int) measurement {
+	name := fmt.Sprintf("server-side apply of a %s, %s, 16 clients", kind, how)
+	return rate(name, fmt.Sprintf("apply-%s-%d", kind, changes), 16, count, target,
 		func(ctx context.Context, s *server, namespace string) (func(i int) error, error) {
 			client, err := kubernetes.NewForConfig(s.config)
 			if err != nil {
@@ -29,19 +36,21 @@ func applies(kind, how string, count int, target float64, apply func(ctx context
 }
 
 func applyConfigMaps(how string, target float64, changes int) measurement {
-	return applies("ConfigMap", how, 10_000, target, func(ctx context.Context, client kubernetes.Interface, namespace string, object, value int) error {
+	apply := func(ctx context.Context, client kubernetes.Interface, namespace string, object, value int) error {
 		cm := corev1ac.ConfigMap(fmt.Sprintf("bench-%06d", object), namespace).
 			WithData(map[string]string{"data": kibibyte, "value": fmt.Sprint(value)})
-		_, err := client.CoreV1().ConfigMaps(namespace).Apply(ctx, cm, metav1.ApplyOptions{FieldManager: "bench", Force: true})
+		_, err := client.CoreV1().ConfigMaps(namespace).Apply(ctx, cm, asBench)
 		return err
-	}, changes)
+	}
+	return applies("ConfigMap", how, 10_000, target, apply, changes)
 }
 
 func applyDeployments(how string, target float64, changes int) measurement {
-	return applies("Deployment", how, 4_000, target, func(ctx context.Context, client kubernetes.Interface, namespace string, object, value int) error {
-		_, err := client.AppsV1().Deployments(namespace).Apply(ctx, deployment(object, namespace, value), metav1.ApplyOptions{FieldManager: "bench", Force: true})
+	apply := func(ctx context.Context, client kubernetes.Interface, namespace string, object, value int) error {
+		_, err := client.AppsV1().Deployments(namespace).Apply(ctx, deployment(object, namespace, value), asBench)
 		return err
-	}, changes)
+	}
+	return applies("Deployment", how, 4_000, target, apply, changes)
 }
 
 // deployment is one of two containers, with probes, environment and volumes. Its replicas are value.
