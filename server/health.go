@@ -57,14 +57,18 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, endpoint, only s
 		http.Error(w, lines+endpoint+" check failed", http.StatusInternalServerError)
 		return
 	}
+	if _, verbose := query["verbose"]; verbose {
+		healthy(w, lines+endpoint+" check passed\n")
+		return
+	}
+	healthy(w, "ok")
+}
+
+// healthy writes a good answer with the headers that http.Error gives a bad one.
+func healthy(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if _, verbose := query["verbose"]; !verbose {
-		lines = "ok"
-	} else {
-		lines += endpoint + " check passed\n"
-	}
-	w.Write([]byte(lines))
+	w.Write([]byte(text))
 }
 
 // healthOf answers with one check alone.
@@ -78,9 +82,7 @@ func (s *Server) healthOf(w http.ResponseWriter, r *http.Request, checks []Check
 		http.Error(w, fmt.Sprintf("internal server error: %v", err), http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Write([]byte("ok"))
+	healthy(w, "ok")
 }
 
 // examine asks all checks but those that are excluded.

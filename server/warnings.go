@@ -12,9 +12,9 @@ const (
 	maxWarning  = 256
 )
 
-// bounded are the warnings of an answer, each once. As in Kubernetes, when they are too much for the headers, each is
+// sendable are the warnings of an answer, each once. As in Kubernetes, when they are too much for the headers, each is
 // cut short and the last ones are left out.
-func bounded(texts []string) []string {
+func sendable(texts []string) []string {
 	all, total := make([]string, 0, len(texts)), 0
 	seen := make(map[string]bool, len(texts))
 	for _, text := range texts {
@@ -46,7 +46,7 @@ func (c *call) warn(text string) { c.warnings = append(c.warnings, text) }
 
 // sendWarnings writes the Warning headers (RFC 7234: code 299, no agent).
 func (c *call) sendWarnings() {
-	for _, text := range bounded(c.warnings) {
+	for _, text := range sendable(c.warnings) {
 		quoted := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(text)
 		c.w.Header().Add("Warning", `299 - "`+quoted+`"`)
 	}
