@@ -34,6 +34,7 @@ type Owners struct {
 	types     sync.Map // apiVersion to *typed.ParseableType
 	making    sync.Mutex
 	repeats   repeats
+	fields    knownFields
 }
 
 // where a write came in: the versions of a kind, and its subresources, own apart from each other.
@@ -42,6 +43,7 @@ type where struct{ apiVersion, sub string }
 type endpoint struct {
 	gvk     schema.GroupVersionKind
 	library *managedfields.FieldManager
+	filter  fieldpath.Filter // leaves the fields out that nobody owns by a write here; nil when there are none
 	// kept is the field that a write of the object leaves as it was (status), if any.
 	kept string
 }
@@ -109,11 +111,18 @@ func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstr
 	if stored && o.repeats.has(r) {
 		return live, nil
 	}
+	after, plain := o.applyPlain(e, sub, live, document, manager)
+	if plain {
+		if stored && after == live {
+			o.repeats.add(r)
+		}
+		return after, nil
+	}
 	var before runtime.Object = live
 	if live == nil {
 		before = o.form.empty(e.gvk)
 	}
-	after, err := e.library.Apply(before, document, manager, force)
+	after, err = e.library.Apply(before, document, manager, force)
 	if err == nil && stored && equality.Semantic.DeepEqual(after, before) {
 		o.repeats.add(r)
 		return live, nil
@@ -147,7 +156,8 @@ func (o *Owners) endpoint(apiVersion, sub string) (*endpoint, error) {
 		for _, path := range kept {
 			set.Insert(dotted(path))
 		}
-		ignored = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(apiVersion): fieldpath.NewExcludeSetFilter(set)}
+		e.filter = fieldpath.NewExcludeSetFilter(set)
+		ignored = map[fieldpath.APIVersion]fieldpath.Filter{fieldpath.APIVersion(apiVersion): e.filter}
 		e.kept = kept[0]
 	}
 	a := adapter{o}

@@ -28,8 +28,10 @@ func TestRepeatedApplyChangesNothing(t *testing.T) {
 		}
 		return out == live
 	}
-	if !again(live, "one") || !again(live, "one") {
-		t.Error("an apply of what is there already changes something")
+	for range 2 {
+		if !again(live, "one") {
+			t.Error("an apply of what is there already changes something")
+		}
 	}
 	if again(live, "two") {
 		t.Error("another manager owns nothing by the same words")

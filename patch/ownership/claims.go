@@ -1,0 +1,129 @@
+package ownership
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/bowline-dev/bowline/kind"
+)
+
+// claims is who owns what of a stored object.
+type claims struct {
+	entries []metav1.ManagedFieldsEntry
+	sets    []*fieldpath.Set
+	mine    int // which of them is the applying manager's, or -1
+}
+
+// readClaims reads the ownership of an object. ok is false for what the library has to bring into order first: no ownership,
+// that of another version, and what cannot be read.
+func (o *Owners) readClaims(t *typed.ParseableType, e *endpoint, sub string, live kind.Object, manager string) (*claims, bool) {
+	entries := live.GetManagedFields()
+	c := &claims{entries: entries, sets: make([]*fieldpath.Set, len(entries)), mine: -1}
+	for i, entry := range entries {
+		if entry.APIVersion != e.gvk.GroupVersion().String() || entry.FieldsType != "FieldsV1" || entry.FieldsV1 == nil {
+			return nil, false
+		}
+		switch entry.Operation {
+		case metav1.ManagedFieldsOperationApply:
+			if entry.Manager == manager && entry.Subresource == sub {
+				c.mine = i
+			}
+		case metav1.ManagedFieldsOperationUpdate:
+		default:
+			return nil, false
+		}
+		if slices.ContainsFunc(entries[:i], func(other metav1.ManagedFieldsEntry) bool { return sameOwner(entry, other) }) {
+			return nil, false
+		}
+		var ok bool
+		if c.sets[i], ok = o.fields.read(t, entry.FieldsV1); !ok {
+			return nil, false
+		}
+	}
+	return c, len(entries) > 0
+}
+
+func sameOwner(a, b metav1.ManagedFieldsEntry) bool {
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource
+}
+
+// othersOwn says that another manager owns one of some fields.
+func (c *claims) othersOwn(fields *fieldpath.Set) bool {
+	for i, set := range c.sets {
+		if i != c.mine && !set.Intersection(fields).Empty() {
+			return true
+		}
+	}
+	return false
+}
+
+// with are the claims with those of the applying manager, in the library's order.
+func (c *claims) with(mine metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	entries := slices.Clone(c.entries)
+	if c.mine >= 0 {
+		entries[c.mine] = mine
+	} else {
+		entries = append(entries, mine)
+	}
+	slices.SortFunc(entries, func(a, b metav1.ManagedFieldsEntry) int {
+		return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(seconds(a.Time), seconds(b.Time)),
+			cmp.Compare(a.Manager, b.Manager), cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Subresource, b.Subresource))
+	})
+	return entries
+}
+
+func seconds(t *metav1.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.Unix()
+}
+
+func now() *metav1.Time { return &metav1.Time{Time: time.Now().UTC()} }
+
+// manyFields is how many sets of fields a kind keeps read, at some 20 KiB for those of a Deployment.
+const manyFields = 64
+
+// knownFields are sets of owned fields by their text: the objects that one template makes have the same. Nobody changes a set.
+type knownFields struct {
+	mu   sync.Mutex
+	sets map[fieldsText]*fieldpath.Set
+}
+
+type fieldsText struct {
+	of   *typed.ParseableType
+	text string
+}
+
+// read makes a set of its text. ok is false for one that is empty, or that the schema has other words for by now.
+func (k *knownFields) read(t *typed.ParseableType, f *metav1.FieldsV1) (*fieldpath.Set, bool) {
+	key := fieldsText{t, f.GetRawString()}
+	k.mu.Lock()
+	set, ok := k.sets[key]
+	k.mu.Unlock()
+	if ok {
+		return set, true
+	}
+	set = &fieldpath.Set{}
+	if err := set.FromJSON(strings.NewReader(key.text)); err != nil || set.Empty() {
+		return nil, false
+	}
+	anything := typed.AsTypedUnvalidated(nil, t.Schema, t.TypeRef) //lint:ignore SA1019 there is no value to validate
+	if changed, err := typed.ReconcileFieldSetWithSchema(set, anything); err != nil || changed != nil {
+		return nil, false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.sets == nil || len(k.sets) >= manyFields {
+		k.sets = map[fieldsText]*fieldpath.Set{}
+	}
+	k.sets[key] = set
+	return set, true
+}
