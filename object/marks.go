@@ -28,5 +28,9 @@ func markOf(labels map[string]string) (m Mark) {
 	return m
 }
 
-// MayHave says that the object may have the labels whose bits are given. When it is false, one of them is not there.
-func (h *Header) MayHave(labels Mark) bool { return h.mark&labels == labels }
+// MayHave says that an object of this mark may have the labels whose bits are given. When it is false, one of them is
+// not there.
+func (m Mark) MayHave(labels Mark) bool { return m&labels == labels }
+
+// Mark is that of the object's labels.
+func (h *Header) Mark() Mark { return h.mark }

@@ -136,7 +136,7 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 	}
 	var next object.Key
 	seen, err := 0, c.context().Err()
-	snapshot.Scan(selected.prefix, from, func(o *object.Object) bool {
+	selected.scan(snapshot, from, func(o *object.Object) bool {
 		if seen++; seen%scanned == 0 {
 			err = c.context().Err()
 		}

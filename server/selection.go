@@ -12,6 +12,7 @@ import (
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
 )
 
 // selection is which objects of a resource a list, a watch or a deletecollection is about.
@@ -48,7 +49,7 @@ func (s *selection) matches(o *object.Object) bool {
 		}
 		o = other
 	}
-	if s.labels != nil && (!s.mayMatch(o) || !s.labels.Matches(labels.Set(o.Labels))) {
+	if s.labels != nil && (!s.mayMatch(o.Mark()) || !s.labels.Matches(labels.Set(o.Labels))) {
 		return false
 	}
 	return s.fields == nil || s.fields.Matches(objectFields{o, s.renamed})
@@ -80,12 +81,21 @@ func (s *selection) selectLabels(selector labels.Selector) {
 // mostMarks is how many marks of a group are looked at: with more of them, nearly every object passes.
 const mostMarks = 8
 
-// mayMatch is false for an object that lacks a label which selected objects have.
-func (s *selection) mayMatch(o *object.Object) bool {
+// scan yields the objects of a snapshot that matches is to be asked about, from a key on.
+func (s *selection) scan(snapshot *store.Snapshot, from object.Key, yield func(*object.Object) bool) {
+	if s.converts { // the labels that are shown may not be those that are stored
+		snapshot.Scan(s.prefix, from, yield)
+		return
+	}
+	snapshot.Select(s.prefix, from, s.mayMatch, yield)
+}
+
+// mayMatch is false for the mark of an object that lacks a label which selected objects have.
+func (s *selection) mayMatch(mark object.Mark) bool {
 	for _, group := range s.marks {
 		some := false
 		for _, m := range group {
-			some = some || o.MayHave(m)
+			some = some || mark.MayHave(m)
 		}
 		if !some {
 			return false

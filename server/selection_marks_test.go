@@ -41,7 +41,7 @@ func TestMarksPassOverNothingThatIsSelected(t *testing.T) {
 			if want := selector.Matches(labels.Set(o.Labels)); s.matches(o) != want {
 				t.Errorf("%q of %v: %t, want %t", text, o.Labels, !want, want)
 			}
-			if !s.mayMatch(o) {
+			if !s.mayMatch(o.Mark()) {
 				passed++
 			}
 		}

@@ -64,7 +64,7 @@ func (src source) List(ctx context.Context, gvr schema.GroupVersionResource, o c
 		return client.List{}, wireError(err)
 	}
 	out := client.List{Revision: snapshot.Revision()}
-	snapshot.Scan(selected.prefix, "", func(obj *object.Object) bool {
+	selected.scan(snapshot, "", func(obj *object.Object) bool {
 		if selected.matches(obj) {
 			obj, err = selected.shown(obj)
 			out.Items = append(out.Items, obj)

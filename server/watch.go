@@ -139,7 +139,7 @@ func (w *watching) lifetime(o *internalversion.ListOptions) (context.Context, co
 // initial sends the objects of a snapshot as added, and, to a client that takes bookmarks, one that ends them (KEP-3157).
 func (w *watching) initial(snapshot *store.Snapshot) error {
 	var err error
-	snapshot.Scan(w.selected.prefix, "", func(obj *object.Object) bool {
+	w.selected.scan(snapshot, "", func(obj *object.Object) bool {
 		if w.selected.matches(obj) {
 			err = w.send(&object.Event{Object: obj}, watch.Added)
 		}

@@ -45,6 +45,15 @@ func (t tidwallPointers) get(k object.Key) *object.Object      { o, _ := t.Get(p
 func (t tidwallPointers) walk(yield func(*object.Object) bool) { t.Scan(yield) }
 func (t tidwallPointers) fork() candidate                      { return tidwallPointers{t.Copy()} }
 
+// tidwallMarked is what the store has: see item.
+type tidwallMarked struct{ *tree }
+
+func newTidwallMarked() candidate { return tidwallMarked{newTree()} }
+func (t tidwallMarked) walk(yield func(*object.Object) bool) {
+	t.nodes.Scan(func(i item) bool { return yield(i.object) })
+}
+func (t tidwallMarked) fork() candidate { return tidwallMarked{t.copy()} }
+
 type tidwallKeyed struct {
 	*tidwall.BTreeG[entry]
 }
@@ -94,6 +103,7 @@ func BenchmarkTree(b *testing.B) {
 		make func() candidate
 	}{
 		{"tidwall-object", newTidwallPointers},
+		{"tidwall-mark+object", newTidwallMarked},
 		{"tidwall-key+object", newTidwallKeyed},
 		{"google-object", newGooglePointers},
 		{"google-key+object", newGoogleKeyed},
@@ -136,6 +146,33 @@ func benchmarkCandidate(b *testing.B, objects []*object.Object, make func() cand
 		}
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(objects)), "ns/object")
 	})
+}
+
+// BenchmarkSelect looks through 100,000 objects for 1,000 with a label: by their marks, and by a look at each object.
+func BenchmarkSelect(b *testing.B) {
+	tree := newTree()
+	for i := range 100_000 { // the order of keys is not that of memory
+		key := object.Key(fmt.Sprintf("/configmaps/n-%02d/m-%06d", i%100, i))
+		tree.set(object.New(object.Header{Key: key, Labels: map[string]string{"share": fmt.Sprint(i / 100 % 100)}}, nil, object.Encoding{}))
+	}
+	want := object.MarkLabel("share", "7")
+	for name, may := range map[string]func(item) bool{
+		"marks":   func(i item) bool { return i.mark.MayHave(want) },
+		"objects": func(i item) bool { return i.object.Mark().MayHave(want) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			found := 0
+			for b.Loop() {
+				tree.ascend("/configmaps/", func(i item) bool {
+					if may(i) {
+						found++
+					}
+					return true
+				})
+			}
+			b.ReportMetric(float64(found)/float64(b.N), "found")
+		})
+	}
 }
 
 // liveHeap is what is reachable now.

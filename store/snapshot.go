@@ -126,13 +126,18 @@ func (s *Snapshot) Get(key object.Key) *object.Object { return s.objects.get(key
 // Scan yields the objects of a prefix in the order of their keys, from the first key that is not below from, until yield
 // returns false. An empty from is the beginning. A prefix that does not end with a slash is one full key.
 func (s *Snapshot) Scan(prefix, from object.Key, yield func(*object.Object) bool) {
+	s.Select(prefix, from, func(object.Mark) bool { return true }, yield)
+}
+
+// Select is Scan without the objects that may is false for: it is told the mark of their labels, and they are not touched.
+func (s *Snapshot) Select(prefix, from object.Key, may func(object.Mark) bool, yield func(*object.Object) bool) {
 	left := s.Len(prefix, from) // counted first: comparing each key with the prefix would take longer than all the rest
 	if left == 0 {
 		return
 	}
-	s.objects.ascend(max(prefix, from), func(o *object.Object) bool {
+	s.objects.ascend(max(prefix, from), func(i item) bool {
 		left--
-		return yield(o) && left > 0
+		return (!may(i.mark) || yield(i.object)) && left > 0
 	})
 }
 
