@@ -1,7 +1,6 @@
 package structural
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -61,7 +60,7 @@ func (d *definition) Encode(form object.Form, obj runtime.Object) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(converted.(*unstructured.Unstructured).Object)
+	return d.encodings.encode(converted.(*unstructured.Unstructured).Object)
 }
 
 // EncodeAll implements object.Batcher.
@@ -81,7 +80,7 @@ func (d *definition) EncodeAll(form object.Form, objects []runtime.Object) ([][]
 	}
 	data := make([][]byte, len(converted))
 	for i, u := range converted {
-		if data[i], err = json.Marshal(u.Object); err != nil {
+		if data[i], err = d.encodings.encode(u.Object); err != nil {
 			return nil, err
 		}
 	}

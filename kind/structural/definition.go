@@ -18,7 +18,8 @@ import (
 // definition is what the versions of a custom kind have in common. It is the codec of their objects. It is immutable but for
 // its successor: a changed definition makes a new one.
 type definition struct {
-	cache *object.Cache
+	cache     *object.Cache
+	encodings encodings
 	// kinds are one for each version; the first is the one that objects are stored in.
 	kinds []*Kind
 	// preserve is spec.preserveUnknownFields: nothing is pruned. Only definitions from v1beta1 have it.

@@ -1,0 +1,110 @@
+package structural
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"sync"
+)
+
+// encodings make JSON. They keep the room that they made it in, to use it again.
+type encodings struct{ rooms sync.Pool }
+
+// encode is what json.Marshal makes of a value, in a third of the time when it is decoded JSON: there is no type to reflect
+// on, and few texts need escapes.
+func (e *encodings) encode(v any) ([]byte, error) {
+	room, ok := e.rooms.Get().(*[]byte)
+	if !ok {
+		room = new([]byte)
+	}
+	data, err := appendJSON((*room)[:0], v)
+	if err != nil {
+		return nil, err
+	}
+	*room = data
+	if cap(data) <= mostRoom {
+		e.rooms.Put(room)
+	}
+	return slices.Clone(data), nil
+}
+
+// mostRoom is how many bytes of room are kept.
+const mostRoom = 64 << 10
+
+func appendJSON(out []byte, v any) ([]byte, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		if v != nil {
+			return appendMap(out, v)
+		}
+	case []any:
+		if v != nil {
+			return appendList(out, v)
+		}
+	case string:
+		return appendText(out, v)
+	case int64:
+		return strconv.AppendInt(out, v, 10), nil
+	case bool:
+		return strconv.AppendBool(out, v), nil
+	}
+	data, err := json.Marshal(v)
+	return append(out, data...), err
+}
+
+func appendMap(out []byte, m map[string]any) ([]byte, error) {
+	var room [48]string
+	names := room[:0]
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	out = append(out, '{')
+	var err error
+	for i, name := range names {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = appendText(out, name); err != nil {
+			return nil, err
+		}
+		out = append(out, ':')
+		if out, err = appendJSON(out, m[name]); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
+}
+
+func appendList(out []byte, items []any) ([]byte, error) {
+	out = append(out, '[')
+	var err error
+	for i, item := range items {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = appendJSON(out, item); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, ']'), nil
+}
+
+func appendText(out []byte, s string) ([]byte, error) {
+	if plain(s) {
+		return append(append(append(out, '"'), s...), '"'), nil
+	}
+	data, err := json.Marshal(s)
+	return append(out, data...), err
+}
+
+// plain says that a text stands in JSON as it is. Like json.Marshal, it is not so of what HTML would read.
+func plain(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ', c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':
+			return false
+		}
+	}
+	return true
+}
