@@ -109,8 +109,15 @@ func (s *Server) mergedView(c *call, o writeOptions, view kind.Object, document 
 	if !isMap {
 		return out, nil
 	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, c.sub.New()); err != nil {
+		return nil, applyError(err)
+	}
+	data, err := json.Marshal(u.Object) // the conversion cuts a number that is too large, which reading JSON does not
+	if err != nil {
+		return nil, err
+	}
 	obj := c.sub.New()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, obj); err != nil {
+	if err := kind.Unmarshal(object.JSON, data, obj); err != nil {
 		return nil, applyError(err)
 	}
 	return obj, nil
