@@ -151,11 +151,16 @@ type coercion struct {
 // fit makes an object what a version allows: metadata of the right types, no unknown fields, no nulls where there may be
 // none. A nil version knows no field but the metadata.
 func (d *definition) fit(u *unstructured.Unstructured, v *definedVersion, o coercion) ([]string, error) {
-	meta, found, unknown, err := objectmeta.GetObjectMetaWithOptions(u.Object, objectmeta.ObjectMetaOptions{
-		DropMalformedFields: o.dropMalformed, ReturnUnknownFieldPaths: o.track,
-	})
-	if err != nil {
-		return nil, err
+	var meta *metav1.ObjectMeta
+	var found bool
+	var unknown []string
+	if o.dropMalformed || !plainMetadata(u.Object) {
+		var err error
+		if meta, found, unknown, err = objectmeta.GetObjectMetaWithOptions(u.Object, objectmeta.ObjectMetaOptions{
+			DropMalformedFields: o.dropMalformed, ReturnUnknownFieldPaths: o.track,
+		}); err != nil {
+			return nil, err
+		}
 	}
 	if d.describes(u) {
 		c, err := v.schema()
