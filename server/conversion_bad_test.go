@@ -179,6 +179,12 @@ func TestServiceOfAWebhook(t *testing.T) {
 	services := "/api/v1/namespaces/default/services"
 	w.create(t, services, `{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"127.0.0.1.nowhere.invalid"}}`)
 	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", "127.0.0.1.nowhere.invalid")
+	w.send(t, http.MethodDelete, services+"/hook", "").want(t, http.StatusOK)
+	w.create(t, services, `{"metadata":{"name":"hook"},"spec":{"clusterIP":"None"}}`)
+	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", `cannot route to service with ClusterIP "None"`)
+	w.send(t, http.MethodDelete, services+"/hook", "").want(t, http.StatusOK)
+	w.create(t, services, `{"metadata":{"name":"hook"},"spec":{"ports":[{"port":443}]}}`)
+	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", `no service port 8443 found for service "hook"`)
 }
 
 // TestInstancesThatCannotBeDeleted hold their definition, which says why, until they can be.

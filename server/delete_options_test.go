@@ -57,13 +57,18 @@ func TestWhatADeleteAnswers(t *testing.T) {
 			t.Errorf("%s: answered %v", again, held)
 		}
 	}
+	w.fill(t, "default", "b")
+	orphaning := w.send(t, http.MethodDelete, configMaps+"/b?orphanDependents=true", "").want(t, http.StatusOK).object(t)
+	if finalizers, _ := at(orphaning, "metadata", "finalizers").([]any); len(finalizers) != 1 || finalizers[0] != "orphan" {
+		t.Errorf("orphaning in the old way: answered %v", orphaning)
+	}
 	w.send(t, http.MethodDelete, configMaps+"/held", "").want(t, http.StatusOK)
 	table := w.send(t, http.MethodDelete, configMaps+"/held", "", "Accept", tableType).want(t, http.StatusOK).object(t)
 	if table["kind"] != "Table" {
 		t.Errorf("as a table: %v", table)
 	}
 	all := w.send(t, http.MethodDelete, configMaps+"?dryRun=All", "", "Accept", tableType).want(t, http.StatusOK).object(t)
-	if rows, _ := all["rows"].([]any); all["kind"] != "Table" || len(rows) != 1 {
+	if rows, _ := all["rows"].([]any); all["kind"] != "Table" || len(rows) != 2 {
 		t.Errorf("a collection as a table: %v", all)
 	}
 }

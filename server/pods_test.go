@@ -41,6 +41,10 @@ func TestPodsThatRunEndGracefully(t *testing.T) {
 		if at(later, "metadata", "deletionGracePeriodSeconds") != 5.0 {
 			t.Errorf("a longer time answers %v", later["metadata"])
 		}
+		soon := w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":-1}`).want(t, http.StatusOK).object(t)
+		if at(soon, "metadata", "deletionGracePeriodSeconds") != 1.0 {
+			t.Errorf("a negative time answers %v", soon["metadata"])
+		}
 		w.send(t, http.MethodDelete, podsPath+"/busy", `{"gracePeriodSeconds":0}`).want(t, http.StatusOK)
 		w.get(t, podsPath+"/busy").want(t, http.StatusNotFound)
 	})

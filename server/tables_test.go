@@ -135,6 +135,10 @@ func TestWritesAnswerWithTables(t *testing.T) {
 			t.Errorf("created%s: %v", dry, created)
 		}
 	}
+	whole := w.send(t, http.MethodPost, configMaps+"?dryRun=All&includeObject=Object", `{"metadata":{"name":"b"},"data":{"k":"1"}}`, "Accept", tableType).want(t, http.StatusCreated).object(t)
+	if row := whole["rows"].([]any)[0].(map[string]any); at(row, "object", "kind") != "ConfigMap" || at(row, "object", "data", "k") != "1" {
+		t.Errorf("the row of a dry run with its object: %v", row)
+	}
 	for _, dry := range []string{"?dryRun=All", ""} {
 		patched := w.send(t, http.MethodPatch, configMaps+"/a"+dry, `{"data":{"k":"2"}}`, "Accept", partialType, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
 		if patched["kind"] != "PartialObjectMetadata" || patched["data"] != nil {

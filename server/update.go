@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/kind"
@@ -50,15 +51,16 @@ func (s *Server) update(c *call) error {
 	return s.answerWritten(c, written)
 }
 
-// createByUpdate serves a PUT of an object that does not exist, for kinds that allow it.
+// createByUpdate serves a PUT of an object that does not exist, for kinds that allow it. A revision that it names is that of an
+// object which is gone, and holds nothing up; a uid does.
 func (s *Server) createByUpdate(c *call, o writeOptions, obj kind.Object) error {
-	if r, err := revisionOf(obj); err != nil || r != 0 {
-		return notFound(c.resource(), c.name)
+	if _, err := revisionOf(obj); err != nil {
+		return apierrors.NewInvalid(qualified(c.kind), c.name, invalidVersion(obj.GetResourceVersion()))
 	}
-	if obj.GetUID() != "" {
-		//lint:ignore ST1005 the text is Kubernetes'
-		return apierrors.NewConflict(c.resource(), c.name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: ", obj.GetUID()))
+	if uid := obj.GetUID(); uid != "" {
+		return otherUID(c, uid, "")
 	}
+	obj.SetResourceVersion("")
 	if err := s.mayCreate(c); err != nil {
 		return err
 	}
@@ -132,9 +134,7 @@ func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind
 // patched object always has that of the state which it was made from.
 func preconditions(c *call, obj kind.Object, current *object.Object) (named bool, err error) {
 	if uid := obj.GetUID(); uid != "" && uid != current.UID && c.verb == "update" {
-		return false, apierrors.NewConflict(c.resource(), c.name, fmt.Errorf(
-			"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
-			registryPath(c), uid, current.UID))
+		return false, otherUID(c, uid, current.UID)
 	}
 	r, err := revisionOf(obj)
 	if err != nil {
@@ -147,6 +147,13 @@ func preconditions(c *call, obj kind.Object, current *object.Object) (named bool
 		return false, c.unconditional()
 	}
 	return r != 0 && c.verb == "update", nil
+}
+
+// otherUID is the conflict of an update that names the uid of another object than is there, if any is.
+func otherUID(c *call, named, there types.UID) error {
+	return apierrors.NewConflict(c.resource(), c.name, fmt.Errorf(
+		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %v, UID in object meta: %v",
+		registryPath(c), named, there))
 }
 
 // unconditional is the 422 of an update that must name a resourceVersion and names none.
