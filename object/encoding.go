@@ -66,31 +66,6 @@ func NewEncoding(form Form, data []byte) (Encoding, error) {
 // Bytes is the whole body. The caller must not change it.
 func (e *Encoding) Bytes() []byte { return e.data }
 
-// AppendItem appends the object as an item of a list: for protobuf with its field tag and length.
-func (e *Encoding) AppendItem(dst []byte) []byte {
-	body := e.data[e.item:e.itemEnd]
-	if e.Form.Format == Protobuf {
-		dst = protowire.AppendTag(dst, 2, protowire.BytesType)
-		return protowire.AppendBytes(dst, body)
-	}
-	if e.item > 0 {
-		dst = append(dst, '{')
-	}
-	return append(dst, body...)
-}
-
-// ItemSize is how many bytes AppendItem appends.
-func (e *Encoding) ItemSize() int {
-	body := int(e.itemEnd - e.item)
-	if e.Form.Format == Protobuf {
-		return protowire.SizeTag(2) + protowire.SizeBytes(body)
-	}
-	if e.item > 0 {
-		body++
-	}
-	return body
-}
-
 // EqualExceptRevision says whether two encodings of one form differ in nothing but the revision.
 func (e *Encoding) EqualExceptRevision(other *Encoding) bool {
 	a, b := e.revision+e.width, other.revision+other.width

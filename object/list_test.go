@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"testing"
@@ -62,5 +63,29 @@ func TestProtobufItemsMakeAList(t *testing.T) {
 	}
 	if len(list.Items) != 2 || list.Items[1].ResourceVersion != "1700000000000000" || list.Items[0].Data["brackets"] != "]}{[" {
 		t.Errorf("the list is %v", list.Items)
+	}
+}
+
+// What is written does not depend on how much of an item the buffer has room for.
+func TestItemsAreWrittenAsTheyAreAppended(t *testing.T) {
+	t.Parallel()
+	for _, form := range []object.Form{asJSON, asProtobuf} {
+		o, _ := newObject(t, form, "5", nil)
+		encoding := o.Stored()
+		for size := 16; size < 2*encoding.ItemSize(); size++ {
+			var got bytes.Buffer
+			buffer := bufio.NewWriterSize(&got, size)
+			var want []byte
+			for range 3 {
+				want = encoding.AppendItem(want)
+				if err := encoding.WriteItem(buffer); err != nil {
+					t.Fatal(err)
+				}
+			}
+			buffer.Flush()
+			if !bytes.Equal(got.Bytes(), want) || len(want) != 3*encoding.ItemSize() {
+				t.Fatalf("%s through a buffer of %d bytes: %q, want %q", form.Format, size, got.Bytes(), want)
+			}
+		}
 	}
 }

@@ -80,7 +80,7 @@ func bufferedList(w http.ResponseWriter, head []byte, items []*object.Encoding) 
 		if i > 0 {
 			buf.WriteByte(',')
 		}
-		if _, err := buf.Write(e.AppendItem(buf.AvailableBuffer())); err != nil {
+		if err := e.WriteItem(buf); err != nil {
 			return nil // the client is gone, and hears nothing more
 		}
 	}
@@ -124,7 +124,7 @@ func (c *call) writeProtobufList(p *page, items []*object.Encoding) error {
 	buf.Write(head)
 	buf.Write(list)
 	for _, e := range items {
-		if _, err := buf.Write(e.AppendItem(buf.AvailableBuffer())); err != nil {
+		if err := e.WriteItem(buf); err != nil {
 			return nil // the client is gone
 		}
 	}
