@@ -73,13 +73,21 @@ func TestWebhooksThatMisbehave(t *testing.T) {
 			r.Response.ConvertedObjects = nil
 			json.NewEncoder(w).Encode(r)
 		}, returned + "0 objects, expected 1"},
+		"one too many": {func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+			r.Response.ConvertedObjects = append(r.Response.ConvertedObjects, r.Response.ConvertedObjects...)
+			json.NewEncoder(w).Encode(r)
+		}, returned + "2 objects, expected 1"},
 		"what it was":       {changed(func(u *unstructured.Unstructured) { u.SetAPIVersion("example.com/v1") }), returned + "invalid object at index 0: invalid groupVersion (expected example.com/v2, received example.com/v1)"},
 		"another kind":      {changed(func(u *unstructured.Unstructured) { u.SetKind("Lamb") }), returned + "invalid object at index 0: invalid kind (expected Lamp, received Lamb)"},
 		"another name":      {changed(func(u *unstructured.Unstructured) { u.SetName("b") }), returned + "invalid object: must have the same name: a != b"},
 		"another namespace": {changed(func(u *unstructured.Unstructured) { u.SetNamespace("kube-system") }), returned + "invalid object: must have the same namespace: default != kube-system"},
 		"another object":    {changed(func(u *unstructured.Unstructured) { u.SetUID(types.UID("x")) }), returned + "invalid object: must have the same UID: "},
 		"a bad label":       {changed(func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a b": "c"}) }), returned + "invalid metadata: metadata.labels: Invalid value: \"a b\""},
-		"no metadata":       {changed(func(u *unstructured.Unstructured) { delete(u.Object, "metadata") }), returned + "invalid object: must have the same name: a != "},
+		"labels in a text":  {changed(func(u *unstructured.Unstructured) { u.Object["metadata"].(map[string]any)["labels"] = "a=b" }), returned + "invalid metadata: invalid metadata.labels of type string in converted object"},
+		"a label of a number": {changed(func(u *unstructured.Unstructured) {
+			u.Object["metadata"].(map[string]any)["labels"] = map[string]any{"a": 1}
+		}), returned + "invalid metadata: metadata.labels[a] must be a string, but is "},
+		"no metadata": {changed(func(u *unstructured.Unstructured) { delete(u.Object, "metadata") }), returned + "invalid object: must have the same name: a != "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
