@@ -34,6 +34,9 @@ func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) (rena
 	if err != nil {
 		return false, err
 	}
+	if o := d.s.store.Get(object.KeyOf(definitionsResource, "", crd.Name)); o != nil {
+		k.Within(o.Stored().Bytes()) // half of what an unused definition costs
+	}
 	if old == nil {
 		d.s.kinds.Put(k)
 		return false, nil
@@ -104,6 +107,7 @@ func (d *definitions) removed(ctx context.Context, before *object.Object) error 
 		}
 		d.s.kinds.Remove(gr)
 		d.s.owners.forget(gr)
+		d.s.metrics.forget(gr)
 		d.terminating.Delete(gr)
 	}
 	return d.settleGroup(ctx, gr.Group)

@@ -1,6 +1,7 @@
 package structural
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -38,6 +39,16 @@ func (s *versionSchema) compiled() (*compiled, error) {
 		return (*once)()
 	}
 	return s.make()
+}
+
+// Within lets the schemas be parts of an encoding of their definition, where they stand in it, instead of copies. It is for
+// whoever made the definition, before anybody else sees it; the data must not change any more.
+func (d *definition) Within(data []byte) {
+	for _, k := range d.kinds {
+		if at := bytes.Index(data, k.version.raw); len(k.version.raw) > 0 && at >= 0 {
+			k.version.raw = data[at : at+len(k.version.raw) : at+len(k.version.raw)]
+		}
+	}
 }
 
 // drop lets go of the compiled form, which is much larger than the objects that the history keeps a definition alive with.
