@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // metrics are what one server counts. Names, labels and buckets are kube-apiserver's (1.37), which dashboards and alerts
@@ -116,6 +118,20 @@ func (m *metrics) of(l requestLabels) *series {
 	}
 	m.series[l] = made
 	return made
+}
+
+// forget drops the series of a resource that is not served any longer: definitions come and go for as long as a server
+// lives. What is still under way is counted where nobody reads it.
+func (m *metrics) forget(gr schema.GroupResource) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	maps.DeleteFunc(m.series, func(l requestLabels, _ *series) bool { return l.group == gr.Group && l.resource == gr.Resource })
+	labels := prometheus.Labels{"group": gr.Group, "resource": gr.Resource}
+	for _, vector := range []interface {
+		DeletePartialMatch(prometheus.Labels) int
+	}{m.requests, m.duration, m.sli, m.sizes, m.longRunning, m.deprecated, m.watchEvents} {
+		vector.DeletePartialMatch(labels)
+	}
 }
 
 // request counts an answered request.

@@ -143,3 +143,19 @@ func TestDeprecatedVersionsThatAreAskedForAreNamed(t *testing.T) {
 		t.Errorf("no %s in %q", want, series(got, "apiserver_requested_deprecated_apis"))
 	}
 }
+
+// TestDefinitionsThatGoTakeTheirSeriesAlong: a server counts for as long as it lives, and definitions come and go.
+func TestDefinitionsThatGoTakeTheirSeriesAlong(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	w.get(t, widgetsPath).want(t, http.StatusOK)
+	if !strings.Contains(w.scrape(t), `resource="widgets"`) {
+		t.Error("requests for widgets are not counted")
+	}
+	w.undefine(t, "widgets.example.com")
+	w.get(t, widgetsPath).want(t, http.StatusNotFound)
+	if left := regexp.MustCompile(`.*resource="widgets".*`).FindAllString(w.scrape(t), -1); left != nil {
+		t.Errorf("still there:\n%s", strings.Join(left, "\n"))
+	}
+}
