@@ -1,6 +1,7 @@
 package kind
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bowline-dev/bowline/object"
@@ -14,4 +15,11 @@ type Receiver interface {
 
 	// Accept takes what Receive read to the version that the rules work on, with its defaults. sent is the kind's from now on.
 	Accept(sent runtime.Object, apiVersion string) (Object, error)
+}
+
+// MergeReceiver is implemented by kinds that take what a server-side apply made as it is: their rules see nulls in it that
+// a request's body loses where there may be none.
+type MergeReceiver interface {
+	// ReceiveMerged gives the object its defaults. It is the kind's from now on.
+	ReceiveMerged(obj *unstructured.Unstructured) (Object, error)
 }

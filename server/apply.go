@@ -87,15 +87,24 @@ func (s *Server) merged(c *call, o writeOptions, live kind.Object, document *uns
 	if !isMap || out == live {
 		return out.(kind.Object), nil // nothing but ownership changed, if that
 	}
+	obj, err := c.receivedMerged(u)
+	if err != nil {
+		return nil, applyError(fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: %w", c.namespace, c.name, c.gvk(), err))
+	}
+	return obj, c.matchURL(obj)
+}
+
+// receivedMerged is what an apply made with its defaults, in the version that the kind's rules work on.
+func (c *call) receivedMerged(u *unstructured.Unstructured) (kind.Object, error) {
+	if r, ok := c.kind.(kind.MergeReceiver); ok {
+		return r.ReceiveMerged(u.DeepCopy()) // parts of it are the stored object's
+	}
 	data, err := json.Marshal(u.Object)
 	if err != nil {
 		return nil, err
 	}
 	obj, _, err := c.received(object.Form{APIVersion: c.endpoint.APIVersion()}, data, true)
-	if err != nil {
-		return nil, applyError(fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: %w", c.namespace, c.name, c.gvk(), err))
-	}
-	return obj, c.matchURL(obj)
+	return obj, err
 }
 
 // mergedView is what a subresource shows with a document applied to it.

@@ -152,3 +152,36 @@ func TestCreateOfACustomResourceOwnsBySchema(t *testing.T) {
 	w.get(t, widgetsPath+"/a").owned(t, `m Update example.com/v1 {"f:spec":{".":{},"f:atomic":{},"f:free":{".":{},"f:deep":{".":{},"f:er":{}}},`+
 		`"f:map":{".":{},"k:{\"name\":\"x\",\"port\":80}":{".":{},"f:name":{},"f:port":{},"f:v":{}}},"f:set":{".":{},"v:\"a\"":{}},"f:size":{},"f:whole":{}}}`)
 }
+
+// TestAppliedNullIsRefusedWhereThereMayBeNone: it is not left out as in the body of a create, but stays null where it may
+// be, and becomes the default where there is one.
+func TestAppliedNullIsRefusedWhereThereMayBeNone(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	crd := widgets()
+	setSchema(t, crd, `{"type":"object","properties":{"spec":{"type":"object","properties":{
+		"optional":{"type":"object","properties":{"a":{"type":"string"}}},
+		"whole":{"type":"object","required":["a"],"properties":{"a":{"type":"string"}}},
+		"list":{"type":"array","items":{"type":"string"}},
+		"defaulted":{"type":"string","default":"blue"},
+		"nullable":{"type":"object","nullable":true,"required":["a"],"properties":{"a":{"type":"string"}}}}}}}`)
+	w.define(t, crd)
+	document := func(name, spec string) string {
+		return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `"},"spec":` + spec + `}`
+	}
+	w.apply(t, widgetsPath+"/a", "m", document("a", `{"optional":{"a":"1"},"whole":{"a":"1"},"list":["x"],"defaulted":"red","nullable":{"a":"1"}}`)).
+		want(t, http.StatusCreated)
+	for field, want := range map[string]string{
+		"optional": "must be of type object", "whole": "must be of type object", "list": "must be of type array",
+	} {
+		w.apply(t, widgetsPath+"/a", "m", document("a", `{"`+field+`":null}`)).
+			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec."+field+" in body "+want)
+		w.apply(t, widgetsPath+"/new", "m", document("new", `{"`+field+`":null}`)).
+			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec."+field+" in body "+want)
+	}
+	w.send(t, http.MethodPost, widgetsPath, document("b", `{"optional":null}`)).want(t, http.StatusCreated)
+	r := w.apply(t, widgetsPath+"/a", "m", document("a", `{"defaulted":null,"nullable":null}`))
+	if r.want(t, http.StatusOK); !strings.Contains(string(r.body), `"spec":{"defaulted":"blue","nullable":null}`) {
+		t.Errorf("nulls were applied as %s", r.body)
+	}
+}

@@ -105,6 +105,15 @@ func (k *Kind) DecodeRequest(form object.Form, body []byte, lenient bool) (kind.
 	return u, append(strict, unknown...), k.setDefaults(u, v)
 }
 
+// ReceiveMerged implements kind.MergeReceiver.
+func (k *Kind) ReceiveMerged(obj *unstructured.Unstructured) (kind.Object, error) {
+	v := k.defined(obj.GetAPIVersion())
+	if _, err := k.fit(obj, v, coercion{keepNulls: true}); err != nil {
+		return nil, err
+	}
+	return obj, k.setDefaults(obj, v)
+}
+
 // parse reads a body into maps. Fields that stand twice are named unless it is to be lenient.
 func parse(body []byte, lenient bool) (*unstructured.Unstructured, []string, error) {
 	var content map[string]any
@@ -146,6 +155,8 @@ type coercion struct {
 	// dropMalformed leaves out metadata that cannot be read, and counts a missing generation as the first; without it, such
 	// metadata is an error.
 	dropMalformed bool
+	// keepNulls leaves nulls where there may be none, for the rules to refuse; a default replaces them all the same.
+	keepNulls bool
 }
 
 // fit makes an object what a version allows: metadata of the right types, no unknown fields, no nulls where there may be
@@ -205,7 +216,9 @@ func (d *definition) fitContent(u *unstructured.Unstructured, c *compiled, o coe
 	var unknown []string
 	if !d.preserve {
 		unknown = pruning.PruneWithOptions(u.Object, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: o.track})
-		defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, c.structural)
+		if !o.keepNulls {
+			defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, c.structural)
+		}
 	}
 	malformed, paths := objectmeta.CoerceWithOptions(nil, u.Object, c.embeds, false, objectmeta.CoerceOptions{
 		DropInvalidFields: o.dropMalformed, ReturnUnknownFieldPaths: o.track,
