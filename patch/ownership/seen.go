@@ -86,6 +86,10 @@ func (s seen) items(yield func(name string, v reflect.Value)) {
 		}
 		return
 	}
+	if m, ok := s.v.Interface().(map[string]any); ok {
+		plainItems(m, yield)
+		return
+	}
 	type entry struct {
 		name string
 		v    reflect.Value
@@ -97,6 +101,19 @@ func (s seen) items(yield func(name string, v reflect.Value)) {
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	for _, e := range entries {
 		yield(e.name, e.v)
+	}
+}
+
+// plainItems are items of decoded JSON, found without reflection.
+func plainItems(m map[string]any, yield func(name string, v reflect.Value)) {
+	var room [32]string
+	names := room[:0]
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		yield(name, reflect.ValueOf(m[name]))
 	}
 }
 
@@ -115,6 +132,13 @@ func (s seen) item(name string) seen {
 			return seen{}
 		}
 		return look(v)
+	}
+	if m, ok := s.v.Interface().(map[string]any); ok {
+		v, has := m[name]
+		if !has {
+			return seen{}
+		}
+		return look(reflect.ValueOf(v))
 	}
 	v := s.v.MapIndex(reflect.ValueOf(name).Convert(s.v.Type().Key()))
 	if !v.IsValid() {
