@@ -216,7 +216,7 @@ func (d *definition) fitContent(u *unstructured.Unstructured, c *compiled, o coe
 	var unknown []string
 	if !d.preserve {
 		unknown = pruning.PruneWithOptions(u.Object, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: o.track})
-		if !o.keepNulls {
+		if !o.keepNulls && hasNull(u.Object) {
 			defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, c.structural)
 		}
 	}
