@@ -19,7 +19,7 @@ func writeEntry(obj kind.Object, entry metav1.ManagedFieldsEntry, fields string)
 		obj.SetManagedFields([]metav1.ManagedFieldsEntry{entry})
 		return
 	}
-	content, _ := mapsOf(fields)
+	content, _ := mapsOf(fields, map[string]any{})
 	meta, ok := u.Object["metadata"].(map[string]any)
 	if !ok {
 		meta = map[string]any{}
@@ -31,8 +31,12 @@ func writeEntry(obj kind.Object, entry metav1.ManagedFieldsEntry, fields string)
 	}}
 }
 
-// mapsOf are the maps of the FieldsV1 that a walk wrote, and what follows it.
-func mapsOf(fields string) (content map[string]any, rest string) {
+// mapsOf are the maps of the FieldsV1 that a walk wrote, and what follows it. Where nothing is inside, they have the same
+// empty map: most fields of most objects are such.
+func mapsOf(fields string, empty map[string]any) (content map[string]any, rest string) {
+	if strings.HasPrefix(fields, "{}") {
+		return empty, fields[2:]
+	}
 	content, rest = map[string]any{}, fields[1:]
 	for rest[0] != '}' {
 		rest = strings.TrimPrefix(rest, ",")
@@ -43,7 +47,7 @@ func mapsOf(fields string) (content map[string]any, rest string) {
 			}
 		}
 		name := unescape(rest[1:end])
-		content[name], rest = mapsOf(rest[end+len(`":`):])
+		content[name], rest = mapsOf(rest[end+len(`":`):], empty)
 	}
 	return content, rest[1:]
 }
