@@ -26,7 +26,9 @@ var stripped = fieldpath.NewSet(
 // another manager owns. Nothing has to be taken away then, so that most of the library's walks over the object find
 // nothing, and are left out. ok is false where the document is another one, and where it cannot be merged: the library
 // decides, and says why.
-func (o *Owners) applyPlain(e *endpoint, sub string, live kind.Object, document *unstructured.Unstructured, manager string) (after runtime.Object, ok bool) {
+func (o *Owners) applyPlain(e *endpoint, sub string, live kind.Object, document *unstructured.Unstructured, manager string) (
+	after runtime.Object, ok bool,
+) {
 	if live == nil || document.GroupVersionKind() != e.gvk || manager == "" || keepsLastApplied(live, document, manager) {
 		return nil, false
 	}
@@ -66,12 +68,14 @@ func keepsLastApplied(live kind.Object, document *unstructured.Unstructured, man
 	if _, says := meta["managedFields"]; says {
 		return true
 	}
-	return manager == "kubectl" &&
-		(live.GetAnnotations()[corev1.LastAppliedConfigAnnotation] != "" || document.GetAnnotations()[corev1.LastAppliedConfigAnnotation] != "")
+	const annotation = corev1.LastAppliedConfigAnnotation
+	return manager == "kubectl" && (live.GetAnnotations()[annotation] != "" || document.GetAnnotations()[annotation] != "")
 }
 
 // mergePlain merges a document into live, without its ownership. ok is false when it takes away or conflicts.
-func (o *Owners) mergePlain(t *typed.ParseableType, e *endpoint, c *claims, live kind.Object, says *typed.TypedValue) (merged *typed.TypedValue, same, ok bool) {
+func (o *Owners) mergePlain(t *typed.ParseableType, e *endpoint, c *claims, live kind.Object, says *typed.TypedValue) (
+	merged *typed.TypedValue, same, ok bool,
+) {
 	before, err := adapter{o}.ConvertToVersion(withoutOwnership(live), e.gvk.GroupVersion())
 	if err != nil || before.GetObjectKind().GroupVersionKind() != e.gvk {
 		return nil, false, false
@@ -92,7 +96,7 @@ func (o *Owners) mergePlain(t *typed.ParseableType, e *endpoint, c *claims, live
 	return merged, same, changes.Removed.Empty() && !c.othersOwn(changes.Modified.Union(changes.Added))
 }
 
-// typedAsStored is a stored object with its type. A struct fits its schema, having been decoded by it.
+// typedAsStored is a stored object with its type. A struct fits its schema, which was made of the same Go type.
 func typedAsStored(t *typed.ParseableType, obj runtime.Object) (*typed.TypedValue, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return t.FromUnstructured(u.Object, typed.AllowDuplicates)
@@ -132,7 +136,9 @@ func withoutOwnership(obj kind.Object) kind.Object {
 
 // written is the object that an apply leaves, with its ownership; a document that changes nothing leaves live, or a copy
 // of it where it changes ownership.
-func (c *claims) written(e *endpoint, sub string, live kind.Object, merged *typed.TypedValue, set *fieldpath.Set, same bool, manager string) (runtime.Object, bool) {
+func (c *claims) written(e *endpoint, sub string, live kind.Object, merged *typed.TypedValue, set *fieldpath.Set, same bool,
+	manager string,
+) (runtime.Object, bool) {
 	known := c.mine >= 0 && c.sets[c.mine].Equals(set)
 	if same && known {
 		return live, true

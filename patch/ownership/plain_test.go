@@ -36,7 +36,8 @@ func TestPlainApplyDoesWhatTheLibraryDoes(t *testing.T) {
 
 func plainAppliesAsTheLibrary(t *testing.T) {
 	const seed, objects, applies = 11, 6, 8
-	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(seed), serializer.NewCodecFactory(scheme.Scheme))
+	codecs := serializer.NewCodecFactory(scheme.Scheme)
+	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(seed), codecs)
 	fill.NilChance(0.4).NumElements(0, 3).MaxDepth(12)
 	fill.Funcs(func(j *apiextensionsv1.JSON, _ randfill.Continue) { j.Raw = []byte(`{"a":[1,"b"]}`) })
 	random := rand.New(rand.NewSource(seed))
@@ -93,7 +94,8 @@ func (w *writers) apply(t *testing.T) string {
 	if w.live != nil {
 		before = w.live.DeepCopyObject()
 	}
-	want, wantErr := e.library.Apply(before, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(doc)}, manager, w.random.Intn(4) == 0)
+	force := w.random.Intn(4) == 0
+	want, wantErr := e.library.Apply(before, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(doc)}, manager, force)
 	made := ""
 	if w.live != nil {
 		was := w.live.DeepCopyObject()
