@@ -24,6 +24,7 @@ import (
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin"
+	"github.com/bowline-dev/bowline/kind/structural"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -69,6 +70,54 @@ func plainAppliesAsTheLibrary(t *testing.T) {
 		t.Errorf("only %d plain applies changed nothing, %d something", plain, changed)
 	}
 }
+
+// TestPlainApplyOfCustomResourcesDoesWhatTheLibraryDoes likewise, with lists and maps of every kind that a schema has words for.
+func TestPlainApplyOfCustomResourcesDoesWhatTheLibraryDoes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := json.Unmarshal([]byte(plainDefinition), crd); err != nil {
+			t.Fatal(err)
+		}
+		k, err := structural.New(object.NewCache(0), crd, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := map[string]any{}
+		if err := utiljson.Unmarshal([]byte(plainCustom), &whole); err != nil {
+			t.Fatal(err)
+		}
+		made := map[string]int{}
+		random := rand.New(rand.NewSource(5))
+		for range 60 {
+			w := writers{Owners: New(k), kind: k, random: random, said: map[string]map[string]any{}, whole: whole}
+			for range 12 {
+				time.Sleep(600 * time.Millisecond)
+				made[w.apply(t)]++
+			}
+		}
+		if t.Log(made); made["same"] < 50 || made["changed"] < 50 {
+			t.Errorf("too few applies were plain: %v", made)
+		}
+	})
+}
+
+const plainDefinition = `{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+	"names":{"plural":"widgets","kind":"Widget"},"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},
+	"schema":{"openAPIV3Schema":{"type":"object","properties":{"status":{"type":"object","x-kubernetes-preserve-unknown-fields":true},
+	"spec":{"type":"object","properties":{
+		"set":{"type":"array","x-kubernetes-list-type":"set","items":{"type":"string"}},
+		"map":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object",
+			"required":["name"],"properties":{"name":{"type":"string"},"v":{"type":"string","nullable":true},"n":{"type":"integer"}}}},
+		"atomic":{"type":"array","items":{"type":"object","properties":{"a":{"type":"string"}}}},
+		"whole":{"type":"object","x-kubernetes-map-type":"atomic","additionalProperties":{"type":"string"}},
+		"texts":{"type":"object","additionalProperties":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}}}},
+		"free":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}}}]}}`
+
+const plainCustom = `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"n","labels":{"l":"1","m":"2"},
+	"annotations":{"a":"1"},"finalizers":["example.com/f"]},"spec":{"set":["a","b","c"],
+	"map":[{"name":"x","v":"1","n":1},{"name":"y","v":"2"},{"name":"z","n":3}],"atomic":[{"a":"1"},{"a":"2"}],"whole":{"k":"1","l":"2"},
+	"texts":{"x":{"a":"1","b":"2"},"y":{"a":"3"},"z":{}},"free":{"deep":{"er":[1,"b"],"est":"2"},"flat":"1"}}}`
 
 // writers apply to one object.
 type writers struct {
@@ -120,7 +169,9 @@ func (w *writers) apply(t *testing.T) string {
 		return made
 	}
 	next := w.kind.New()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(asMap(t, want), next); err != nil {
+	if custom, ok := next.(*unstructured.Unstructured); ok {
+		custom.Object = asMap(t, want)
+	} else if err := runtime.DefaultUnstructuredConverter.FromUnstructured(asMap(t, want), next); err != nil {
 		return made
 	}
 	next.SetUID("u")
