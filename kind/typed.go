@@ -106,7 +106,7 @@ func (k *Typed[T, P]) Prototype(apiVersion string) runtime.Object {
 // Decode implements object.Codec.
 func (k *Typed[T, P]) Decode(form object.Form, data []byte) (runtime.Object, error) {
 	obj := k.Prototype(form.APIVersion)
-	if err := Unmarshal(form.Format, data, obj); err != nil {
+	if err := unmarshalStored(form.Format, data, obj); err != nil {
 		return nil, err
 	}
 	return k.toHub(form.APIVersion, obj)

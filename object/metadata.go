@@ -10,3 +10,33 @@ func (e *Encoding) Metadata() []byte {
 	at, _ := jsonField(e.data, 0, "metadata")
 	return e.data[at:jsonValueEnd(e.data, at)]
 }
+
+// CutFieldSets takes the sets of fields out of metadata.managedFields: thin is the JSON of an object with null in their
+// places, sets are their bytes, one for each entry, nil for one that has none. They are half of what is stored of many
+// objects, and whoever decodes an object takes them as bytes. The data must come from an encoder; sets are parts of it.
+func CutFieldSets(data []byte) (thin []byte, sets [][]byte) {
+	meta, ok := jsonField(data, 0, "metadata")
+	if !ok {
+		return data, nil
+	}
+	list, ok := jsonField(data, meta, "managedFields")
+	if !ok || data[list] != '[' {
+		return data, nil
+	}
+	thin = make([]byte, 0, len(data))
+	from := 0
+	for i := list + 1; data[i] == '{'; {
+		var set []byte
+		if at, ok := jsonField(data, i, "fieldsV1"); ok && data[at] == '{' {
+			to := jsonValueEnd(data, at)
+			set = data[at:to]
+			thin = append(append(thin, data[from:at]...), "null"...)
+			from = to
+		}
+		sets = append(sets, set)
+		if i = jsonValueEnd(data, i); data[i] == ',' {
+			i++
+		}
+	}
+	return append(thin, data[from:]...), sets
+}

@@ -1,0 +1,32 @@
+package kind
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// unmarshalStored is Unmarshal of what Marshal wrote, without a look into the sets of fields that managers own: they stay
+// JSON in the struct as well, and to check them as often as an object is read took half of the time.
+func unmarshalStored(format object.Format, data []byte, into runtime.Object) error {
+	if format != object.JSON {
+		return Unmarshal(format, data, into)
+	}
+	thin, sets := object.CutFieldSets(data)
+	if err := Unmarshal(format, thin, into); err != nil || sets == nil {
+		return err
+	}
+	entries := into.(metav1.Object).GetManagedFields()
+	if len(entries) != len(sets) {
+		return fmt.Errorf("%d managedFields were read, and %d are stored", len(entries), len(sets))
+	}
+	for i, set := range sets {
+		if set != nil {
+			entries[i].FieldsV1 = metav1.NewFieldsV1(string(set))
+		}
+	}
+	return nil
+}
