@@ -1,6 +1,7 @@
 // Command compatibility writes docs/compatibility.md: every group, version, resource and verb that a server without
 // custom resources serves, read from its kinds; what a real kube-apiserver served beside them, read from the recordings;
-// and each known difference, which differences.md tells in words. Developers run it through `go generate
+// what shows the behaviour of Kubernetes' conformance tests (conformance.md); and each known difference, which
+// differences.md tells in words. Developers run it through `go generate
 // ./golden/compatibility`; its test says when that is due.
 package main
 
@@ -18,6 +19,7 @@ import (
 
 // The files that the page is made from, seen from this folder.
 const (
+	conformanceFile = "conformance.md"
 	differencesFile = "differences.md"
 	recordedFile    = "../differences.txt"
 	factsFolder     = "../../testdata/golden/facts"
@@ -49,6 +51,10 @@ kube-apiserver 1.36 answered.
 
 // generate makes the page.
 func generate() ([]byte, error) {
+	conformance, err := os.ReadFile(conformanceFile)
+	if err != nil {
+		return nil, err
+	}
 	differences, err := os.ReadFile(differencesFile)
 	if err != nil {
 		return nil, err
@@ -65,6 +71,8 @@ func generate() ([]byte, error) {
 	page := bytes.NewBufferString(head)
 	writeServed(page, groups)
 	writeMissing(page, groups, facts)
+	page.Write(conformance)
+	page.WriteByte('\n')
 	page.Write(differences)
 	writeReasons(page, reasons)
 	return page.Bytes(), nil
