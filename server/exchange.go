@@ -42,6 +42,9 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 // told answers a request by serve and tells of it: metrics, trace and, for who wants details, the log.
 func (s *Server) told(serve func(*exchange, *http.Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			roomy(0)
+		}
 		x := &exchange{ResponseWriter: w, route: parseRoute(r), begun: time.Now()}
 		defer s.metrics.begin(x)()
 		defer s.tell(x, r)
