@@ -92,3 +92,14 @@ func ask(t *testing.T, handler http.Handler, path string) reply {
 	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil).WithContext(admin))
 	return reply{code: w.Code, header: w.Header(), body: w.Body.Bytes()}
 }
+
+// TestProfilesAreTaken: what go tool pprof and go tool trace ask for, as long as they ask.
+func TestProfilesAreTaken(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	for _, path := range []string{"/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1", "/debug/pprof/goroutine?debug=1"} {
+		if body := w.get(t, path).want(t, http.StatusOK).body; len(body) == 0 {
+			t.Errorf("%s is empty", path)
+		}
+	}
+}
