@@ -166,7 +166,7 @@ type spoiler struct{}
 func (spoiler) Name() string { return "Spoiler" }
 
 func (spoiler) Handles(_ admission.Operation, resource resourceOf, _ string) bool {
-	return resource.Resource == "configmaps"
+	return resource.Resource == "configmaps" || resource.Resource == "widgets"
 }
 
 func (spoiler) Admit(_ context.Context, a *admission.Attributes, _ admission.Reader) error {
@@ -187,6 +187,14 @@ func TestPluginsCannotSpoilOwnership(t *testing.T) {
 		t.Errorf("warned %q", got)
 	}
 	w.get(t, configMaps+"/a").owned(t, `m Update v1 {"f:data":{".":{},"f:k":{}}}`)
+	w.define(t, widgets())
+	r = w.send(t, http.MethodPost, widgetsPath+"?fieldManager=m", widget("a", `{"size":1}`)).want(t, http.StatusCreated)
+	if got := r.header.Get("Warning"); !strings.Contains(got, ".metadata.managedFields was in an invalid state after admission") {
+		t.Errorf("of a custom resource, warned %q", got)
+	}
+	if got := w.get(t, widgetsPath+"/a").owners(t); len(got) != 1 || !strings.HasPrefix(got[0], `m Update example.com/v1 {"f:spec":`) {
+		t.Errorf("of a custom resource, owned by %q", got)
+	}
 }
 
 // TestDeleteOwnsNothing: an object that waits for its finalizers is owned as before.
