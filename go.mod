@@ -29,6 +29,7 @@ require (
 	golang.org/x/sys v0.49.0 // mounts of network namespaces
 	golang.org/x/term v0.47.0 // is this a terminal, and how wide
 	golang.org/x/time v0.16.0 // the token bucket
+	google.golang.org/grpc v1.82.1 // tests: a collector of traces
 	google.golang.org/protobuf v1.36.12 // reading protobuf fields where they stand (protowire)
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // JSON Patch and merge patch, as Kubernetes uses them
 	k8s.io/api v0.37.2 // the API types
@@ -44,6 +45,7 @@ require (
 	k8s.io/kubectl v0.37.2 // kubectl, built into cmd/bowline
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // addresses, as Kubernetes parses them
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // JSON as Kubernetes reads it: case-sensitive, strict where asked
+	sigs.k8s.io/randfill v1.0.0 // tests: random objects of every kind
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // who set which field of an object: managedFields, server-side apply
 	sigs.k8s.io/yaml v1.6.0 // YAML
 )
@@ -121,7 +123,6 @@ require (
 	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
-	google.golang.org/grpc v1.82.1 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 	k8s.io/gengo/v2 v2.0.0-20260408192533-25e2208e0dc3 // indirect
@@ -131,7 +132,6 @@ require (
 	sigs.k8s.io/kustomize/api v0.21.1 // indirect
 	sigs.k8s.io/kustomize/kustomize/v5 v5.8.1 // indirect
 	sigs.k8s.io/kustomize/kyaml v0.21.1 // indirect
-	sigs.k8s.io/randfill v1.0.0 // indirect
 )
 
 tool (
