@@ -21,11 +21,12 @@ func (e *encodings) encode(v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	*room = data
+	out := slices.Clone(data) // before others get the room
 	if cap(data) <= mostRoom {
+		*room = data
 		e.rooms.Put(room)
 	}
-	return slices.Clone(data), nil
+	return out, nil
 }
 
 // mostRoom is how many bytes of room are kept.

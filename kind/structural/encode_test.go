@@ -2,9 +2,14 @@ package structural
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/rand"
+	"strconv"
+	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // TestEncodeIsAsMarshal compares the bytes that are made of values of every sort with those of encoding/json.
@@ -60,4 +65,26 @@ func randomJSON(r *rand.Rand, depth int) any {
 		m[oddTexts[r.Intn(len(oddTexts))]+string(rune('a'+r.Intn(26)))] = randomJSON(r, depth-1)
 	}
 	return m
+}
+
+// TestEncodingsShareNoRoom: what one goroutine has made is not written over by another that gets its room.
+func TestEncodingsShareNoRoom(t *testing.T) {
+	t.Parallel()
+	var e encodings
+	var group errgroup.Group
+	for i := range 8 {
+		group.Go(func() error {
+			text := strings.Repeat(strconv.Itoa(i), 20_000)
+			for range 300 {
+				data, err := e.encode(map[string]any{"text": text})
+				if want := `{"text":"` + text + `"}`; err != nil || string(data) != want {
+					return fmt.Errorf("%d made %.40s: %v", i, data, err)
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
 }
