@@ -23,16 +23,11 @@ func changed(change func(u *unstructured.Unstructured)) func(*apiextensionsv1.Co
 	}
 }
 
-// TestWebhooksThatMisbehave: each gets the error that Kubernetes' converter has for it (webhook_converter.go of
-// k8s.io/apiextensions-apiserver), nobody is shown what it said, and what is stored stays.
-func TestWebhooksThatMisbehave(t *testing.T) {
-	t.Parallel()
+// misbehaving are answers that no webhook should give, and what is said of each.
+func misbehaving() map[string]misbehavior {
 	const failed = "conversion webhook for example.com/v1, Kind=Lamp failed: "
 	const returned = "conversion webhook for example.com/v1, Kind=Lamp returned "
-	for name, c := range map[string]struct {
-		answer func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter)
-		want   string
-	}{
+	return map[string]misbehavior{
 		"no JSON":   {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) { w.Write([]byte("hello")) }, failed},
 		"an error":  {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) { http.Error(w, "tired", 500) }, failed + `an error on the server ("tired") has prevented the request from succeeding`},
 		"not found": {func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) { http.NotFound(w, nil) }, failed + "the server could not find the requested resource"},
@@ -88,7 +83,19 @@ func TestWebhooksThatMisbehave(t *testing.T) {
 			u.Object["metadata"].(map[string]any)["labels"] = map[string]any{"a": 1}
 		}), returned + "invalid metadata: metadata.labels[a] must be a string, but is "},
 		"no metadata": {changed(func(u *unstructured.Unstructured) { delete(u.Object, "metadata") }), returned + "invalid object: must have the same name: a != "},
-	} {
+	}
+}
+
+type misbehavior struct {
+	answer func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter)
+	want   string
+}
+
+// TestWebhooksThatMisbehave: each gets the error that Kubernetes' converter has for it (webhook_converter.go of
+// k8s.io/apiextensions-apiserver), nobody is shown what it said, and what is stored stays.
+func TestWebhooksThatMisbehave(t *testing.T) {
+	t.Parallel()
+	for name, c := range misbehaving() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, h := start(t), startHook(t)

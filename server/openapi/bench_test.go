@@ -60,10 +60,8 @@ func BenchmarkFirstIndex(b *testing.B) {
 	}
 }
 
-// BenchmarkDocumentAfterChange is the document of one of 1,000 groups after it changed.
-func BenchmarkDocumentAfterChange(b *testing.B) {
-	kinds := manyKinds(1000)
-	changed := kinds[len(kinds)-1].(*customKind)
+// benchmarkChanges is a document that is asked for after each change of one kind.
+func benchmarkChanges(b *testing.B, kinds []kind.Kind, changed *customKind, path string) {
 	registry := kind.NewRegistry(kinds...)
 	h := openapi.New(registry, "v1.37.2")
 	for b.Loop() {
@@ -71,8 +69,14 @@ func BenchmarkDocumentAfterChange(b *testing.B) {
 		next.preserves = !changed.preserves
 		changed = &next
 		registry.Put(changed)
-		answer(b, h, "/openapi/v3/apis/g999.example.com/v1", "application/json")
+		answer(b, h, path, "application/json")
 	}
+}
+
+// BenchmarkDocumentAfterChange is the document of one of 1,000 groups after it changed.
+func BenchmarkDocumentAfterChange(b *testing.B) {
+	kinds := manyKinds(1000)
+	benchmarkChanges(b, kinds, kinds[len(kinds)-1].(*customKind), "/openapi/v3/apis/g999.example.com/v1")
 }
 
 // BenchmarkDocumentOfManyAfterChange is the document of a group of twenty kinds after one of them changed.
@@ -84,16 +88,7 @@ func BenchmarkDocumentOfManyAfterChange(b *testing.B) {
 		info.Endpoints[0].Group = "example.com"
 		kinds = append(kinds, k)
 	}
-	changed := kinds[10].(*customKind)
-	registry := kind.NewRegistry(kinds...)
-	h := openapi.New(registry, "v1.37.2")
-	for b.Loop() {
-		next := *changed
-		next.preserves = !changed.preserves
-		changed = &next
-		registry.Put(changed)
-		answer(b, h, "/openapi/v3/apis/example.com/v1", "application/json")
-	}
+	benchmarkChanges(b, kinds, kinds[10].(*customKind), "/openapi/v3/apis/example.com/v1")
 }
 
 // BenchmarkDocument is that of built-in kinds which nobody asked for before.
