@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"sort"
 	"time"
 
@@ -65,6 +66,38 @@ func (h *history) add(e *object.Event, now time.Duration, waiting []chan struct{
 	return waiting
 }
 
+// recall appends a change from before the store was opened. Its age counts by the clock, and where that was set back since, it
+// is as good as new.
+func (h *history) recall(e *object.Event, at time.Time) error {
+	if last := h.newest(); last != 0 && e.Revision() != last && e.Revision() != last+1 {
+		return fmt.Errorf("the log's history goes from revision %d to %d", last, e.Revision())
+	}
+	h.add(e, min(0, -time.Since(at)), nil)
+	return nil
+}
+
+// newest is the revision of the last record, 0 if there is none.
+func (h *history) newest() object.Revision {
+	if h.records.len() == 0 {
+		return 0
+	}
+	return h.records.at(h.records.end() - 1).event.Revision()
+}
+
+// resume says at which revision the log stands whose changes were recalled.
+func (h *history) resume(revision object.Revision) error {
+	h.oldest = revision
+	if h.records.len() == 0 {
+		return nil
+	}
+	if last := h.newest(); last != revision {
+		return fmt.Errorf("the log is at revision %d, but its history ends at %d", revision, last)
+	}
+	h.oldest = h.records.at(h.records.first).event.Revision() - 1
+	h.trim(0)
+	return nil
+}
+
 // feed is the feed of a resource's prefix, made when it is first needed.
 func (h *history) feed(resource object.Key) *feed {
 	f := h.feeds[resource]
@@ -93,7 +126,7 @@ func (h *history) trim(now time.Duration) {
 	for h.records.len() > 0 {
 		first := h.records.at(h.records.first)
 		tooOld := now-first.at > h.age
-		tooMuch := h.bytes > h.budget && first.event.Revision() != h.records.at(h.records.end()-1).event.Revision()
+		tooMuch := h.bytes > h.budget && first.event.Revision() != h.newest()
 		if !tooOld && !tooMuch {
 			break
 		}

@@ -34,7 +34,7 @@ import (
 type Options struct {
 	// HistoryAge is how long changes are kept; 5 minutes when 0.
 	HistoryAge time.Duration
-	// HistoryBytes is how much changes may keep alive that is live no more; 64 MiB when 0.
+	// HistoryBytes is how much changes may keep alive that is live no more; 256 MiB when 0.
 	HistoryBytes int
 }
 
@@ -71,7 +71,7 @@ func New(ctx context.Context, l log.Log, options Options) (*Store, error) {
 		options.HistoryAge = 5 * time.Minute
 	}
 	if options.HistoryBytes == 0 {
-		options.HistoryBytes = 64 << 20
+		options.HistoryBytes = 256 << 20
 	}
 	s := &Store{log: l, state: newState(options), instant: l.Instant(), staged: map[object.Key]staged{}}
 	if err := s.load(ctx); err != nil {
@@ -85,10 +85,14 @@ func New(ctx context.Context, l log.Log, options Options) (*Store, error) {
 func (s *Store) load(ctx context.Context) error {
 	st := s.state
 	newest := object.Revision(0)
-	revision, err := s.log.Load(ctx, func(o *object.Object) error {
-		newest = max(newest, o.Revision)
-		st.objects.load(o)
-		return nil
+	revision, err := s.log.Load(ctx, log.Loading{
+		Live: func(o *object.Object) error {
+			newest = max(newest, o.Revision)
+			st.objects.load(o)
+			return nil
+		},
+		Past:    st.history.recall,
+		Damaged: func(_ object.Key, err error) error { return err },
 	})
 	if err != nil {
 		return err
@@ -96,8 +100,8 @@ func (s *Store) load(ctx context.Context) error {
 	if newest > revision {
 		return fmt.Errorf("the log is at revision %d, but has an object of revision %d", revision, newest)
 	}
-	st.current, st.history.oldest, s.tip = revision, revision, revision
-	return nil
+	st.current, s.tip = revision, revision
+	return st.history.resume(revision)
 }
 
 // Get is the published object at a key, nil when there is none.

@@ -1,14 +1,14 @@
 // Package log is what a store needs from below: a log decides how commits become durable and who else makes them. The
 // store alone calls it; it orders commits, checks what they expect and gives them their revisions.
 //
-// A log keeps what it must to give every live object back when it is opened again. It knows objects by their key,
-// their revision and the bytes of the form that they were committed in; what turns those back into objects is a
-// Decoder, which its maker is given.
+// A log keeps what it must to give every live object back when it is opened again: its key, its revision and its record
+// (object.Object.AppendRecord). It knows no kind.
 package log
 
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/bowline-dev/bowline/object"
 )
@@ -26,14 +26,21 @@ type Commit struct {
 	Changes  []Change
 }
 
-// Decoder makes a committed object again from what a log keeps of it. The object owns the data.
-type Decoder func(key object.Key, revision object.Revision, form object.Form, data []byte) (*object.Object, error)
+// Loading takes what a log has when it is opened. An error of its functions ends the loading, and is what Load returns.
+type Loading struct {
+	// Live takes every live object, in any order but best in that of their keys.
+	Live func(*object.Object) error
+	// Past takes the last changes, once everything live was taken: in order, without a gap up to the log's revision, each
+	// with when it was committed by the clock of then. A log that keeps no past takes nothing.
+	Past func(e *object.Event, at time.Time) error
+	// Damaged takes the keys whose live object cannot be read any more, and why. The log keeps what is left of it.
+	Damaged func(key object.Key, err error) error
+}
 
 // Log makes commits durable. Its methods are safe for concurrent use, but only one Append is under way at a time.
 type Log interface {
-	// Load yields every live object, in any order but best in that of their keys, and returns the revision that they
-	// stand at. It is called once, before everything else.
-	Load(ctx context.Context, yield func(*object.Object) error) (object.Revision, error)
+	// Load hands on what the log has, and returns the revision that it stands at. It is called once, before everything else.
+	Load(ctx context.Context, into Loading) (object.Revision, error)
 
 	// Instant says that Append never waits, so that the store may call it with its lock held.
 	Instant() bool

@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/store/log"
 )
 
-// Open makes a new, empty log. Objects are those of NewObject, for which Decode is the decoder.
+// Open makes a new, empty log. Objects are those of NewObject.
 type Open func(t *testing.T) log.Log
 
 // contract is a test of the suite: it makes the stores that it needs with options of its own.

@@ -27,16 +27,15 @@ type entry struct {
 	data   []byte
 }
 
-// record is what the bytes say. A change without data deletes.
+// record is what the bytes say. A change without a record of its object deletes.
 type record struct {
 	Revision object.Revision
 	Changes  []recordedChange
 }
 
 type recordedChange struct {
-	Key  object.Key
-	Form object.Form
-	Data []byte
+	Key    object.Key
+	Record []byte
 }
 
 // NewJournal makes an empty one, whose revisions begin with an arbitrary number.
@@ -67,7 +66,7 @@ type journalLog struct {
 	writer  int
 }
 
-func (l *journalLog) Load(_ context.Context, yield func(*object.Object) error) (object.Revision, error) {
+func (l *journalLog) Load(_ context.Context, into log.Loading) (object.Revision, error) {
 	entries, _ := l.journal.after(l.journal.base)
 	live := map[object.Key]*object.Object{}
 	for _, e := range entries {
@@ -83,7 +82,7 @@ func (l *journalLog) Load(_ context.Context, yield func(*object.Object) error) (
 		if o == nil {
 			continue
 		}
-		if err := yield(o); err != nil {
+		if err := into.Live(o); err != nil {
 			return 0, err
 		}
 	}
@@ -158,7 +157,7 @@ func encode(c log.Commit) ([]byte, error) {
 	for _, change := range c.Changes {
 		recorded := recordedChange{Key: change.Key}
 		if o := change.Object; o != nil {
-			recorded.Form, recorded.Data = o.Form(), encoded(o)
+			recorded.Record = o.AppendRecord(nil)
 		}
 		r.Changes = append(r.Changes, recorded)
 	}
@@ -171,11 +170,12 @@ func (e entry) commit() (log.Commit, error) {
 		return log.Commit{}, err
 	}
 	c := log.Commit{Revision: r.Revision}
+	var reader object.Reader
 	for _, recorded := range r.Changes {
 		change := log.Change{Key: recorded.Key}
-		if recorded.Data != nil {
+		if recorded.Record != nil {
 			var err error
-			if change.Object, err = Decode(recorded.Key, r.Revision, recorded.Form, recorded.Data); err != nil {
+			if change.Object, err = reader.Read(recorded.Key, r.Revision, recorded.Record); err != nil {
 				return log.Commit{}, err
 			}
 		}

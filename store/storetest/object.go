@@ -36,16 +36,6 @@ func NewObject(key object.Key, value string) *object.Object {
 	return o
 }
 
-// Decode makes a committed object again from its bytes.
-func Decode(key object.Key, revision object.Revision, form object.Form, data []byte) (*object.Object, error) {
-	o, err := decode(key, form, data)
-	if err != nil {
-		return nil, err
-	}
-	o.Revision = revision
-	return o, nil
-}
-
 func decode(key object.Key, form object.Form, data []byte) (*object.Object, error) {
 	encoding, err := object.NewEncoding(form, data)
 	if err != nil {

@@ -36,8 +36,8 @@ func New() *Log {
 	return l
 }
 
-// Load yields nothing.
-func (l *Log) Load(context.Context, func(*object.Object) error) (object.Revision, error) {
+// Load hands on nothing.
+func (l *Log) Load(context.Context, log.Loading) (object.Revision, error) {
 	return object.Revision(l.current.Load()), nil
 }
 

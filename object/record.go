@@ -1,0 +1,186 @@
+package object
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// An object's record is how it is kept outside of memory: all that is needed to serve it again without decoding it.
+//
+//	checksum   4 bytes, CRC-32C of all that follows, little endian
+//	version    1 byte
+//	head       its length, then: the form, the uid, labels, selectable fields, owners, and where in the data stands what
+//	data       the first encoding, as readers are served it
+//
+// Numbers are unsigned varints, texts have their length before them. The key and the revision are not in it: they are where
+// the record is kept by, and stand in the data too.
+const recordVersion = 1
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// ErrDamaged is wrapped in what Reader.Read returns of bytes that are not as AppendRecord wrote them.
+var ErrDamaged = errors.New("the record is damaged")
+
+// AppendRecord appends the object's record, for Reader.Read.
+func (o *Object) AppendRecord(dst []byte) []byte {
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0, recordVersion)
+	head := o.appendHead(make([]byte, 0, 256))
+	dst = appendText(dst, head)
+	dst = append(dst, o.first.data...)
+	binary.LittleEndian.PutUint32(dst[start:], crc32.Checksum(dst[start+4:], castagnoli))
+	return dst
+}
+
+func (o *Object) appendHead(dst []byte) []byte {
+	e := &o.first
+	dst = append(dst, byte(e.Form.Format))
+	dst = appendText(dst, e.Form.APIVersion)
+	for _, position := range []int32{e.revision, e.width, e.item, e.itemEnd} {
+		dst = binary.AppendUvarint(dst, uint64(position))
+	}
+	dst = appendText(dst, o.UID)
+	dst = appendTexts(dst, o.Labels)
+	dst = appendTexts(dst, o.Fields)
+	dst = binary.AppendUvarint(dst, uint64(len(o.Owners)))
+	for _, owner := range o.Owners {
+		dst = appendText(dst, owner)
+	}
+	return dst
+}
+
+func appendText[T ~string | ~[]byte](dst []byte, text T) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+}
+
+func appendTexts(dst []byte, texts map[string]string) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(texts)))
+	for name, value := range texts {
+		dst = appendText(appendText(dst, name), value)
+	}
+	return dst
+}
+
+// Reader makes objects of records. It keeps what many of them have in common once. It is for one goroutine; the zero value
+// works.
+type Reader struct{ common map[string]string }
+
+// Read makes the committed object of a record, which it keeps. ErrDamaged when the record is not whole.
+func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error) {
+	if len(record) < 5 || binary.LittleEndian.Uint32(record) != crc32.Checksum(record[4:], castagnoli) {
+		return nil, fmt.Errorf("%s at revision %d: %w: its checksum is not that of its bytes", key, revision, ErrDamaged)
+	}
+	if version := record[4]; version != recordVersion {
+		return nil, fmt.Errorf("%s at revision %d: its record is of version %d, and this program reads up to %d",
+			key, revision, version, recordVersion)
+	}
+	length, n := binary.Uvarint(record[5:])
+	if n <= 0 || length > uint64(len(record)-5-n) {
+		return nil, fmt.Errorf("%s at revision %d: %w: its head is longer than all of it", key, revision, ErrDamaged)
+	}
+	body := record[5+n:]
+	h := head{rest: string(body[:length])} // one string, of which all texts are parts
+	o := &Object{Header: Header{Key: key}, Revision: revision, first: Encoding{data: body[length:]}}
+	r.readHead(&h, o)
+	if h.failed || h.rest != "" || !o.first.placed() {
+		return nil, fmt.Errorf("%s at revision %d: %w: its head does not read", key, revision, ErrDamaged)
+	}
+	o.mark = markOf(o.Labels)
+	return o, nil
+}
+
+func (r *Reader) readHead(h *head, o *Object) {
+	e := &o.first
+	e.Form.Format = Format(h.byte())
+	e.Form.APIVersion = r.share(h.text())
+	for _, position := range []*int32{&e.revision, &e.width, &e.item, &e.itemEnd} {
+		*position = int32(h.number())
+	}
+	o.UID = types.UID(h.text())
+	o.Labels = r.texts(h)
+	o.Fields = r.texts(h)
+	if n := h.number(); n > 0 && n <= uint64(len(h.rest)) {
+		o.Owners = make([]types.UID, n)
+		for i := range o.Owners {
+			o.Owners[i] = types.UID(h.text())
+		}
+	}
+}
+
+// placed says whether the positions lie within the data.
+func (e *Encoding) placed() bool {
+	end := int32(len(e.data))
+	return 0 <= e.revision && 0 <= e.width && e.width <= 20 && e.revision <= end-e.width && 0 <= e.item && e.item <= e.itemEnd && e.itemEnd <= end
+}
+
+func (r *Reader) texts(h *head) map[string]string {
+	n := h.number()
+	if n == 0 || n > uint64(len(h.rest)) {
+		return nil
+	}
+	texts := make(map[string]string, n)
+	for range n {
+		name := r.share(h.text())
+		texts[name] = h.text()
+	}
+	return texts
+}
+
+// share is a text that was read before, if it was: a version, or the name of a label.
+func (r *Reader) share(text string) string {
+	if known, ok := r.common[text]; ok {
+		return known
+	}
+	if r.common == nil || len(r.common) == maxCommon {
+		r.common = map[string]string{}
+	}
+	r.common[text] = text
+	return text
+}
+
+// maxCommon bounds what a Reader keeps.
+const maxCommon = 1024
+
+// head is the rest of a record's head. What is not there reads as zero, and it has failed.
+type head struct {
+	rest   string
+	failed bool
+}
+
+func (h *head) byte() byte {
+	if h.rest == "" {
+		h.failed = true
+		return 0
+	}
+	b := h.rest[0]
+	h.rest = h.rest[1:]
+	return b
+}
+
+func (h *head) number() uint64 {
+	var n uint64
+	for shift := 0; shift < 64; shift += 7 {
+		b := h.byte()
+		n |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return n
+		}
+	}
+	h.failed = true
+	return 0
+}
+
+func (h *head) text() string {
+	n := h.number()
+	if n > uint64(len(h.rest)) {
+		h.failed = true
+		return ""
+	}
+	text := h.rest[:n]
+	h.rest = h.rest[n:]
+	return text
+}

@@ -1,0 +1,81 @@
+package object_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// recorded makes a committed object with everything that a record keeps.
+func recorded(t testing.TB) *object.Object {
+	t.Helper()
+	data := fmt.Appendf(nil, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":%q},"spec":{}}`, object.RevisionPlaceholder)
+	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := object.New(object.Header{
+		Key: "/pods/default/a", UID: "uid", Labels: map[string]string{"app": "web", "tier": ""},
+		Fields: map[string]string{"spec.nodeName": "n"}, Owners: []types.UID{"x", "y"},
+	}, nil, encoding)
+	if err := o.Stamp(1_234_567_890_123_456); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestRecordKeepsTheWholeObject(t *testing.T) {
+	t.Parallel()
+	o := recorded(t)
+	var r object.Reader
+	got, err := r.Read(o.Key, o.Revision, o.AppendRecord(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Header, o.Header) || got.Revision != o.Revision || got.Form() != o.Form() {
+		t.Errorf("read back: %+v of %d in %v, not %+v", got.Header, got.Revision, got.Form(), o.Header)
+	}
+	if !bytes.Equal(got.Stored().Bytes(), o.Stored().Bytes()) || !bytes.Equal(got.Stored().AppendItem(nil), o.Stored().AppendItem(nil)) {
+		t.Errorf("read back: %s", got.Stored().Bytes())
+	}
+	if again, err := got.At(7); err != nil || !bytes.Contains(again.Stored().Bytes(), []byte(`"resourceVersion":"7"`)) {
+		t.Errorf("at another revision: %s, %v", again.Stored().Bytes(), err)
+	}
+}
+
+func TestDamagedRecordIsFound(t *testing.T) {
+	t.Parallel()
+	o := recorded(t)
+	whole := o.AppendRecord(nil)
+	var r object.Reader
+	for i := range whole {
+		for bit := range 8 {
+			damaged := bytes.Clone(whole)
+			damaged[i] ^= 1 << bit
+			if _, err := r.Read(o.Key, o.Revision, damaged); !errors.Is(err, object.ErrDamaged) {
+				t.Fatalf("with bit %d of byte %d flipped: %v", bit, i, err)
+			}
+		}
+		if _, err := r.Read(o.Key, o.Revision, whole[:i]); !errors.Is(err, object.ErrDamaged) {
+			t.Fatalf("cut to %d bytes: %v", i, err)
+		}
+	}
+}
+
+func BenchmarkReadRecord(b *testing.B) {
+	o := recorded(b)
+	record := o.AppendRecord(nil)
+	var r object.Reader
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Read(o.Key, o.Revision, record); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
