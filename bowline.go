@@ -26,6 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/server"
 	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/store/log"
 	"github.com/bowline-dev/bowline/store/log/memory"
 	"github.com/bowline-dev/bowline/workqueue"
 )
@@ -38,6 +39,10 @@ const patience = 5 * time.Second
 
 // Options say how a plane starts. The zero value works: in memory, in process, no socket, all controllers.
 type Options struct {
+	// Storage is where objects are kept, such as disk.Open makes it (package store/log/disk). A plane that is started again on
+	// the same storage has the same objects. It is the plane's from then on, which closes it, even if it cannot start. Nil
+	// keeps them in memory: they end with the plane.
+	Storage log.Log
 	// ID is who the plane is, as the uid of the namespace kube-system: what clients take for the identity of a cluster,
 	// and mark with it what they make elsewhere. A plane that is started again with the same ID knows its own. Empty means
 	// a random one.
@@ -90,9 +95,12 @@ var admin = auth.NewUser(pki.AdminName, auth.AdminGroup)
 // Start starts a control plane. It is ready when Start returns: requests are answered, and controllers watch. ctx
 // bounds the start alone; the plane runs until Close.
 func Start(ctx context.Context, o Options) (*Plane, error) {
+	if o.Storage == nil {
+		o.Storage = memory.New()
+	}
 	chosen, err := choose(o.Controllers)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, o.Storage.Close())
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -109,7 +117,7 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 
 func (p *Plane) start(ctx context.Context, o Options, controllers []string) error {
 	var err error
-	if p.store, err = store.New(ctx, memory.New(), store.Options{}); err != nil {
+	if p.store, err = store.New(ctx, o.Storage, store.Options{}); err != nil {
 		return err
 	}
 	authenticators := []auth.Authenticator{auth.InProcess()}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/kind"
@@ -11,11 +12,19 @@ import (
 	"github.com/bowline-dev/bowline/store"
 )
 
-// bootstrap creates the objects that the server starts with, where they are not there yet.
-func (s *Server) bootstrap(ctx context.Context, initial []kind.Object) error {
-	for _, obj := range initial {
-		if err := s.ensure(ctx, obj.DeepCopyObject().(kind.Object)); err != nil {
-			return fmt.Errorf("creating %s %s: %w", obj.GetObjectKind().GroupVersionKind().Kind, obj.GetName(), err)
+// bootstrap creates the objects that the server starts with, where they are not there yet, and corrects those that are.
+func (s *Server) bootstrap(ctx context.Context, initial []kind.Initial) error {
+	for _, i := range initial {
+		name := i.Object.GetObjectKind().GroupVersionKind().Kind + " " + i.Object.GetName()
+		there, err := s.ensure(ctx, i)
+		switch {
+		case err == nil:
+		case ctx.Err() == nil && (there || apierrors.IsInvalid(err)):
+			// What users made since has no room for it, such as a service that took its address, or the disk is full. They
+			// are better served without it, or with its old state, than not at all.
+			s.log.Warn("an object that the server should have is missing or not up to date", "object", name, "error", err)
+		default:
+			return fmt.Errorf("creating %s: %w", name, err)
 		}
 	}
 	return nil
@@ -24,17 +33,31 @@ func (s *Server) bootstrap(ctx context.Context, initial []kind.Object) error {
 // ownManager is the manager of what the server sets itself: Kubernetes' name of it.
 const ownManager = "kube-apiserver"
 
-// ensure creates an object, with its kind's defaults and rules, unless it exists. It keeps its uid if it has one.
-func (s *Server) ensure(ctx context.Context, asked kind.Object) error {
-	gvk := asked.GetObjectKind().GroupVersionKind()
+// ensure creates an object, with its kind's defaults and rules, or corrects the one that is there.
+func (s *Server) ensure(ctx context.Context, i kind.Initial) (there bool, err error) {
+	gvk := i.Object.GetObjectKind().GroupVersionKind()
 	k, ok := s.kindNamed(gvk)
 	if !ok {
-		return fmt.Errorf("nothing serves %s", gvk)
+		return false, fmt.Errorf("nothing serves %s", gvk)
 	}
-	key := object.KeyOf(k.Info().GroupResource(), asked.GetNamespace(), asked.GetName())
-	if s.store.Get(key) != nil {
-		return nil
+	key := object.KeyOf(k.Info().GroupResource(), i.Object.GetNamespace(), i.Object.GetName())
+	for {
+		current := s.store.Get(key)
+		switch {
+		case current == nil:
+			err = s.createInitial(ctx, k, key, i.Object.DeepCopyObject().(kind.Object))
+		case i.Correct != nil:
+			err = s.correct(ctx, k, current, i.Correct)
+		}
+		if !isConflict(err) { // else another server of the same store was faster
+			return current != nil, err
+		}
 	}
+}
+
+// createInitial creates an object, which keeps its uid if it has one.
+func (s *Server) createInitial(ctx context.Context, k kind.Kind, key object.Key, asked kind.Object) error {
+	gvk := asked.GetObjectKind().GroupVersionKind()
 	form := object.Form{APIVersion: gvk.GroupVersion().String()}
 	body, err := kind.Marshal(form.Format, asked)
 	if err != nil {
@@ -61,11 +84,30 @@ func (s *Server) ensure(ctx context.Context, asked kind.Object) error {
 	if err != nil {
 		return err
 	}
-	err = s.commit(ctx, k, store.Change{Key: key, Object: fresh, Expect: store.Absent()}, obj, nil)
-	if isConflict(err) && s.store.Get(key) != nil { // another server of the same store was faster
+	return s.commit(ctx, k, store.Change{Key: key, Object: fresh, Expect: store.Absent()}, obj, nil)
+}
+
+// correct changes an object that is there, if change does.
+func (s *Server) correct(ctx context.Context, k kind.Kind, current *object.Object, change func(kind.Object) bool) error {
+	old, err := read(k, current)
+	if err != nil {
+		return err
+	}
+	obj := old.DeepCopyObject().(kind.Object)
+	if !change(obj) {
 		return nil
 	}
-	return err
+	e := &k.Info().Endpoints[0]
+	s.owners.of(k, e).Update(e.APIVersion(), "", old, obj, ownManager)
+	k.Prepare(obj, old, "")
+	if err := validateUpdate(ctx, k, obj, old, ""); err != nil {
+		return err
+	}
+	fresh, err := encode(k, obj, current.Form())
+	if err != nil {
+		return err
+	}
+	return s.commit(ctx, k, store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}, obj, old)
 }
 
 // kindNamed finds the kind that objects of a group, version and kind are of.

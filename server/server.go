@@ -34,8 +34,8 @@ type Options struct {
 	// Plugins are asked about each write, in order.
 	Plugins []admission.Plugin
 	Log     *slog.Logger
-	// Initial are objects to create where they are not there yet, before the first request. Those that have a uid keep it.
-	Initial []kind.Object
+	// Initial are objects to create where they are not there yet, before the first request, and to correct where they are.
+	Initial []kind.Initial
 	// Checks are what health means beside what the server knows itself.
 	Checks []Check
 	// Collectors are what /metrics has beside what the server counts itself.

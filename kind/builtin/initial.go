@@ -12,9 +12,10 @@ import (
 
 // Initial are the objects that every cluster has from the start: four namespaces, the system's priority classes and the
 // service through which the API itself is reached. A server creates those that are not there yet. id is the uid of
-// kube-system, by which a cluster is known; empty leaves it to the server. port is where the server listens.
-func Initial(id types.UID, port int) []kind.Object {
-	var objects []kind.Object
+// kube-system, by which a cluster is known; empty leaves it to the server. port is where the server listens, which the
+// service of an earlier start may not know yet.
+func Initial(id types.UID, port int) []kind.Initial {
+	var objects []kind.Initial
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
 		ns := &corev1.Namespace{
 			TypeMeta:   metav1.TypeMeta{Kind: "Namespace", APIVersion: "v1"},
@@ -23,13 +24,31 @@ func Initial(id types.UID, port int) []kind.Object {
 		if name == metav1.NamespaceSystem {
 			ns.UID = id
 		}
-		objects = append(objects, ns)
+		objects = append(objects, kind.Initial{Object: ns})
 	}
 	for _, class := range scheduling.SystemClasses() {
-		objects = append(objects, class)
+		objects = append(objects, kind.Initial{Object: class})
 	}
-	return append(objects, apiService(port))
+	return append(objects, kind.Initial{Object: apiService(port), Correct: leadTo(port)})
 }
+
+// leadTo corrects the port that the API's service leads to. Kubernetes has not done so since 1.17: its port does not change
+// from one start to the next, but that of a server which takes any free one does.
+func leadTo(port int) func(kind.Object) bool {
+	return func(stored kind.Object) bool {
+		ports := stored.(*corev1.Service).Spec.Ports
+		for i := range ports {
+			if ports[i].Name == apiPort && ports[i].TargetPort.IntValue() != port {
+				ports[i].TargetPort = intstr.FromInt(port)
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// apiPort is the name of the API's port in its service.
+const apiPort = "https"
 
 // apiService is the service kubernetes in the namespace default: clients in a cluster find the API by it. It has the
 // first of the services' addresses.
@@ -43,7 +62,7 @@ func apiService(port int) *corev1.Service {
 		},
 		Spec: corev1.ServiceSpec{
 			Type: corev1.ServiceTypeClusterIP, ClusterIP: address, ClusterIPs: []string{address},
-			Ports: []corev1.ServicePort{{Name: "https", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt(port)}},
+			Ports: []corev1.ServicePort{{Name: apiPort, Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt(port)}},
 		},
 	}
 }
