@@ -15,10 +15,11 @@ type history struct {
 	budget int
 
 	// records are the changes of all resources; feeds are the same events by resource, as watchers read them. Both are by
-	// number, and topics are who watches, by prefix.
-	records queue[record]
-	feeds   map[object.Key]*feed
-	topics  map[object.Key]*topic
+	// number, and audiences are who watches, by prefix.
+	records   queue[record]
+	feeds     map[object.Key]*feed
+	audiences map[object.Key]*audience
+	found     []*topic // room for concerned
 	// bytes is what the history alone keeps alive.
 	bytes int
 	// oldest is the revision before the first record: the first that can be asked for.
@@ -27,6 +28,10 @@ type history struct {
 	// The records from number warm on keep the frames that watches made of them; warmBytes is their size.
 	warm      uint64
 	warmBytes int
+}
+
+func newHistory(age time.Duration, budget int) history {
+	return history{age: age, budget: budget, feeds: map[object.Key]*feed{}, audiences: map[object.Key]*audience{}}
 }
 
 // record is an event and when it was made, in nanoseconds since the store's start.
@@ -52,16 +57,13 @@ func (h *history) add(e *object.Event, now time.Duration, waiting []chan struct{
 	h.bytes += held(e)
 	h.warmBytes += e.Object.Size()
 	prefixes := levels(e.Key())
-	f := h.feed(prefixes[0])
-	f.push(e)
-	if len(h.topics) == 0 {
+	h.feed(prefixes[0]).push(e)
+	if len(h.audiences) == 0 {
 		return waiting
 	}
-	for _, prefix := range prefixes {
-		if t := h.topics[prefix]; t != nil {
-			t.end = f.end()
-			waiting = t.wake.take(waiting)
-		}
+	for _, t := range h.concerned(e, prefixes) {
+		t.add(e)
+		waiting = t.wake.take(waiting)
 	}
 	return waiting
 }
@@ -146,19 +148,16 @@ func (h *history) drop(commit object.Revision) {
 	h.oldest = commit
 }
 
-// forget takes a dropped event out of its feed, and lets the topics that it concerns know.
+// forget takes a dropped event out of the feeds that it is in.
 func (h *history) forget(e *object.Event) {
 	h.bytes -= held(e)
 	prefixes := levels(e.Key())
-	f := h.feeds[prefixes[0]]
-	f.pop()
-	if len(h.topics) == 0 {
+	h.feeds[prefixes[0]].pop()
+	if len(h.audiences) == 0 {
 		return
 	}
-	for _, prefix := range prefixes {
-		if t := h.topics[prefix]; t != nil {
-			t.dropped = f.first
-		}
+	for _, t := range h.concerned(e, prefixes) {
+		t.forget(e)
 	}
 }
 

@@ -19,13 +19,16 @@ func (q *queue[T]) push(v T) { q.items = append(q.items, v) }
 func (q *queue[T]) at(number uint64) *T { return &q.items[q.head+int(number-q.first)] }
 
 // pop removes the first element. When half of the array is gone the rest moves to one of its own size: each element
-// moves once on average, and what a burst needed is given back.
+// moves once on average, and what a burst needed is given back. A small array that is empty is used again.
 func (q *queue[T]) pop() T {
 	v := q.items[q.head]
 	var zero T
 	q.items[q.head] = zero
 	q.head++
 	q.first++
+	if q.len() == 0 && cap(q.items) <= 64 {
+		q.items, q.head = q.items[:0], 0
+	}
 	if q.head >= 64 && q.head > len(q.items)/2 {
 		q.items = append(make([]T, 0, q.len()*5/4), q.items[q.head:]...)
 		q.head = 0

@@ -40,11 +40,8 @@ func newState(options Options) *state {
 	s := &state{
 		start:   time.Now(),
 		objects: newTree(),
-		history: history{
-			age: options.HistoryAge, budget: options.HistoryBytes,
-			feeds: map[object.Key]*feed{}, topics: map[object.Key]*topic{},
-		},
-		ready: make(chan struct{}),
+		history: newHistory(options.HistoryAge, options.HistoryBytes),
+		ready:   make(chan struct{}),
 	}
 	close(s.ready)
 	return s
@@ -159,10 +156,7 @@ func (s *state) close(cause error) {
 		s.closed = cause
 	}
 	s.latest.Store(nil)
-	waiting := s.progress.take(nil)
-	for _, t := range s.history.topics {
-		waiting = t.wake.take(waiting)
-	}
+	waiting := s.history.everybody(s.progress.take(nil))
 	s.lock.Unlock()
 	wake(waiting)
 }

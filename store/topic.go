@@ -1,78 +1,99 @@
 package store
 
 import (
-	"sync"
-
 	"github.com/bowline-dev/bowline/object"
 )
 
-// topic is what the watchers of one prefix share: how far the events that concern them reach, and a channel to wake
-// them by. Commits look topics up by prefix, so that a commit costs the same for one watcher and for a thousand, and
-// nobody is woken for what does not concern it.
+// topic is what the watchers share who wait for the same: a prefix, or what meets one requirement within it. It has a
+// feed of its own, which begins when the first of them comes and goes with the last, so that a watcher reads what concerns
+// it and nothing else. Only the topic of a whole resource reads the resource's feed, which is always there. The state's
+// lock guards all but wake.
 type topic struct {
+	prefix object.Key
+	// id is the requirement's identity, and need the requirement; "" and nil for none.
+	id   string
+	need *Requirement
+
 	feed *feed
-	// end is the number after the last event of the feed that concerns the prefix; the state's lock guards it.
-	end uint64
-	// dropped is the number after the last such event that the history has dropped; the state's lock guards it.
-	dropped uint64
-	// watchers is how many there are; the state's lock guards it.
+	// own says that the feed is the topic's.
+	own      bool
 	watchers int
 
 	wake signal
 }
 
-// subscribe returns the topic of a prefix, with one watcher more. Of a new one it is not known which events concern it,
-// so all do. The state's lock is held.
-func (h *history) subscribe(prefix object.Key) *topic {
-	t := h.topics[prefix]
-	if t == nil {
-		f := h.feed(levels(prefix)[0])
-		t = &topic{feed: f, end: f.end()}
-		h.topics[prefix] = t
+// concerns says whether an event of the resource concerns the topic.
+func (t *topic) concerns(e *object.Event) bool {
+	return covers(t.prefix, e.Key()) && (t.need == nil || t.need.concerns(e))
+}
+
+// add appends an event of the present, which may come twice.
+func (t *topic) add(e *object.Event) {
+	if t.own && (t.feed.len() == 0 || *t.feed.at(t.feed.end() - 1) != e) {
+		t.feed.push(e)
 	}
+}
+
+// forget drops an event that the history drops. The topic does not have it when it was made before the topic.
+func (t *topic) forget(e *object.Event) {
+	if t.own && t.feed.len() > 0 && *t.feed.at(t.feed.first) == e {
+		t.feed.pop()
+	}
+}
+
+// subscribe returns the topic of a prefix and of the rarest of some requirements, with one watcher more. The state's lock
+// is held.
+func (h *history) subscribe(prefix object.Key, needs []Requirement) *topic {
+	resource := levels(prefix)[0]
+	var need *Requirement
+	if r, some := rarest(needs, h.feed(resource)); some {
+		need = &r
+	}
+	a := h.audiences[prefix]
+	if a == nil {
+		a = new(audience)
+		h.audiences[prefix] = a
+	}
+	t := a.topic(need, func() *topic {
+		if need == nil && prefix == resource {
+			return &topic{prefix: prefix, feed: h.feed(resource)}
+		}
+		return &topic{prefix: prefix, feed: new(feed), own: true}
+	})
 	t.watchers++
 	return t
 }
 
 // unsubscribe takes a watcher away. The state's lock is held.
-func (h *history) unsubscribe(prefix object.Key) {
-	t := h.topics[prefix]
-	t.watchers--
-	if t.watchers == 0 {
-		delete(h.topics, prefix)
+func (h *history) unsubscribe(t *topic) {
+	if t.watchers--; t.watchers > 0 {
+		return
+	}
+	a := h.audiences[t.prefix]
+	a.remove(t)
+	if len(a.topics) == 0 {
+		delete(h.audiences, t.prefix)
 	}
 }
 
-// signal is a channel that is closed when something happens, made only when somebody waits for it.
-type signal struct {
-	mu sync.Mutex
-	c  chan struct{}
-}
-
-// wait is the channel that the next fire closes.
-func (s *signal) wait() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.c == nil {
-		s.c = make(chan struct{})
+// concerned is the topics that an event concerns, some twice; good until the next call. The state's lock is held.
+func (h *history) concerned(e *object.Event, prefixes [3]object.Key) []*topic {
+	found := h.found[:0]
+	for _, prefix := range prefixes {
+		if a := h.audiences[prefix]; a != nil {
+			found = a.concerned(e, found)
+		}
 	}
-	return s.c
+	h.found = found
+	return found
 }
 
-// take appends the channel that somebody waits on, if there is one, for the caller to close when it holds no lock.
-func (s *signal) take(waiting []chan struct{}) []chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.c != nil {
-		waiting = append(waiting, s.c)
-		s.c = nil
+// everybody appends the channels of all who wait. The state's lock is held.
+func (h *history) everybody(waiting []chan struct{}) []chan struct{} {
+	for _, a := range h.audiences {
+		for _, t := range a.topics {
+			waiting = t.wake.take(waiting)
+		}
 	}
 	return waiting
-}
-
-// wake closes the channels of signals that were taken.
-func wake(waiting []chan struct{}) {
-	for _, c := range waiting {
-		close(c)
-	}
 }
