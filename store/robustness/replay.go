@@ -1,0 +1,191 @@
+package robustness
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// commit is a write in its place: what it made of each key that it changed.
+type commit struct {
+	revision uint64
+	write    *Write
+	changes  map[string]transition
+}
+
+// transition is what a key held before and after; nil where it was absent.
+type transition struct{ before, after *State }
+
+// checker gathers what is broken.
+type checker struct {
+	history    *History
+	commits    []commit
+	violations []Violation
+}
+
+// replay puts the writes in the order of their revisions and plays them on an empty store.
+func (c *checker) replay() {
+	state := map[string]State{}
+	for _, p := range c.placed() {
+		c.expected(p.write, p.revision, state)
+		made := commit{revision: p.revision, write: p.write, changes: map[string]transition{}}
+		for _, change := range p.write.Changes {
+			t := transition{before: lookup(state, change.Key)}
+			if change.Deleted {
+				delete(state, change.Key)
+			} else {
+				t.after = &State{change.Value, p.revision}
+				state[change.Key] = *t.after
+			}
+			if t.before != nil || t.after != nil {
+				made.changes[change.Key] = t
+			}
+		}
+		c.commits = append(c.commits, made)
+	}
+}
+
+func lookup(state map[string]State, key string) *State {
+	if s, ok := state[key]; ok {
+		return &s
+	}
+	return nil
+}
+
+// expected checks that a write found what it expects.
+func (c *checker) expected(w *Write, revision uint64, state map[string]State) {
+	for _, change := range w.Changes {
+		if change.Expect == nil {
+			continue
+		}
+		if found := state[change.Key].Revision; found != *change.Expect {
+			c.broken(Serial, "revision %d changes %s, expecting it at %d, where it was at %d", revision, change.Key, *change.Expect, found)
+		}
+	}
+}
+
+// place is a write at a revision.
+type place struct {
+	revision uint64
+	write    *Write
+}
+
+// placed is all writes that came to be, in order. The revision of one whose outcome is unknown is that where somebody saw
+// what it wrote.
+func (c *checker) placed() []place {
+	at := map[uint64]*Write{}
+	var unknown []*Write
+	for i := range c.history.Writes {
+		w := &c.history.Writes[i]
+		switch w.Outcome {
+		case Acknowledged:
+			if other := at[w.Revision]; other != nil {
+				c.broken(Serial, "two writes were told that they are revision %d: %v and %v", w.Revision, other.Changes, w.Changes)
+			}
+			at[w.Revision] = w
+		case Unknown:
+			unknown = append(unknown, w)
+		}
+	}
+	c.placeUnknown(at, unknown)
+	var placed []place
+	for _, revision := range slices.Sorted(maps.Keys(at)) {
+		placed = append(placed, place{revision, at[revision]})
+	}
+	c.inTime(placed)
+	c.withoutGap(placed)
+	return placed
+}
+
+// placeUnknown finds who made the revisions that were seen but acknowledged to nobody.
+func (c *checker) placeUnknown(at map[uint64]*Write, unknown []*Write) {
+	sightings := c.sightings()
+	for _, revision := range slices.Sorted(maps.Keys(sightings)) {
+		if at[revision] != nil {
+			continue
+		}
+		i := slices.IndexFunc(unknown, func(w *Write) bool { return explains(w, sightings[revision]) })
+		if i < 0 {
+			c.broken(Written, "revision %d was seen, %v, but nobody wrote that", revision, sightings[revision])
+			continue
+		}
+		at[revision] = unknown[i]
+		unknown = slices.Delete(unknown, i, i+1)
+	}
+}
+
+// sightings is what was seen of each revision: changes, as far as they show who made them.
+func (c *checker) sightings() map[uint64][]Change {
+	seen := map[uint64][]Change{}
+	for _, w := range c.history.Watches {
+		for _, r := range w.Responses {
+			for _, e := range r.Events {
+				// To a watch of some values a key may be gone that another value took the place of.
+				if e.Type != "DELETED" || w.Where.Value == "" {
+					seen[e.Revision] = append(seen[e.Revision], Change{Key: e.Key, Value: e.Value, Deleted: e.Type == "DELETED"})
+				}
+			}
+		}
+	}
+	for _, l := range c.history.Lists {
+		for key, s := range l.Items {
+			seen[s.Revision] = append(seen[s.Revision], Change{Key: key, Value: s.Value})
+		}
+	}
+	return seen
+}
+
+// explains says whether a write makes all that was seen of a revision.
+func explains(w *Write, seen []Change) bool {
+	return !slices.ContainsFunc(seen, func(s Change) bool {
+		return !slices.ContainsFunc(w.Changes, func(c Change) bool {
+			return c.Key == s.Key && c.Deleted == s.Deleted && (c.Deleted || c.Value == s.Value)
+		})
+	})
+}
+
+// inTime checks that who began after another was answered comes after it.
+func (c *checker) inTime(placed []place) {
+	var earliest *place // of those that come later
+	for i := len(placed) - 1; i >= 0; i-- {
+		p := &placed[i]
+		if earliest != nil && earliest.write.Return < p.write.Call {
+			c.broken(Serial, "revision %d was answered before revision %d was asked for", earliest.revision, p.revision)
+		}
+		answered := p.write.Outcome == Acknowledged
+		if answered && (earliest == nil || cmp.Less(p.write.Return, earliest.write.Return)) {
+			earliest = p
+		}
+	}
+}
+
+// withoutGap checks that each revision has its write.
+func (c *checker) withoutGap(placed []place) {
+	if c.history.Others {
+		return
+	}
+	last := c.history.Base
+	for _, p := range placed {
+		if p.revision != last+1 {
+			c.broken(Serial, "revision %d follows %d, and nobody who can be told made what is between", p.revision, last)
+		}
+		last = p.revision
+	}
+}
+
+// stateAt is the state that a revision made.
+func (c *checker) stateAt(revision uint64) map[string]State {
+	state := map[string]State{}
+	for _, made := range c.commits {
+		if made.revision > revision {
+			break
+		}
+		for key, t := range made.changes {
+			delete(state, key)
+			if t.after != nil {
+				state[key] = *t.after
+			}
+		}
+	}
+	return state
+}

@@ -1,0 +1,180 @@
+package robustness
+
+// moment is where an event stands: no watch sees two of one.
+type moment struct {
+	revision uint64
+	key      string
+}
+
+// watch checks what one watch answered: first what its own answers show, then against what the commits made.
+func (c *checker) watch(w *Watch) {
+	seen := c.sequence(w)
+	reached := c.bookmarks(w)
+	if w.Whole {
+		c.atomic(w)
+	}
+	want := c.wanted(w)
+	for _, e := range want {
+		if _, ok := seen[moment{e.Revision, e.Key}]; !ok && e.Revision <= reached.any {
+			c.missing(w, e, e == want[0], reached)
+		}
+	}
+	c.compare(w, seen, want)
+}
+
+// sequence checks the order of events, and returns them by their places.
+func (c *checker) sequence(w *Watch) map[moment]Event {
+	seen := map[moment]Event{}
+	last := w.After
+	for _, r := range w.Responses {
+		for _, e := range r.Events {
+			at := moment{e.Revision, e.Key}
+			_, twice := seen[at]
+			switch {
+			case twice:
+				c.broken(Unique, "the watch of %v saw %s at %d twice", w.Where, e.Key, e.Revision)
+				continue
+			case e.Revision < last:
+				c.broken(Ordered, "the watch of %v saw %s at %d after revision %d", w.Where, e.Key, e.Revision, last)
+			case e.Revision == w.After:
+				c.broken(Resumable, "the watch of %v after %d began with %s at that revision", w.Where, w.After, e.Key)
+			}
+			last = max(last, e.Revision)
+			seen[at] = e
+		}
+	}
+	return seen
+}
+
+// reach is up to where a watch says that it has shown everything.
+type reach struct{ event, any uint64 }
+
+// bookmarks checks that no event comes after a bookmark that includes it, and that none promises the future.
+func (c *checker) bookmarks(w *Watch) reach {
+	reached := reach{w.After, w.After}
+	bookmark := w.After
+	for _, r := range w.Responses {
+		for _, e := range r.Events {
+			if e.Revision <= bookmark && bookmark > w.After {
+				c.broken(Bookmarkable, "the watch of %v saw %s at %d after a bookmark at %d", w.Where, e.Key, e.Revision, bookmark)
+			}
+			reached.event = max(reached.event, e.Revision)
+		}
+		if r.Bookmark != 0 {
+			if r.Bookmark < max(bookmark, reached.event) {
+				c.broken(Bookmarkable, "the watch of %v was at %d, then at %d", w.Where, max(bookmark, reached.event), r.Bookmark)
+			}
+			bookmark = r.Bookmark
+		}
+	}
+	if newest := c.newest(); bookmark > newest && !c.history.Others {
+		c.broken(Bookmarkable, "the watch of %v is at %d, and the newest commit is %d", w.Where, bookmark, newest)
+	}
+	reached.any = max(reached.event, bookmark)
+	return reached
+}
+
+func (c *checker) newest() uint64 {
+	if len(c.commits) == 0 {
+		return c.history.Base
+	}
+	return c.commits[len(c.commits)-1].revision
+}
+
+// atomic checks that no two responses have events of one commit.
+func (c *checker) atomic(w *Watch) {
+	in := map[uint64]int{}
+	for i, r := range w.Responses {
+		for _, e := range r.Events {
+			if first, ok := in[e.Revision]; ok && first != i {
+				c.broken(Atomic, "the watch of %v saw revision %d in two responses", w.Where, e.Revision)
+			}
+			in[e.Revision] = i
+		}
+	}
+}
+
+// wanted is the events that commits made for a watch, in order.
+func (c *checker) wanted(w *Watch) []Event {
+	var want []Event
+	for _, made := range c.commits {
+		if made.revision <= w.After {
+			continue
+		}
+		for _, change := range made.write.Changes {
+			t, changed := made.changes[change.Key]
+			if e, ok := t.event(w.Where, change.Key, made.revision); ok && changed {
+				want = append(want, e)
+			}
+		}
+	}
+	return want
+}
+
+// event is what a change is to who sees a part of the states only; false when it is nothing.
+func (t transition) event(where Where, key string, revision uint64) (Event, bool) {
+	before, after := where.holds(key, t.before), where.holds(key, t.after)
+	e := Event{Key: key, Revision: revision, Previous: t.before}
+	switch {
+	case before && after:
+		e.Type, e.Value = "MODIFIED", t.after.Value
+	case after:
+		e.Type, e.Value = "ADDED", t.after.Value
+	case before:
+		e.Type, e.Value = "DELETED", t.before.Value
+	default:
+		return Event{}, false
+	}
+	return e, true
+}
+
+// missing reports an event that a watch did not show although it went on after it.
+func (c *checker) missing(w *Watch, e Event, first bool, reached reach) {
+	switch {
+	case e.Revision > reached.event:
+		c.broken(Bookmarkable, "the watch of %v is at %d without %s at %d", w.Where, reached.any, e.Key, e.Revision)
+	case first:
+		c.broken(Resumable, "the watch of %v after %d does not begin with %s at %d", w.Where, w.After, e.Key, e.Revision)
+	default:
+		c.broken(Reliable, "the watch of %v went on to %d without %s at %d", w.Where, reached.event, e.Key, e.Revision)
+	}
+}
+
+// compare checks what each event says.
+func (c *checker) compare(w *Watch, seen map[moment]Event, want []Event) {
+	for _, e := range want {
+		at := moment{e.Revision, e.Key}
+		got, ok := seen[at]
+		if !ok {
+			continue
+		}
+		delete(seen, at)
+		if got.Type != e.Type {
+			c.broken(IsCreate, "the watch of %v saw %s at %d as %s, not %s", w.Where, e.Key, e.Revision, got.Type, e.Type)
+		}
+		if got.Value != e.Value {
+			c.broken(Written, "the watch of %v saw %s at %d as %q, not %q", w.Where, e.Key, e.Revision, got.Value, e.Value)
+		}
+		if w.Previous && !same(got.Previous, e.Previous) {
+			c.broken(PreviousValue, "the watch of %v saw %s at %d after %v, not %v", w.Where, e.Key, e.Revision, got.Previous, e.Previous)
+		}
+	}
+	for at, e := range seen {
+		if c.changed(at) {
+			c.broken(Filtered, "the watch of %v saw %s at %d, %q, which it did not ask for", w.Where, e.Key, e.Revision, e.Value)
+		} else {
+			c.broken(Written, "the watch of %v saw %s at %d, %q, which nobody wrote", w.Where, e.Key, e.Revision, e.Value)
+		}
+	}
+}
+
+func same(a, b *State) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func (c *checker) changed(at moment) bool {
+	for _, made := range c.commits {
+		if _, ok := made.changes[at.key]; ok && made.revision == at.revision {
+			return true
+		}
+	}
+	return false
+}
