@@ -17,6 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/store/log"
 )
 
 // statusOf makes the Status that a client sees of an error. It is the one place where errors become wire: what is no
@@ -25,6 +26,7 @@ func statusOf(err error) metav1.Status {
 	var status apierrors.APIStatus
 	var future *store.FutureError
 	var compacted *store.CompactedError
+	var full *log.FullError
 	switch {
 	case errors.As(err, &status):
 		return status.Status()
@@ -32,6 +34,8 @@ func statusOf(err error) metav1.Status {
 		return tooLarge(future).Status()
 	case errors.As(err, &compacted):
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.").Status()
+	case errors.As(err, &full):
+		return noRoom(full)
 	case errors.Is(err, context.DeadlineExceeded):
 		return apierrors.NewTimeoutError("the request did not complete within its time; it may or may not have taken effect: read before you try again", 0).Status()
 	case errors.Is(err, context.Canceled), errors.Is(err, store.ErrClosed):
@@ -43,6 +47,17 @@ func statusOf(err error) metav1.Status {
 // internalError is a 500 that says the error as it is, without reason, as Kubernetes answers errors that it does not know.
 func internalError(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
+}
+
+// noRoom is the answer to a write while the disk is full. Clients that know Retry-After, such as client-go, try again for some
+// seconds by themselves. Kubernetes answers 500 and no hint; both are an InternalError to those who look at reasons.
+func noRoom(err *log.FullError) metav1.Status {
+	const again = 1 // second
+	return metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: metav1.StatusReasonInternalError,
+		Message: err.Error() + "; nothing was written; reads go on, and writes will again when there is room",
+		Details: &metav1.StatusDetails{RetryAfterSeconds: again},
+	}
 }
 
 // tooLarge is the answer to a read at a revision that is not there yet.
