@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"iter"
 	"strings"
 	"time"
 
@@ -151,3 +152,13 @@ func (s *Snapshot) Len(prefix, from object.Key) int {
 	}
 	return 1
 }
+
+// All yields every object in the order of keys.
+func (s *Snapshot) All() iter.Seq[*object.Object] {
+	return func(yield func(*object.Object) bool) {
+		s.objects.ascend("", func(i item) bool { return yield(i.object) })
+	}
+}
+
+// Size is how many objects All yields.
+func (s *Snapshot) Size() int { return s.objects.nodes.Len() }

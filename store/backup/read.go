@@ -1,0 +1,250 @@
+package backup
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// Reader reads a backup once. It is for one goroutine.
+type Reader struct {
+	in   *bufio.Reader
+	head Head
+
+	sum     hash.Hash // of all that was read
+	total   []byte    // what sum was before the trailer
+	offset  int64     // of what is read next
+	objects object.Reader
+	last    object.Key
+	whole   int // objects that were read
+	damaged int // entries that were not
+}
+
+// Open reads the beginning of a backup. ErrForeign, *VersionError and *CutError say why it cannot be read; any other error
+// is that of r, or says what is wrong with the head.
+func Open(r io.Reader) (*Reader, error) {
+	b := &Reader{in: bufio.NewReaderSize(r, bufferSize), sum: sha256.New()}
+	if err := b.readMagic(); err != nil {
+		return nil, err
+	}
+	e, err := b.next()
+	var damage *DamagedError
+	switch {
+	case errors.As(err, &damage):
+		return nil, &wrongError{"its head does not read: " + damage.Reason}
+	case err != nil:
+		return nil, b.cut(err)
+	case e.sort != sortHead:
+		return nil, &wrongError{"it has no head"}
+	}
+	if err := json.Unmarshal(e.data, &b.head); err != nil {
+		return nil, &wrongError{"its head does not read: " + err.Error()}
+	}
+	return b, nil
+}
+
+// Head is what the backup says of itself.
+func (b *Reader) Head() Head { return b.head }
+
+// Objects yields the objects in the order of their keys, each the caller's own. *DamagedError stands in the place of one that
+// is not whole, and reading goes on after it; any other error is the last thing that is yielded: *CutError, that of the
+// stream, or what is wrong with all of it. Without such an error everything was read that was written. It may be ranged over
+// once.
+func (b *Reader) Objects() iter.Seq2[*object.Object, error] {
+	return func(yield func(*object.Object, error) bool) {
+		for {
+			o, err := b.object()
+			if err == io.EOF {
+				return
+			}
+			var damage *DamagedError
+			if !yield(o, err) || err != nil && !errors.As(err, &damage) {
+				return
+			}
+		}
+	}
+}
+
+// object is the next one; io.EOF after the trailer.
+func (b *Reader) object() (*object.Object, error) {
+	start := b.offset
+	e, err := b.next()
+	var damage *DamagedError
+	switch {
+	case errors.As(err, &damage):
+		b.damaged++
+		return nil, err
+	case err != nil:
+		return nil, b.cut(err)
+	case e.sort == sortTrailer:
+		return nil, b.end(e)
+	case e.sort != sortObject:
+		return nil, &wrongError{fmt.Sprintf("at byte %d stands what is no object", start)}
+	case e.key <= b.last:
+		return nil, &wrongError{fmt.Sprintf("%s stands after %s: they are in no order", e.key, b.last)}
+	case e.revision > b.head.Revision:
+		return nil, &wrongError{fmt.Sprintf("%s is of revision %d, and the backup of %d", e.key, e.revision, b.head.Revision)}
+	}
+	b.last = e.key
+	o, err := b.objects.Read(e.key, e.revision, e.data)
+	if err != nil {
+		b.damaged++
+		return nil, &DamagedError{Key: e.key, Offset: start, Reason: err.Error()}
+	}
+	b.whole++
+	return o, nil
+}
+
+// end compares what was read with what the trailer says; io.EOF when all is well, or was named.
+func (b *Reader) end(e *entry) error {
+	var t trailer
+	if err := json.Unmarshal(e.data, &t); err != nil {
+		return &wrongError{"its trailer does not read: " + err.Error()}
+	}
+	if _, err := b.in.ReadByte(); err != io.EOF {
+		if err == nil {
+			err = &wrongError{"something follows its end"}
+		}
+		return err
+	}
+	switch {
+	case b.damaged > 0:
+		return io.EOF
+	case t.Objects != b.whole:
+		return &wrongError{fmt.Sprintf("it has %d objects, and says that it has %d", b.whole, t.Objects)}
+	case t.SHA256 != hex.EncodeToString(b.total):
+		return &wrongError{"the checksum of all of it is not that of its bytes"}
+	}
+	return io.EOF
+}
+
+// cut makes of the end of the stream that it came too early.
+func (b *Reader) cut(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return &CutError{Read: b.whole, Objects: b.head.Objects}
+	}
+	return err
+}
+
+// readMagic reads the first line.
+func (b *Reader) readMagic() error {
+	const longest = len(magic) + 10
+	line, err := b.in.Peek(longest)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	end := bytes.IndexByte(line, '\n')
+	text := string(line[:max(end, 0)])
+	number, ours := strings.CutPrefix(text, magic)
+	switch {
+	case end < 0 && len(line) < longest && strings.HasPrefix(magic, string(line[:min(len(line), len(magic))])) && len(line) > 0:
+		return &CutError{}
+	case !ours:
+		return ErrForeign
+	case number != strconv.Itoa(version):
+		return &VersionError{Version: number}
+	}
+	return b.skip(end + 1)
+}
+
+// next reads an entry. io.EOF and io.ErrUnexpectedEOF are the end of the stream; after *DamagedError the stream stands at
+// what may be the next one.
+func (b *Reader) next() (*entry, error) {
+	start := b.offset
+	fixed, err := b.in.Peek(fixedSize)
+	if err != nil {
+		return nil, err
+	}
+	keySize := int(binary.LittleEndian.Uint16(fixed[len(marker)+1:]))
+	dataSize := int(binary.LittleEndian.Uint32(fixed[len(marker)+3:]))
+	size := fixedSize + keySize + checksumSize
+	head, err := b.in.Peek(size)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	if len(head) < size || !bytes.HasPrefix(head, []byte(marker)) || !summed(head) || dataSize > largestData {
+		return nil, b.lost(start, err)
+	}
+	e := &entry{sort: head[len(marker)], revision: object.Revision(binary.LittleEndian.Uint64(head[len(marker)+7:])),
+		key: object.Key(head[fixedSize : fixedSize+keySize])}
+	if e.sort == sortTrailer {
+		b.total = b.sum.Sum(nil)
+	}
+	if err := b.skip(size); err != nil {
+		return nil, err
+	}
+	if e.data, err = b.data(dataSize); err != nil {
+		return nil, err
+	}
+	if !summed(e.data) {
+		return nil, &DamagedError{Key: e.key, Offset: start, Reason: "its checksum is not that of its bytes"}
+	}
+	e.data = e.data[:dataSize:dataSize]
+	return e, nil
+}
+
+// summed says whether data ends with the checksum of what stands before it.
+func summed(data []byte) bool {
+	end := len(data) - checksumSize
+	return binary.LittleEndian.Uint32(data[end:]) == crc32.Checksum(data[:end], castagnoli)
+}
+
+// data reads that many bytes and their checksum, into memory that grows only as they come.
+func (b *Reader) data(size int) ([]byte, error) {
+	size += checksumSize
+	data := make([]byte, 0, min(size, bufferSize))
+	for len(data) < size {
+		data = slices.Grow(data, min(size-len(data), bufferSize))
+		part := data[len(data):min(cap(data), size)]
+		n, err := io.ReadFull(b.in, part)
+		b.offset += int64(n)
+		if err != nil {
+			return nil, err
+		}
+		b.sum.Write(part)
+		data = data[:len(data)+n]
+	}
+	return data, nil
+}
+
+// lost goes on to the next marker after an entry whose beginning cannot be believed.
+func (b *Reader) lost(start int64, cut error) error {
+	for {
+		if err := b.skip(1); err != nil {
+			return err
+		}
+		ahead, err := b.in.Peek(len(marker))
+		if err != nil {
+			return err
+		}
+		if string(ahead) == marker {
+			return &DamagedError{After: b.last, Offset: start, Reason: "its beginning, with its key, is not as it was written"}
+		}
+	}
+}
+
+// skip reads what was looked at before.
+func (b *Reader) skip(n int) error {
+	ahead, err := b.in.Peek(n)
+	if err != nil {
+		return err
+	}
+	b.sum.Write(ahead)
+	b.offset += int64(n)
+	_, err = b.in.Discard(n)
+	return err
+}
