@@ -36,6 +36,7 @@ type Options struct {
 // List is the objects of a resource at one revision. The objects are shared and must not be changed.
 type List struct {
 	Items    []*object.Object
+	Codec    object.Codec // reads the items
 	Revision object.Revision
 }
 
@@ -52,5 +53,6 @@ type Watch interface {
 type Event struct {
 	Type     watch.EventType
 	Object   *object.Object
+	Codec    object.Codec // reads the object
 	Revision object.Revision
 }

@@ -44,7 +44,7 @@ func (s *wireSource) List(ctx context.Context, resource schema.GroupVersionResou
 	if err != nil {
 		return List{}, fmt.Errorf("list of %s: %w", resource.Resource, err)
 	}
-	list := List{Items: make([]*object.Object, len(raw.Items))}
+	list := List{Items: make([]*object.Object, len(raw.Items)), Codec: s.codec}
 	if list.Revision, err = object.ParseRevision(raw.Metadata.ResourceVersion); err != nil {
 		return List{}, fmt.Errorf("list of %s: %w", resource.Resource, err)
 	}
@@ -156,7 +156,7 @@ func (w *wireWatch) event(f frame) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("event of a watch of %s: %w", w.resource, err)
 	}
-	return Event{Type: watch.EventType(f.Type), Object: o, Revision: o.Revision}, nil
+	return Event{Type: watch.EventType(f.Type), Object: o, Codec: w.source.codec, Revision: o.Revision}, nil
 }
 
 // Stop ends the watch.
@@ -178,5 +178,8 @@ func (c *wireCodec) Encode(form object.Form, obj runtime.Object) ([]byte, error)
 	}
 	return encode(obj)
 }
+
+// Stamp is that of all wire codecs: what the server wrote is read as it came.
+func (c *wireCodec) Stamp() object.Stamp { return 1 }
 
 func (c *wireCodec) Cache() *object.Cache { return c.cache }

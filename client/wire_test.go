@@ -36,14 +36,14 @@ func TestWireSourceListsObjectsAsTheServerKeepsThem(t *testing.T) {
 		t.Errorf("header %+v at %d", a.Header, a.Revision)
 	}
 	const want = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b","namespace":"ns","uid":"u2","resourceVersion":"8"}}`
-	encoding, err := list.Items[1].Encoding(object.Form{APIVersion: "v1", Format: object.JSON})
+	encoding, err := list.Items[1].Encoding(list.Codec, object.Form{APIVersion: "v1", Format: object.JSON})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := string(encoding.Bytes()); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if obj, err := a.Decoded(); err != nil || obj.(*unstructured.Unstructured).GetName() != "a" {
+	if obj, err := a.Decoded(list.Codec); err != nil || obj.(*unstructured.Unstructured).GetName() != "a" {
 		t.Errorf("decoded %v, %v", obj, err)
 	}
 }

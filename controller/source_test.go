@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"slices"
@@ -30,7 +31,7 @@ type feeder struct {
 }
 
 func (f *feeder) List(context.Context, schema.GroupVersionResource, client.Options) (client.List, error) {
-	return client.List{Items: f.list, Revision: 1}, nil
+	return client.List{Items: f.list, Codec: podCodec{}, Revision: 1}, nil
 }
 
 func (f *feeder) Watch(context.Context, schema.GroupVersionResource, client.Options) (client.Watch, error) {
@@ -48,16 +49,29 @@ func (f *feeder) Next(ctx context.Context) ([]client.Event, error) {
 
 func (f *feeder) Stop() {}
 
-// fixed is a codec of one object.
-type fixed struct{ pod *corev1.Pod }
+// podCodec reads pods in JSON.
+type podCodec struct{}
 
-func (c fixed) Decode(object.Form, []byte) (runtime.Object, error) { return c.pod, nil }
-func (c fixed) Encode(object.Form, runtime.Object) ([]byte, error) { return nil, io.EOF }
-func (c fixed) Cache() *object.Cache                               { return nil }
-func (c fixed) at(revision object.Revision) (o *object.Object) {
-	c.pod.ResourceVersion = revision.String()
-	key := object.KeyOf(pods.GroupResource(), c.pod.Namespace, c.pod.Name)
-	o = object.New(object.Header{Key: key}, c, object.Encoding{})
+func (podCodec) Stamp() object.Stamp                                { return 1 }
+func (podCodec) Encode(object.Form, runtime.Object) ([]byte, error) { return nil, io.EOF }
+func (podCodec) Cache() *object.Cache                               { return nil }
+func (podCodec) Decode(_ object.Form, data []byte) (runtime.Object, error) {
+	pod := &corev1.Pod{}
+	return pod, json.Unmarshal(data, pod)
+}
+
+// stored is a pod as a source has it.
+func stored(t *testing.T, pod *corev1.Pod, revision object.Revision) *object.Object {
+	pod.ResourceVersion = revision.String()
+	data, err := json.Marshal(pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := object.New(object.Header{Key: object.KeyOf(pods.GroupResource(), pod.Namespace, pod.Name)}, podCodec{}, encoding)
 	o.Revision = revision
 	return o
 }
@@ -72,7 +86,7 @@ func TestSourcesMapObjectsToRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &feeder{
-			list:   []*object.Object{fixed{owned("p1", "ReplicaSet", "rs1")}.at(1), fixed{owned("p2", "Job", "j")}.at(1)},
+			list:   []*object.Object{stored(t, owned("p1", "ReplicaSet", "rs1"), 1), stored(t, owned("p2", "Job", "j"), 1)},
 			events: make(chan client.Event),
 		}
 		m, err := NewManager(&rest.Config{Host: "http://unused"}, ManagerOptions{Source: f, Log: slog.New(slog.DiscardHandler)})
@@ -115,10 +129,10 @@ func TestSourcesMapObjectsToRequests(t *testing.T) {
 		expect("owns", "rs1")
 		expect("watches", "all")
 		// A pod that changes hands concerns both owners.
-		f.events <- client.Event{Type: watch.Modified, Object: fixed{owned("p1", "ReplicaSet", "rs2")}.at(2), Revision: 2}
+		f.events <- client.Event{Type: watch.Modified, Codec: podCodec{}, Object: stored(t, owned("p1", "ReplicaSet", "rs2"), 2), Revision: 2}
 		expect("for", "p1")
 		expect("owns", "rs1", "rs2")
-		f.events <- client.Event{Type: watch.Deleted, Object: fixed{owned("p1", "ReplicaSet", "rs2")}.at(3), Revision: 3}
+		f.events <- client.Event{Type: watch.Deleted, Codec: podCodec{}, Object: stored(t, owned("p1", "ReplicaSet", "rs2"), 3), Revision: 3}
 		expect("for", "p1")
 		expect("owns", "rs2")
 		cancel()

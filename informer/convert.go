@@ -17,9 +17,9 @@ type converter[T client.Object] struct {
 }
 
 // convert shares the object where it is a T already.
-func (c *converter[T]) convert(o *object.Object) (T, error) {
+func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 	if !c.reads {
-		decoded, err := o.Decoded()
+		decoded, err := o.Decoded(by)
 		if err != nil {
 			return *new(T), err
 		}
@@ -29,7 +29,7 @@ func (c *converter[T]) convert(o *object.Object) (T, error) {
 		}
 		c.reads = true
 	}
-	encoding, err := o.Encoding(object.Form{APIVersion: c.version.String(), Format: object.JSON})
+	encoding, err := o.Encoding(by, object.Form{APIVersion: c.version.String(), Format: object.JSON})
 	if err != nil {
 		return *new(T), err
 	}

@@ -372,7 +372,7 @@ func TestCacheSharesTheSourcesObjects(t *testing.T) {
 	there := func() *plane { p := newPlane(); p.put("a", "1"); return p }
 	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		key := informer.Key{Namespace: "ns", Name: "a"}
-		want, err := p.objects[key].Decoded()
+		want, err := p.objects[key].Decoded(p.codec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -481,7 +481,7 @@ func overWire(p *plane) http.HandlerFunc {
 			out := map[string]any{"kind": "ConfigMapList", "apiVersion": "v1", "metadata": map[string]string{"resourceVersion": list.Revision.String()}}
 			var items []json.RawMessage
 			for _, o := range list.Items {
-				e, _ := o.Encoding(object.Form{APIVersion: "v1"})
+				e, _ := o.Encoding(p.codec, object.Form{APIVersion: "v1"})
 				items = append(items, e.AppendItem(nil))
 			}
 			out["items"] = items
@@ -497,7 +497,7 @@ func overWire(p *plane) http.HandlerFunc {
 				return
 			}
 			for _, event := range events {
-				e, _ := event.Object.Encoding(object.Form{APIVersion: "v1"})
+				e, _ := event.Object.Encoding(event.Codec, object.Form{APIVersion: "v1"})
 				w.Write(object.AppendFrame(nil, event.Type, object.JSON, e.Bytes()))
 			}
 		}

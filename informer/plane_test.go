@@ -121,6 +121,7 @@ func (p *plane) spoil(name string) {
 }
 
 func (p *plane) tell(event client.Event) {
+	event.Codec = p.codec
 	p.history = append(p.history, event)
 	p.changed.Broadcast()
 }
@@ -147,7 +148,7 @@ func (p *plane) values() map[string]string {
 	defer p.mu.Unlock()
 	values := map[string]string{}
 	for key, o := range p.objects {
-		obj, err := o.Decoded()
+		obj, err := o.Decoded(p.codec)
 		if err != nil {
 			panic(err)
 		}
@@ -182,7 +183,7 @@ func (p *plane) List(_ context.Context, resource schema.GroupVersionResource, _ 
 	if err := p.refusal(resource); err != nil {
 		return client.List{}, err
 	}
-	list := client.List{Revision: p.revision}
+	list := client.List{Revision: p.revision, Codec: p.codec}
 	for _, o := range p.objects {
 		list.Items = append(list.Items, o)
 	}
@@ -287,6 +288,8 @@ func (f *faults) apply(events []client.Event) []client.Event {
 
 // codec reads and writes config maps as JSON.
 type codec struct{ cache *object.Cache }
+
+func (codec) Stamp() object.Stamp { return 1 }
 
 func (codec) Decode(_ object.Form, data []byte) (runtime.Object, error) {
 	obj := &corev1.ConfigMap{}

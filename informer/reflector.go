@@ -71,7 +71,7 @@ func (r *reflector[T]) list(ctx context.Context) error {
 	}
 	objects := make([]T, 0, len(list.Items))
 	for _, o := range list.Items {
-		obj, err := r.converter.convert(o)
+		obj, err := r.converter.convert(list.Codec, o)
 		if err != nil {
 			// One object that cannot be read must not hold up the rest, nor look as if it were deleted.
 			r.log.Error("an object cannot be read: its last known state stands", "error", err)
@@ -166,7 +166,7 @@ func (r *reflector[T]) pass(event client.Event) {
 	if !r.sequence.admits(key, event.Revision, event.Type == watch.Deleted) {
 		return
 	}
-	obj, err := r.converter.convert(event.Object)
+	obj, err := r.converter.convert(event.Codec, event.Object)
 	if err != nil {
 		r.log.Error("an object cannot be read: its last known state stands", "error", err)
 		return

@@ -78,6 +78,12 @@ func NewTyped[T any, P Pointer[T]](cache *object.Cache, info Info, rules Rules[P
 // Info implements Kind.
 func (k *Typed[T, P]) Info() *Info { return &k.info }
 
+// Stamp implements object.Codec: a Go struct reads what any version of it wrote.
+func (k *Typed[T, P]) Stamp() object.Stamp { return typedStamp }
+
+// typedStamp is that of all typed kinds.
+const typedStamp = 1
+
 // Cache implements object.Codec.
 func (k *Typed[T, P]) Cache() *object.Cache { return k.cache }
 

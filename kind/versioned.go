@@ -18,9 +18,17 @@ type Versioned interface {
 	// version. It changes nothing of obj, and gives obj itself when it is in that version already.
 	ToStorage(obj Object) (Kind, Object, error)
 
-	// Codec reads and writes stored objects, in whatever version; Object.Decode leaves them in the version that they are
-	// stored in.
+	// Codec reads stored objects, in whatever version, as the newest definition of the kind says; Object.Decode leaves them in
+	// the version that they are stored in. What is written is of the stamp of the Kind itself, whose rules it went through.
 	Codec() object.Codec
+}
+
+// CodecOf is what stored objects of a kind are read by, now: of a Versioned kind, another one when its definition changes.
+func CodecOf(k Kind) object.Codec {
+	if v, ok := k.(Versioned); ok {
+		return v.Codec()
+	}
+	return k
 }
 
 // In is a kind as one of its endpoints serves it.

@@ -54,31 +54,30 @@ func (e *Event) TypeFor(matches func(*Object) bool) (watch.EventType, bool) {
 	return "", false
 }
 
-// frame is an event as one form of watch sends it, and whose codec wrote its object.
+// frame is an event as one form of watch sends it, by readers of one stamp.
 type frame struct {
+	by    Stamp
 	kind  watch.EventType
 	form  Form
-	by    Codec
 	bytes []byte
 }
 
-// Frame is the event as a watch sends it in a form. It is made once and shared; the caller must not change it. To a
+// Frame is the event as a watch sends it in a form, by the codec that it reads by. It is made once and shared; the caller must not change it. To a
 // watcher whom an update takes the object from, the frame shows the last state that it saw, at the new revision.
-func (e *Event) Frame(kind watch.EventType, form Form) ([]byte, error) {
-	codec := e.Object.latest()
-	if f := e.keptFrame(kind, form, codec); f != nil {
+func (e *Event) Frame(by Codec, kind watch.EventType, form Form) ([]byte, error) {
+	if f := e.keptFrame(by.Stamp(), kind, form); f != nil {
 		return f, nil
 	}
 	shown, err := e.Shown(kind)
 	if err != nil {
 		return nil, err
 	}
-	enc, err := shown.Encoding(form)
+	enc, err := shown.Encoding(by, form)
 	if err != nil {
 		return nil, err
 	}
 	bytes := AppendFrame(nil, kind, form.Format, enc.Bytes())
-	e.keepFrame(frame{kind, form, codec, bytes})
+	e.keepFrame(frame{by.Stamp(), kind, form, bytes})
 	return bytes, nil
 }
 
@@ -90,13 +89,13 @@ func (e *Event) Shown(kind watch.EventType) (*Object, error) {
 	return e.Object, nil
 }
 
-func (e *Event) keptFrame(kind watch.EventType, form Form, codec Codec) []byte {
+func (e *Event) keptFrame(by Stamp, kind watch.EventType, form Form) []byte {
 	frames := e.frames.Load()
 	if frames == nil {
 		return nil
 	}
 	for _, f := range *frames {
-		if f.kind == kind && f.form == form && f.by == codec {
+		if f.by == by && f.kind == kind && f.form == form {
 			return f.bytes
 		}
 	}

@@ -14,18 +14,18 @@ import (
 )
 
 // update is an event from revision 5 to revision 6.
-func update(t *testing.T, form object.Form) *object.Event {
+func update(t *testing.T, form object.Form) (*object.Event, object.Codec) {
 	t.Helper()
 	cache := object.NewCache(1 << 20)
 	before, _ := newObject(t, form, "5", cache)
-	after, _ := newObject(t, form, "6", cache)
+	after, codec := newObject(t, form, "6", cache)
 	before.Revision, after.Revision = 5, 6
-	return &object.Event{Object: after, Previous: before}
+	return &object.Event{Object: after, Previous: before}, codec
 }
 
 func TestEventTypes(t *testing.T) {
 	t.Parallel()
-	e := update(t, asJSON)
+	e, _ := update(t, asJSON)
 	yes, no := func(*object.Object) bool { return true }, func(*object.Object) bool { return false }
 	only := func(which *object.Object) func(*object.Object) bool {
 		return func(o *object.Object) bool { return o == which }
@@ -84,12 +84,12 @@ func TestFramesAreWatchEvents(t *testing.T) {
 	t.Parallel()
 	for _, first := range []object.Form{asJSON, asProtobuf} {
 		for _, form := range []object.Form{asJSON, asProtobuf} {
-			e := update(t, first)
-			data, err := e.Frame(watch.Modified, form)
+			e, codec := update(t, first)
+			data, err := e.Frame(codec, watch.Modified, form)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if kind, raw := frame(t, form, data); kind != "MODIFIED" || !bytes.Equal(raw, bytesOf(t, e.Object, form)) {
+			if kind, raw := frame(t, form, data); kind != "MODIFIED" || !bytes.Equal(raw, bytesOf(t, codec, e.Object, form)) {
 				t.Errorf("the frame is %s of\n%q", kind, raw)
 			}
 		}
@@ -100,8 +100,8 @@ func TestFramesAreWatchEvents(t *testing.T) {
 func TestFrameOfWhatNoLongerMatches(t *testing.T) {
 	t.Parallel()
 	for _, form := range []object.Form{asJSON, asProtobuf} {
-		e := update(t, form)
-		data, err := e.Frame(watch.Deleted, form)
+		e, codec := update(t, form)
+		data, err := e.Frame(codec, watch.Deleted, form)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestFrameOfWhatNoLongerMatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kind, raw := frame(t, form, data); kind != "DELETED" || !bytes.Equal(raw, bytesOf(t, want, form)) {
+		if kind, raw := frame(t, form, data); kind != "DELETED" || !bytes.Equal(raw, bytesOf(t, codec, want, form)) {
 			t.Errorf("the frame is %s of\n%q", kind, raw)
 		}
 		if shown, err := e.Shown(watch.Deleted); err != nil || shown.Revision != 6 {
@@ -120,7 +120,7 @@ func TestFrameOfWhatNoLongerMatches(t *testing.T) {
 
 func TestWatchersShareFrames(t *testing.T) {
 	t.Parallel()
-	e := update(t, asJSON)
+	e, codec := update(t, asJSON)
 	made := make([][]byte, 32)
 	var group sync.WaitGroup
 	for i := range made {
@@ -129,15 +129,15 @@ func TestWatchersShareFrames(t *testing.T) {
 			if i%2 == 1 {
 				form = asProtobuf
 			}
-			made[i], _ = e.Frame(watch.Modified, form)
+			made[i], _ = e.Frame(codec, watch.Modified, form)
 		})
 	}
 	group.Wait()
-	again, err := e.Frame(watch.Modified, asJSON)
+	again, err := e.Frame(codec, watch.Modified, asJSON)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if more, _ := e.Frame(watch.Modified, asJSON); &more[0] != &again[0] {
+	if more, _ := e.Frame(codec, watch.Modified, asJSON); &more[0] != &again[0] {
 		t.Error("a frame was made twice")
 	}
 	for i := range made {
@@ -149,14 +149,14 @@ func TestWatchersShareFrames(t *testing.T) {
 
 func TestDroppedFramesAreMadeAgainAndNotKept(t *testing.T) {
 	t.Parallel()
-	e := update(t, asJSON)
-	first, err := e.Frame(watch.Modified, asJSON)
+	e, codec := update(t, asJSON)
+	first, err := e.Frame(codec, watch.Modified, asJSON)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e.DropFrames()
-	second, _ := e.Frame(watch.Modified, asJSON)
-	third, _ := e.Frame(watch.Modified, asJSON)
+	second, _ := e.Frame(codec, watch.Modified, asJSON)
+	third, _ := e.Frame(codec, watch.Modified, asJSON)
 	if !bytes.Equal(first, second) || &first[0] == &second[0] || &second[0] == &third[0] {
 		t.Error("a frame is kept after frames were dropped, or is another")
 	}

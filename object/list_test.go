@@ -14,8 +14,8 @@ import (
 
 func TestTypedListItemsLeaveOutKindAndVersion(t *testing.T) {
 	t.Parallel()
-	o, _ := newObject(t, asJSON, "5", nil)
-	encoding, err := o.Encoding(asJSON)
+	o, codec := newObject(t, asJSON, "5", nil)
+	encoding, err := o.Encoding(codec, asJSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,11 +47,11 @@ func TestProtobufItemsMakeAList(t *testing.T) {
 	t.Parallel()
 	var body []byte
 	for _, revision := range []object.Revision{5, 1_700_000_000_000_000} {
-		o, _ := newObject(t, asProtobuf, "5", nil)
+		o, codec := newObject(t, asProtobuf, "5", nil)
 		if err := o.Stamp(revision); err != nil {
 			t.Fatal(err)
 		}
-		encoding, err := o.Encoding(asProtobuf)
+		encoding, err := o.Encoding(codec, asProtobuf)
 		if err != nil {
 			t.Fatal(err)
 		}

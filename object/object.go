@@ -16,29 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Codec turns encodings of one kind into Go objects and back. A kind supplies it; it must be safe for concurrent use.
-type Codec interface {
-	// Decode makes the Go object that Object.Decode tells of. The data is an encoding that Encode made.
-	Decode(form Form, data []byte) (runtime.Object, error)
-	// Encode writes such an object in a form. resourceVersion is written as it stands in obj.
-	Encode(form Form, obj runtime.Object) ([]byte, error)
-	// Cache bounds the second encodings of this kind's objects.
-	Cache() *Cache
-}
-
-// Changing is implemented by codecs that another takes the place of while the server runs: a definition changed, and what
-// the one before it wrote reads otherwise from then on.
-type Changing interface {
-	// Latest is the codec that reads and writes now; itself as long as no other took its place.
-	Latest() Codec
-}
-
-// Batcher is implemented by codecs that encode many objects at less cost than each alone.
-type Batcher interface {
-	// EncodeAll does for each object what Encode does, or nothing at all.
-	EncodeAll(form Form, objects []runtime.Object) ([][]byte, error)
-}
-
 // Header is what the server knows of an object without decoding it.
 type Header struct {
 	Key  Key
@@ -61,29 +38,34 @@ type Object struct {
 	// Revision is that of the commit that made this state; 0 before it is committed.
 	Revision Revision
 
-	codec   Codec
+	stamp   Stamp // of the codec that wrote the first encoding
 	first   Encoding
 	more    atomic.Pointer[[]again]
 	decoded atomic.Pointer[shared]
 }
 
-// again is an encoding beside the first, by the codec that made it.
+// again is an encoding beside the first, by what codec made it.
 type again struct {
-	by Codec
+	by Stamp
 	*Encoding
 }
 
-// shared is the Go object that all readers have, by the codec that read it.
+// shared is the Go object that all readers of a stamp have.
 type shared struct {
-	by  Codec
+	by  Stamp
 	obj runtime.Object
 }
 
 // New makes an object that is not committed yet. The first encoding must carry RevisionPlaceholder, or any other
-// digits, as its resourceVersion; the object owns its bytes from now on.
+// digits, as its resourceVersion; the object owns its bytes from now on. The codec wrote them; nil when none did, and
+// nobody will decode the object.
 func New(header Header, codec Codec, first Encoding) *Object {
 	header.mark = markOf(header.Labels)
-	return &Object{Header: header, codec: codec, first: first}
+	o := &Object{Header: header, first: first}
+	if codec != nil {
+		o.stamp = codec.Stamp()
+	}
+	return o
 }
 
 // Stamp gives a new object the revision of its commit. Only the store calls it, before anybody else sees the object.
@@ -99,7 +81,7 @@ func (o *Object) At(r Revision) (*Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Object{Header: o.Header, Revision: r, codec: o.codec, first: first}, nil
+	return &Object{Header: o.Header, Revision: r, stamp: o.stamp, first: first}, nil
 }
 
 // Form is the form that the object was committed in.
@@ -111,34 +93,28 @@ func (o *Object) Size() int { return len(o.first.data) + len(o.Key) + objectOver
 // objectOverhead is what an object takes beside its bytes: the struct, the key, the uid, its place in a tree.
 const objectOverhead = 300
 
-// Stored is the encoding that was committed, which readers are served as long as its codec is the latest.
+// Stored is the encoding that was committed, which readers are served as long as their codec has its writer's stamp.
 func (o *Object) Stored() *Encoding { return &o.first }
 
-// Fresh says that a reader is served in a form what was committed, byte for byte.
-func (o *Object) Fresh(form Form) bool { return o.first.Form == form && o.latest() == o.codec }
-
-func (o *Object) latest() Codec {
-	if c, ok := o.codec.(Changing); ok {
-		return c.Latest()
-	}
-	return o.codec
+// Fresh says that readers by a codec are served in a form what was committed, byte for byte.
+func (o *Object) Fresh(by Codec, form Form) bool {
+	return o.stamp == by.Stamp() && o.first.Form == form
 }
 
-// Encoding is the object in a form, made and kept when it is first asked for.
-func (o *Object) Encoding(form Form) (*Encoding, error) {
-	codec := o.latest()
-	if e := o.made(form, codec); e != nil {
+// Encoding is the object in a form, as a codec writes it: made and kept when it is first asked for.
+func (o *Object) Encoding(by Codec, form Form) (*Encoding, error) {
+	if e := o.made(by.Stamp(), form); e != nil {
 		return e, nil
 	}
-	obj, err := o.Decode()
+	obj, err := o.Decode(by)
 	if err != nil {
 		return nil, err
 	}
-	data, err := codec.Encode(form, obj)
+	data, err := by.Encode(form, obj)
 	if err != nil {
 		return nil, o.unwritable(form, err)
 	}
-	return o.keep(form, codec, data)
+	return o.keep(by, form, data)
 }
 
 func (o *Object) unwritable(form Form, err error) error {
@@ -146,8 +122,8 @@ func (o *Object) unwritable(form Form, err error) error {
 }
 
 // made is the encoding in a form that there is already, or nil.
-func (o *Object) made(form Form, codec Codec) *Encoding {
-	if o.first.Form == form && codec == o.codec {
+func (o *Object) made(by Stamp, form Form) *Encoding {
+	if o.stamp == by && o.first.Form == form {
 		return &o.first
 	}
 	more := o.more.Load()
@@ -155,16 +131,19 @@ func (o *Object) made(form Form, codec Codec) *Encoding {
 		return nil
 	}
 	for _, e := range *more {
-		if e.Form == form && e.by == codec {
+		if e.by == by && e.Form == form {
 			return e.Encoding
 		}
 	}
 	return nil
 }
 
-// keep adds an encoding, charges it to the cache, and drops those of codecs that are replaced. One that says what the
-// first says holds no bytes of its own.
-func (o *Object) keep(form Form, codec Codec, data []byte) (*Encoding, error) {
+// mostStale is how many encodings an object keeps beside the first before those of other codecs are dropped: most are of
+// definitions that changed, some of another server that shares the object and has another definition.
+const mostStale = 8
+
+// keep adds an encoding and charges it to the cache. One that says what the first says holds no bytes of its own.
+func (o *Object) keep(by Codec, form Form, data []byte) (*Encoding, error) {
 	made := &o.first
 	if form != o.first.Form || !bytes.Equal(data, o.first.data) {
 		e, err := NewEncoding(form, data)
@@ -173,18 +152,22 @@ func (o *Object) keep(form Form, codec Codec, data []byte) (*Encoding, error) {
 		}
 		made = &e
 	}
+	stamp := by.Stamp()
 	for {
 		old := o.more.Load()
 		var next []again
 		if old != nil {
-			next = slices.DeleteFunc(slices.Clone(*old), func(e again) bool { return e.by != codec })
+			next = slices.Clone(*old)
 		}
-		next = append(next, again{codec, made})
+		if len(next) >= mostStale {
+			next = slices.DeleteFunc(next, func(e again) bool { return e.by != stamp })
+		}
+		next = append(next, again{stamp, made})
 		if !o.more.CompareAndSwap(old, &next) {
 			continue
 		}
 		if made != &o.first {
-			codec.Cache().charge(o, len(data))
+			by.Cache().charge(o, len(data))
 		}
 		return made, nil
 	}
@@ -192,28 +175,39 @@ func (o *Object) keep(form Form, codec Codec, data []byte) (*Encoding, error) {
 
 // Decode makes a Go object that belongs to the caller: in the kind's hub version, or, of a kind whose rules work in the
 // version of the request, in the version that it is stored in.
-func (o *Object) Decode() (runtime.Object, error) {
-	obj, err := o.codec.Decode(o.first.Form, o.first.data)
+func (o *Object) Decode(by Codec) (runtime.Object, error) {
+	obj, err := o.read(by)
 	if err != nil {
 		return nil, fmt.Errorf("%s at revision %d cannot be read back: %w", o.Key, o.Revision, err)
 	}
 	return obj, nil
 }
 
-// Decoded is the Go object that all readers in the process share, made when it is first asked for. The caller must
+func (o *Object) read(by Codec) (runtime.Object, error) {
+	if o.stamp != by.Stamp() {
+		if a, ok := by.(Adopter); ok {
+			return a.Adopt(o.first.Form, o.first.data)
+		}
+	}
+	return by.Decode(o.first.Form, o.first.data)
+}
+
+// Decoded is the Go object that all who read by codecs of one stamp share, made when it is first asked for. The caller must
 // not change it.
-func (o *Object) Decoded() (runtime.Object, error) {
-	codec := o.latest()
+func (o *Object) Decoded(by Codec) (runtime.Object, error) {
+	stamp := by.Stamp()
 	have := o.decoded.Load()
-	if have != nil && have.by == codec {
+	if have != nil && have.by == stamp {
 		return have.obj, nil
 	}
-	obj, err := o.Decode()
+	obj, err := o.Decode(by)
 	if err != nil {
 		return nil, err
 	}
-	if o.decoded.CompareAndSwap(have, &shared{codec, obj}) {
-		return obj, nil
+	for !o.decoded.CompareAndSwap(have, &shared{stamp, obj}) {
+		if have = o.decoded.Load(); have != nil && have.by == stamp {
+			return have.obj, nil
+		}
 	}
-	return o.decoded.Load().obj, nil
+	return obj, nil
 }

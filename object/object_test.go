@@ -26,9 +26,12 @@ var (
 
 // configMaps is a codec with the encoders that a server uses.
 type configMaps struct {
-	cache   *object.Cache
-	encoded *atomic.Int32
+	cache      *object.Cache
+	encoded    *atomic.Int32
+	definition object.Stamp
 }
+
+func (c configMaps) Stamp() object.Stamp { return 1 + c.definition }
 
 func (c configMaps) Cache() *object.Cache { return c.cache }
 
@@ -85,9 +88,9 @@ func newObject(t *testing.T, form object.Form, revision string, cache *object.Ca
 	return object.New(object.Header{Key: key}, codec, encoding), codec
 }
 
-func bytesOf(t *testing.T, o *object.Object, form object.Form) []byte {
+func bytesOf(t *testing.T, by object.Codec, o *object.Object, form object.Form) []byte {
 	t.Helper()
-	encoding, err := o.Encoding(form)
+	encoding, err := o.Encoding(by, form)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,13 +98,13 @@ func bytesOf(t *testing.T, o *object.Object, form object.Form) []byte {
 }
 
 // same says whether an object is settings at a revision, byte for byte, in a form.
-func same(t *testing.T, o *object.Object, form object.Form, revision object.Revision) {
+func same(t *testing.T, by object.Codec, o *object.Object, form object.Form, revision object.Revision) {
 	t.Helper()
 	want, err := encode(form, settings(revision.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := bytesOf(t, o, form); o.Revision != revision || !bytes.Equal(got, want) {
+	if got := bytesOf(t, by, o, form); o.Revision != revision || !bytes.Equal(got, want) {
 		t.Errorf("at revision %d the object is of revision %d and is\n%q\nnot\n%q", revision, o.Revision, got, want)
 	}
 }
@@ -113,12 +116,12 @@ func TestStampWritesTheRevisionWhateverItsWidth(t *testing.T) {
 			for _, revision := range []object.Revision{1_700_000_000_000_000, 9, 12_345_678_901_234_567_890} {
 				t.Run(fmt.Sprint(form.Format, before, revision), func(t *testing.T) {
 					t.Parallel()
-					o, _ := newObject(t, form, before, nil)
+					o, codec := newObject(t, form, before, nil)
 					for _, r := range []object.Revision{revision, revision + 1, 1_700_000_000_000_007} {
 						if err := o.Stamp(r); err != nil {
 							t.Fatal(err)
 						}
-						same(t, o, form, r)
+						same(t, codec, o, form, r)
 					}
 				})
 			}
@@ -139,13 +142,14 @@ func TestStampMovesProtobufLengths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := object.New(object.Header{Key: key}, configMaps{}, encoding)
+		codec := configMaps{encoded: new(atomic.Int32)}
+		o := object.New(object.Header{Key: key}, codec, encoding)
 		if err := o.Stamp(1_700_000_000_000_000); err != nil {
 			t.Fatal(err)
 		}
 		m.ResourceVersion = "1700000000000000"
-		if want, err := encode(asProtobuf, m); err != nil || !bytes.Equal(bytesOf(t, o, asProtobuf), want) {
-			t.Fatalf("with a name of %d bytes the object is\n%q\nnot\n%q (%v)", size+1, bytesOf(t, o, asProtobuf), want, err)
+		if want, err := encode(asProtobuf, m); err != nil || !bytes.Equal(bytesOf(t, codec, o, asProtobuf), want) {
+			t.Fatalf("with a name of %d bytes the object is\n%q\nnot\n%q (%v)", size+1, bytesOf(t, codec, o, asProtobuf), want, err)
 		}
 	}
 }
@@ -153,7 +157,7 @@ func TestStampMovesProtobufLengths(t *testing.T) {
 func TestAtIsACopy(t *testing.T) {
 	t.Parallel()
 	for _, form := range []object.Form{asJSON, asProtobuf} {
-		o, _ := newObject(t, form, object.RevisionPlaceholder, nil)
+		o, codec := newObject(t, form, object.RevisionPlaceholder, nil)
 		if err := o.Stamp(1_700_000_000_000_000); err != nil {
 			t.Fatal(err)
 		}
@@ -162,8 +166,8 @@ func TestAtIsACopy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, later, form, r)
-			same(t, o, form, 1_700_000_000_000_000)
+			same(t, codec, later, form, r)
+			same(t, codec, o, form, 1_700_000_000_000_000)
 		}
 	}
 }
@@ -212,12 +216,13 @@ func TestEncodingFindsTheRevisionBehindEveryKindOfValue(t *testing.T) {
 			t.Errorf("%s: %v", data, err)
 			continue
 		}
-		o := object.New(object.Header{Key: key}, configMaps{}, encoding)
+		codec := configMaps{encoded: new(atomic.Int32)}
+		o := object.New(object.Header{Key: key}, codec, encoding)
 		if err := o.Stamp(42); err != nil {
 			t.Error(err)
 		}
 		want := bytes.Replace([]byte(data), []byte(`"resourceVersion":"1"`), []byte(`"resourceVersion":"42"`), 1)
-		if got := bytesOf(t, o, asJSON); !bytes.Equal(got, want) {
+		if got := bytesOf(t, codec, o, asJSON); !bytes.Equal(got, want) {
 			t.Errorf("stamped it is\n%s\nnot\n%s", got, want)
 		}
 	}
@@ -230,9 +235,9 @@ func TestSecondFormIsMadeOnceAndCarriesTheRevision(t *testing.T) {
 	if err := o.Stamp(1_700_000_000_000_000); err != nil {
 		t.Fatal(err)
 	}
-	same(t, o, asProtobuf, 1_700_000_000_000_000)
-	same(t, o, asProtobuf, 1_700_000_000_000_000)
-	if codec.encoded.Load() != 1 || cache.Used() != len(bytesOf(t, o, asProtobuf)) {
+	same(t, codec, o, asProtobuf, 1_700_000_000_000_000)
+	same(t, codec, o, asProtobuf, 1_700_000_000_000_000)
+	if codec.encoded.Load() != 1 || cache.Used() != len(bytesOf(t, codec, o, asProtobuf)) {
 		t.Errorf("the second form was made %d times and %d bytes are kept", codec.encoded.Load(), cache.Used())
 	}
 }
@@ -248,7 +253,7 @@ func TestCacheKeepsWithinItsBudget(t *testing.T) {
 	var codecs []configMaps
 	for range 5 {
 		o, codec := newObject(t, asJSON, object.RevisionPlaceholder, cache)
-		bytesOf(t, o, asProtobuf)
+		bytesOf(t, codec, o, asProtobuf)
 		objects, codecs = append(objects, o), append(codecs, codec)
 	}
 	if cache.Used() > 3*len(data) || cache.Used() < 2*len(data) {
@@ -256,7 +261,7 @@ func TestCacheKeepsWithinItsBudget(t *testing.T) {
 	}
 	// The newest first: what is made again pushes out what is oldest.
 	for i := 4; i >= 0; i-- {
-		bytesOf(t, objects[i], asProtobuf)
+		bytesOf(t, codecs[i], objects[i], asProtobuf)
 		if again := codecs[i].encoded.Load() == 2; again != (i < 2) {
 			t.Errorf("object %d of 5 was made again: %v", i, again)
 		}
@@ -268,8 +273,8 @@ func TestCacheHoldsNoObject(t *testing.T) {
 	t.Parallel()
 	cache := object.NewCache(1 << 20)
 	held := func() weak.Pointer[object.Object] {
-		o, _ := newObject(t, asJSON, "5", cache)
-		bytesOf(t, o, asProtobuf)
+		o, codec := newObject(t, asJSON, "5", cache)
+		bytesOf(t, codec, o, asProtobuf)
 		return weak.Make(o)
 	}()
 	goruntime.GC()
@@ -280,13 +285,13 @@ func TestCacheHoldsNoObject(t *testing.T) {
 
 func TestDecodedIsSharedAndDecodeIsNot(t *testing.T) {
 	t.Parallel()
-	o, _ := newObject(t, asProtobuf, "5", nil)
-	first, err := o.Decoded()
+	o, codec := newObject(t, asProtobuf, "5", nil)
+	first, err := o.Decoded(codec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, _ := o.Decoded()
-	own, _ := o.Decode()
+	second, _ := o.Decoded(codec)
+	own, _ := o.Decode(codec)
 	if first != second || own == first || own.(*corev1.ConfigMap).Data["brackets"] != "]}{[" {
 		t.Errorf("decoded objects: %p, %p, own %p", first, second, own)
 	}
@@ -298,11 +303,12 @@ func TestDecodeSaysWhatCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := object.New(object.Header{Key: key}, configMaps{}, encoding)
+	codec := configMaps{encoded: new(atomic.Int32)}
+	o := object.New(object.Header{Key: key}, codec, encoding)
 	for name, read := range map[string]func() error{
-		"decode":      func() error { _, err := o.Decode(); return err },
-		"decoded":     func() error { _, err := o.Decoded(); return err },
-		"second form": func() error { _, err := o.Encoding(asProtobuf); return err },
+		"decode":      func() error { _, err := o.Decode(codec); return err },
+		"decoded":     func() error { _, err := o.Decoded(codec); return err },
+		"second form": func() error { _, err := o.Encoding(codec, asProtobuf); return err },
 	} {
 		if err := read(); err == nil || !bytes.Contains([]byte(err.Error()), []byte(key)) {
 			t.Errorf("%s returned %v", name, err)

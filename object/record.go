@@ -13,7 +13,8 @@ import (
 //
 //	checksum   4 bytes, CRC-32C of all that follows, little endian
 //	version    1 byte
-//	head       its length, then: the form, the uid, labels, selectable fields, owners, and where in the data stands what
+//	head       its length, then: the writer's stamp, the form, where in the data stands what, the uid, labels, selectable
+//	           fields, owners
 //	data       the first encoding, as readers are served it
 //
 // Numbers are unsigned varints, texts have their length before them. The key and the revision are not in it: they are where
@@ -38,6 +39,7 @@ func (o *Object) AppendRecord(dst []byte) []byte {
 
 func (o *Object) appendHead(dst []byte) []byte {
 	e := &o.first
+	dst = binary.AppendUvarint(dst, uint64(o.stamp))
 	dst = append(dst, byte(e.Form.Format))
 	dst = appendText(dst, e.Form.APIVersion)
 	for _, position := range []int32{e.revision, e.width, e.item, e.itemEnd} {
@@ -95,6 +97,7 @@ func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error
 
 func (r *Reader) readHead(h *head, o *Object) {
 	e := &o.first
+	o.stamp = Stamp(h.number())
 	e.Form.Format = Format(h.byte())
 	e.Form.APIVersion = r.share(h.text())
 	for _, position := range []*int32{&e.revision, &e.width, &e.item, &e.itemEnd} {

@@ -77,25 +77,28 @@ var _ admission.Reader = reader{}
 
 // Get implements admission.Reader.
 func (r reader) Get(_ context.Context, resource schema.GroupResource, namespace, name string) (kind.Object, error) {
+	k, served := r.s.kinds.Stored(resource)
 	o := r.s.store.Get(object.KeyOf(resource, namespace, name))
-	if o == nil {
+	if o == nil || !served {
 		return nil, nil
 	}
-	return shared(o)
+	return shared(kind.CodecOf(k), o)
 }
 
 // List implements admission.Reader.
 func (r reader) List(ctx context.Context, resource schema.GroupResource, namespace string, yield func(kind.Object) bool) error {
-	if _, served := r.s.kinds.Stored(resource); !served {
+	k, served := r.s.kinds.Stored(resource)
+	if !served {
 		return nil
 	}
+	codec := kind.CodecOf(k)
 	snapshot, err := r.s.store.Snapshot(ctx, store.Latest())
 	if err != nil {
 		return err
 	}
 	snapshot.Scan(object.Prefix(resource, namespace), "", func(o *object.Object) bool {
 		var obj kind.Object
-		if obj, err = shared(o); err != nil {
+		if obj, err = shared(codec, o); err != nil {
 			return false
 		}
 		return yield(obj)
@@ -103,8 +106,8 @@ func (r reader) List(ctx context.Context, resource schema.GroupResource, namespa
 	return err
 }
 
-func shared(o *object.Object) (kind.Object, error) {
-	obj, err := o.Decoded()
+func shared(codec object.Codec, o *object.Object) (kind.Object, error) {
+	obj, err := o.Decoded(codec)
 	if err != nil {
 		return nil, err
 	}

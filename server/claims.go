@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/kind"
@@ -68,20 +67,5 @@ func claimObject(c kind.Claim, owner kind.Object) *object.Object {
 	}
 	data, _ := json.Marshal(record) // a struct of strings always marshals
 	e, _ := object.NewEncoding(object.Form{APIVersion: record.APIVersion}, data)
-	return object.New(object.Header{Key: claimKey(c)}, claimCodec{}, e)
+	return object.New(object.Header{Key: claimKey(c)}, nil, e)
 }
-
-// claimCodec reads the record of a claim.
-type claimCodec struct{}
-
-// Decode implements object.Codec.
-func (claimCodec) Decode(_ object.Form, data []byte) (runtime.Object, error) {
-	var record metav1.PartialObjectMetadata
-	return &record, json.Unmarshal(data, &record)
-}
-
-// Encode implements object.Codec.
-func (claimCodec) Encode(_ object.Form, obj runtime.Object) ([]byte, error) { return json.Marshal(obj) }
-
-// Cache implements object.Codec: a claim has one encoding, and the cache is never charged.
-func (claimCodec) Cache() *object.Cache { return object.NewCache(0) }

@@ -99,7 +99,7 @@ func alreadyExists(c *call, there *object.Object, name string) error {
 	if there == nil {
 		return err
 	}
-	if obj, decodeErr := decoded(there); decodeErr == nil && obj.GetDeletionTimestamp() != nil {
+	if obj, decodeErr := decoded(c.kind, there); decodeErr == nil && obj.GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
 	return err

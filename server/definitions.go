@@ -139,13 +139,14 @@ func (d *definitions) settleGroup(ctx context.Context, group string) error {
 // find reads a definition as it is now; current is nil when there is none any longer.
 func (d *definitions) find(key object.Key) (current *object.Object, crd *apiextensionsv1.CustomResourceDefinition, err error) {
 	if current = d.s.store.Get(key); current != nil {
-		crd, err = definitionOf(current)
+		crd, err = d.definitionOf(current)
 	}
 	return current, crd, err
 }
 
-func definitionOf(o *object.Object) (*apiextensionsv1.CustomResourceDefinition, error) {
-	obj, err := o.Decode()
+func (d *definitions) definitionOf(o *object.Object) (*apiextensionsv1.CustomResourceDefinition, error) {
+	k, _ := d.s.kinds.Stored(definitionsResource)
+	obj, err := o.Decode(k)
 	if err != nil {
 		return nil, err
 	}

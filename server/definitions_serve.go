@@ -67,7 +67,8 @@ func (s *Server) serviceAddress(namespace, name string, port int32) (string, err
 	if o == nil {
 		return "", apierrors.NewNotFound(services, name)
 	}
-	obj, err := o.Decoded()
+	k, _ := s.kinds.Stored(services)
+	obj, err := o.Decoded(k)
 	if err != nil {
 		return "", err
 	}
@@ -95,7 +96,7 @@ func (d *definitions) served(gr schema.GroupResource) *structural.Kind {
 // removed stops serving the kind of a definition that is gone. Its names are free for others of its group, which are
 // settled again; the caller holds mu.
 func (d *definitions) removed(ctx context.Context, before *object.Object) error {
-	crd, err := definitionOf(before)
+	crd, err := d.definitionOf(before)
 	if err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func (d *definitions) deleteInstances(ctx context.Context, gr schema.GroupResour
 // deleteInstance deletes one object; held says that it is still there. A conflict means that somebody wrote it in
 // between, and a later round sees to it.
 func (d *definitions) deleteInstance(ctx context.Context, k kind.Kind, current *object.Object) (held bool, err error) {
-	obj, err := decoded(current)
+	obj, err := decoded(k, current)
 	if err != nil {
 		return true, err
 	}

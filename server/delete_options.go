@@ -64,7 +64,7 @@ func (s *Server) removeUnreadable(c *call, current *object.Object, o *metav1.Del
 	if err := s.authorize(c.context(), unsafe, c.user); err != nil {
 		return nil, err
 	}
-	if _, err := current.Decode(); err == nil {
+	if _, err := current.Decode(c.codec()); err == nil {
 		return nil, apierrors.NewConflict(c.resource(), current.Key.Name(),
 			errors.New("unsafe deletion is not allowed because the object is decodable from storage"))
 	}

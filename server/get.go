@@ -65,7 +65,7 @@ func (s *Server) answer(c *call, code int, obj *object.Object) error {
 	case asPartial:
 		return s.answerPartial(c, code, obj)
 	}
-	e, err := obj.Encoding(c.accept.form(c.endpoint.GroupVersion()))
+	e, err := obj.Encoding(c.codec(), c.accept.form(c.endpoint.GroupVersion()))
 	if err != nil {
 		return err
 	}

@@ -158,9 +158,7 @@ func storable(fresh, current *object.Object) error {
 
 // encode makes the object that is to be committed, in the form that its writer's answer needs.
 func encode(k kind.Kind, obj kind.Object, form object.Form) (*object.Object, error) {
-	codec := object.Codec(k)
 	if v, ok := k.(kind.Versioned); ok {
-		codec = v.Codec()
 		var err error
 		if k, obj, err = v.ToStorage(obj); err != nil {
 			return nil, err
@@ -181,5 +179,5 @@ func encode(k kind.Kind, obj kind.Object, form object.Form) (*object.Object, err
 	if err != nil {
 		return nil, err
 	}
-	return object.New(header(k, obj), codec, e), nil
+	return object.New(header(k, obj), k, e), nil
 }

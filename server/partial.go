@@ -36,7 +36,7 @@ func (c *call) metadata(o *object.Object, format object.Format) ([]byte, error) 
 	e := o.Stored()
 	if v, ok := c.kind.(kind.Versioned); ok { // a conversion may change labels and annotations
 		var err error
-		if e, err = o.Encoding(object.Form{APIVersion: v.APIVersion()}); err != nil {
+		if e, err = o.Encoding(v.Codec(), object.Form{APIVersion: v.APIVersion()}); err != nil {
 			return nil, err
 		}
 	}

@@ -24,8 +24,9 @@ type selection struct {
 	fields fields.Selector // nil for all
 	// renamed are the names under which objects have the values of selectable fields, where they differ.
 	renamed map[string]string
-	// shown gives the object whose labels and fields are to be looked at: see call.shown.
-	shown func(*object.Object) (*object.Object, error)
+	// shown gives the object whose labels and fields are to be looked at, and codec is what it is read by: see call.
+	shown func(object.Codec, *object.Object) (*object.Object, error)
+	codec func() object.Codec
 	// ended is closed when the kind is served differently or no longer: see call.ended.
 	ended <-chan struct{}
 	// converts says that it may be another one than the stored object.
@@ -43,7 +44,7 @@ func (s *selection) single() bool { return !strings.HasSuffix(string(s.prefix), 
 // matches says whether an object is selected. One that cannot be shown is: who sends it meets the error.
 func (s *selection) matches(o *object.Object) bool {
 	if s.converts && !s.everything() {
-		other, err := s.shown(o)
+		other, err := s.shown(s.codec(), o)
 		if err != nil {
 			return true
 		}
@@ -132,7 +133,7 @@ func (f objectFields) Get(name string) string {
 
 // selectionOf reads namespace, name and selectors of a call. Whoever continues a list is not taken to one object of it.
 func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
-	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable, shown: c.shown, ended: c.ended()}
+	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable, shown: c.shown, codec: c.codec, ended: c.ended()}
 	_, s.converts = c.kind.(kind.Versioned)
 	s.parent = s.prefix
 	if !c.info().Namespaced {

@@ -63,10 +63,10 @@ func (src source) List(ctx context.Context, gvr schema.GroupVersionResource, o c
 	if err != nil {
 		return client.List{}, wireError(err)
 	}
-	out := client.List{Revision: snapshot.Revision()}
+	out := client.List{Revision: snapshot.Revision(), Codec: selected.codec()}
 	selected.scan(snapshot, "", func(obj *object.Object) bool {
 		if selected.matches(obj) {
-			obj, err = selected.shown(obj)
+			obj, err = selected.shown(out.Codec, obj)
 			out.Items = append(out.Items, obj)
 		}
 		return err == nil
@@ -144,6 +144,7 @@ func (w *sourceWatch) Next(ctx context.Context) ([]client.Event, error) {
 // rather than miss a change.
 func (w *sourceWatch) seen(events []*object.Event) ([]client.Event, error) {
 	var out []client.Event
+	codec := w.selected.codec()
 	for _, e := range events {
 		kind, ok := e.Type(), true
 		if !w.selected.everything() {
@@ -159,11 +160,11 @@ func (w *sourceWatch) seen(events []*object.Event) ([]client.Event, error) {
 				return nil, wireError(err)
 			}
 		}
-		shown, err := w.selected.shown(shown)
+		shown, err := w.selected.shown(codec, shown)
 		if err != nil {
 			return nil, wireError(err)
 		}
-		out = append(out, client.Event{Type: kind, Object: shown, Revision: e.Revision()})
+		out = append(out, client.Event{Type: kind, Object: shown, Codec: codec, Revision: e.Revision()})
 	}
 	return out, nil
 }

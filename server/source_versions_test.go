@@ -24,7 +24,7 @@ func TestSourceShowsTheVersionAskedFor(t *testing.T) {
 	if len(list.Items) != 1 || list.Items[0].Fields["spec.paint"] != "red" || list.Items[0].Labels["shown"] != "v2" {
 		t.Fatalf("listed %+v", list.Items)
 	}
-	obj := must(list.Items[0].Decoded())(t).(*unstructured.Unstructured)
+	obj := must(list.Items[0].Decoded(list.Codec))(t).(*unstructured.Unstructured)
 	if obj.GetAPIVersion() != "example.com/v2" || at(obj.Object, "spec", "paint") != "red" {
 		t.Errorf("listed %v", obj.Object)
 	}

@@ -95,7 +95,7 @@ func (c *call) row(obj kind.Object, counted time.Time) (row metav1.TableRow, err
 func (c *call) rowObject(o *object.Object, include metav1.IncludeObjectPolicy) ([]byte, error) {
 	switch include {
 	case metav1.IncludeObject:
-		e, err := o.Encoding(object.Form{APIVersion: c.endpoint.APIVersion()})
+		e, err := o.Encoding(c.codec(), object.Form{APIVersion: c.endpoint.APIVersion()})
 		if err != nil {
 			return nil, err
 		}

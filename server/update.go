@@ -217,7 +217,7 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 	if err != nil {
 		return nil, err
 	}
-	if same, err := unchanged(fresh, current); err != nil || same {
+	if same, err := unchanged(c.codec(), fresh, current); err != nil || same {
 		return &written{committed: current}, err
 	}
 	if err := storable(fresh, current); err != nil {
@@ -233,14 +233,14 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 
 // unchanged says whether a new state is the current one but for its revision. One that is stored in another version, or
 // lacks defaults that the new state has, is not.
-func unchanged(fresh, current *object.Object) (bool, error) {
+func unchanged(codec object.Codec, fresh, current *object.Object) (bool, error) {
 	was, form := current.Stored(), fresh.Form()
 	if was.Form.APIVersion != form.APIVersion {
 		return false, nil
 	}
 	if was.Form != form {
 		var err error
-		if was, err = current.Encoding(form); err != nil {
+		if was, err = current.Encoding(codec, form); err != nil {
 			return false, err
 		}
 	}
@@ -253,7 +253,7 @@ func (s *Server) finish(ctx context.Context, k kind.Kind, current *object.Object
 	var old kind.Object
 	if k.Info().Claims {
 		var err error
-		if old, err = decoded(current); err != nil {
+		if old, err = decoded(k, current); err != nil {
 			return nil, err
 		}
 	}

@@ -8,8 +8,12 @@ import (
 
 // decoded makes an object that the caller may change: in its kind's hub version, or, of a Versioned kind, in the version
 // that it is stored in, which its metadata may be read from.
-func decoded(o *object.Object) (kind.Object, error) {
-	obj, err := o.Decode()
+func decoded(k kind.Kind, o *object.Object) (kind.Object, error) {
+	return decodedBy(kind.CodecOf(k), o)
+}
+
+func decodedBy(codec object.Codec, o *object.Object) (kind.Object, error) {
+	obj, err := o.Decode(codec)
 	if err != nil {
 		return nil, err
 	}
@@ -19,44 +23,47 @@ func decoded(o *object.Object) (kind.Object, error) {
 // read makes an object that the caller may change, in the version that the kind's rules work in.
 func read(k kind.Kind, o *object.Object) (kind.Object, error) {
 	v, ok := k.(kind.Versioned)
-	form := object.Form{}
-	if ok {
-		form.APIVersion = v.APIVersion()
+	if !ok {
+		return decodedBy(k, o)
 	}
-	if !ok || o.Fresh(form) {
-		return decoded(o)
+	codec, form := v.Codec(), object.Form{APIVersion: v.APIVersion()}
+	if o.Fresh(codec, form) {
+		return decodedBy(codec, o)
 	}
-	e, err := o.Encoding(form)
+	e, err := o.Encoding(codec, form)
 	if err != nil {
 		return nil, err
 	}
-	obj, err := v.Codec().Decode(form, e.Bytes())
+	obj, err := codec.Decode(form, e.Bytes())
 	if err != nil {
 		return nil, err
 	}
 	return obj.(kind.Object), nil
 }
 
+// codec is what stored objects of the call's kind are read by: as a definition says now, which may be newer than the call.
+func (c *call) codec() object.Codec { return kind.CodecOf(c.kind) }
+
 // shown is an object whose labels and fields are those of the version that the call asks for: a conversion may have
 // changed them, and a field may be selectable in one version alone.
-func (c *call) shown(o *object.Object) (*object.Object, error) {
+func (c *call) shown(codec object.Codec, o *object.Object) (*object.Object, error) {
 	v, ok := c.kind.(kind.Versioned)
 	if !ok {
 		return o, nil
 	}
 	form := object.Form{APIVersion: v.APIVersion()}
-	if o.Fresh(form) {
+	if o.Fresh(codec, form) {
 		return o, nil
 	}
 	obj, err := read(c.kind, o)
 	if err != nil {
 		return nil, err
 	}
-	e, err := o.Encoding(form)
+	e, err := o.Encoding(codec, form)
 	if err != nil {
 		return nil, err
 	}
-	other := object.New(header(c.kind, obj), v.Codec(), *e)
+	other := object.New(header(c.kind, obj), codec, *e)
 	other.Revision = o.Revision
 	return other, nil
 }
@@ -67,14 +74,14 @@ func (c *call) convert(snapshot *store.Snapshot, selected *selection, from objec
 	if !ok || selected.everything() {
 		return nil
 	}
-	form := object.Form{APIVersion: v.APIVersion()}
+	codec, form := v.Codec(), object.Form{APIVersion: v.APIVersion()}
 	var others []*object.Object
 	snapshot.Scan(selected.prefix, from, func(o *object.Object) bool {
-		if !o.Fresh(form) {
+		if !o.Fresh(codec, form) {
 			others = append(others, o)
 		}
 		return true
 	})
-	_, err := object.Encodings(others, form)
+	_, err := object.Encodings(others, codec, form)
 	return err
 }

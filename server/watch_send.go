@@ -36,7 +36,7 @@ func (w *watching) send(e *object.Event, kind watch.EventType) error {
 	if w.c.accept.as != "" {
 		return w.sendTransformed(e, kind)
 	}
-	frame, err := e.Frame(kind, w.form)
+	frame, err := e.Frame(w.c.codec(), kind, w.form)
 	if err != nil {
 		return err
 	}

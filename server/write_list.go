@@ -20,7 +20,7 @@ const listBuffer = 64 << 10
 // answerList writes the encodings of the items one after the other: nothing is decoded.
 func (c *call) answerList(p *page) error {
 	form := c.accept.form(c.endpoint.GroupVersion())
-	encodings, err := object.Encodings(p.items, form)
+	encodings, err := object.Encodings(p.items, c.codec(), form)
 	if err != nil {
 		return err
 	}

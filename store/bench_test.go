@@ -205,11 +205,7 @@ func BenchmarkMemory100000(b *testing.B) {
 		bytes := 0
 		for i := range n {
 			change := put(name(i), payload, store.Absent())
-			encoding, err := change.Object.Encoding(change.Object.Form())
-			if err != nil {
-				b.Fatal(err)
-			}
-			bytes += len(encoding.Bytes())
+			bytes += len(change.Object.Stored().Bytes())
 			mustCommit(b, s, change)
 		}
 		live := heap() - before

@@ -26,9 +26,34 @@ var errProtobuf = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Message: "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
 }}
 
-// Decode implements object.Codec. What this definition wrote, or one that reads alike, is taken as it is, in the version that
-// it was stored in. What another one wrote is made what the schema of that version allows now, with its defaults.
+// Decode implements object.Codec: what such a definition wrote is taken as it is, in the version that it was stored in.
 func (d *definition) Decode(form object.Form, data []byte) (runtime.Object, error) {
+	u, err := stored(form, data)
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// Adopt implements object.Adopter: what another definition wrote is made what the schema of the version that it is stored in
+// allows now, with its defaults.
+func (d *definition) Adopt(form object.Form, data []byte) (runtime.Object, error) {
+	u, err := stored(form, data)
+	if err != nil {
+		return nil, err
+	}
+	v := d.defined(u.GetAPIVersion())
+	if v == nil {
+		return u, nil
+	}
+	if _, err := d.fit(u, v, coercion{dropMalformed: true}); err != nil {
+		return nil, err
+	}
+	return u, d.setDefaults(u, v)
+}
+
+// stored reads what a definition wrote.
+func stored(form object.Form, data []byte) (*unstructured.Unstructured, error) {
 	if form.Format != object.JSON {
 		return nil, errProtobuf
 	}
@@ -36,19 +61,7 @@ func (d *definition) Decode(form object.Form, data []byte) (runtime.Object, erro
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &content); err != nil {
 		return nil, err
 	}
-	u := &unstructured.Unstructured{Object: content}
-	now := d.latest()
-	if now.alike == d.alike {
-		return u, nil
-	}
-	v := now.defined(u.GetAPIVersion())
-	if v == nil {
-		return u, nil
-	}
-	if _, err := now.fit(u, v, coercion{dropMalformed: true}); err != nil {
-		return nil, err
-	}
-	return u, now.setDefaults(u, v)
+	return &unstructured.Unstructured{Object: content}, nil
 }
 
 // Encode implements object.Codec: compact JSON with sorted keys.

@@ -28,12 +28,12 @@ type definition struct {
 	converter  Converter
 	conversion *apiextensionsv1.CustomResourceConversion
 
-	// successor is what the definition became next, for the objects that this one wrote and will go on to read.
+	// stamp is that of what its kinds write: see stampOf.
+	stamp object.Stamp
+	// successor is what the definition became next, for those who were asked to read by this one and still do.
 	successor atomic.Pointer[definition]
-	// alike is the oldest of the definitions before this one whose objects this one reads as they are; itself if none.
-	alike *definition
-	ended chan struct{}
-	end   func()
+	ended     chan struct{}
+	end       func()
 
 	// uid, generation and names are those of the CustomResourceDefinition.
 	uid        types.UID
@@ -50,7 +50,6 @@ func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefin
 		cache: cache, preserve: crd.Spec.PreserveUnknownFields, converter: converter, conversion: crd.Spec.Conversion.DeepCopy(),
 		ended: make(chan struct{}), uid: crd.UID, generation: crd.Generation, names: *crd.Status.AcceptedNames.DeepCopy(),
 	}
-	d.alike = d
 	d.end = sync.OnceFunc(d.close)
 	info := describe(crd)
 	for _, v := range ordered {
@@ -67,6 +66,7 @@ func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefin
 		}
 		d.kinds = append(d.kinds, k)
 	}
+	d.stamp = d.stampOf()
 	return d, nil
 }
 
@@ -143,6 +143,9 @@ func (d *definition) defined(apiVersion string) *definedVersion {
 	}
 	return nil
 }
+
+// Stamp implements object.Codec.
+func (d *definition) Stamp() object.Stamp { return d.stamp }
 
 // Cache implements object.Codec.
 func (d *definition) Cache() *object.Cache { return d.cache }

@@ -3,7 +3,6 @@ package structural
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 
@@ -111,11 +110,6 @@ func selectableFields(defined []apiextensionsv1.SelectableField) []selectable {
 		fields = append(fields, selectable{strings.TrimPrefix(f.JSONPath, "."), path})
 	}
 	return fields
-}
-
-// sameFields says whether two versions select by the same fields.
-func sameFields(a, b []selectable) bool {
-	return slices.EqualFunc(a, b, func(a, b selectable) bool { return a.name == b.name })
 }
 
 // Fields implements kind.Kind. A field that the object does not have is empty.

@@ -76,7 +76,7 @@ func (k *Kind) ToStorage(obj kind.Object) (kind.Kind, kind.Object, error) {
 }
 
 // Codec implements kind.Versioned.
-func (k *Kind) Codec() object.Codec { return k.alike }
+func (k *Kind) Codec() object.Codec { return k.latest() }
 
 // Succeed makes k what the definition of an older kind, of an earlier state of it, has become: stored objects of the old
 // kind are read and written as k says, in the versions that k has.

@@ -3,6 +3,7 @@ package storetest
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,24 +25,20 @@ var (
 // Key is that of a config map in the namespace default.
 func Key(name string) object.Key { return object.KeyOf(configMaps, "default", name) }
 
-// NewObject makes an object, encoded as a server would, that carries a value for Value to find. It has no codec: it can
-// be read in its own form only.
+// NewObject makes an object, encoded as a server would, that carries a value for Value to find. A value as in red-7 gives it
+// the label colour=red. It has no codec: it can be read in its own form only.
 func NewObject(key object.Key, value string) *object.Object {
 	data := fmt.Appendf(nil, `{"kind":"Test","apiVersion":"v1","metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q},"value":%q}`,
 		key.Name(), key.Namespace(), "uid-of-"+key.Name(), object.RevisionPlaceholder, value)
-	o, err := decode(key, object.Form{APIVersion: "v1"}, data)
+	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
 	if err != nil {
 		panic(err) // the data is as NewEncoding wants it
 	}
-	return o
-}
-
-func decode(key object.Key, form object.Form, data []byte) (*object.Object, error) {
-	encoding, err := object.NewEncoding(form, data)
-	if err != nil {
-		return nil, err
+	header := object.Header{Key: key, UID: types.UID("uid-of-" + key.Name())}
+	if colour, _, ok := strings.Cut(value, "-"); ok {
+		header.Labels = map[string]string{"colour": colour}
 	}
-	return object.New(object.Header{Key: key, UID: types.UID("uid-of-" + key.Name())}, nil, encoding), nil
+	return object.New(header, nil, encoding)
 }
 
 // Value is what NewObject put into an object; "" of nil.
@@ -54,13 +51,7 @@ func Value(o *object.Object) string {
 }
 
 // encoded is an object's bytes.
-func encoded(o *object.Object) []byte {
-	encoding, err := o.Encoding(o.Form())
-	if err != nil {
-		panic(err) // it is the form that the object was made in
-	}
-	return encoding.Bytes()
-}
+func encoded(o *object.Object) []byte { return o.Stored().Bytes() }
 
 // Put is a change to a value.
 func Put(key object.Key, value string, expect store.Expect) store.Change {

@@ -1,0 +1,132 @@
+package object_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// louder is another definition of the same kind: what others wrote is read with values in capitals.
+type louder struct{ configMaps }
+
+func (l louder) Adopt(form object.Form, data []byte) (runtime.Object, error) {
+	obj, err := l.Decode(form, data)
+	if err == nil {
+		for name, value := range obj.(*corev1.ConfigMap).Data {
+			obj.(*corev1.ConfigMap).Data[name] = strings.ToUpper(value)
+		}
+	}
+	return obj, err
+}
+
+func TestObjectIsServedAsItsReadersCodecReadsIt(t *testing.T) {
+	t.Parallel()
+	o, writer := newObject(t, asJSON, "5", object.NewCache(1<<20))
+	other := writer
+	other.definition = 7
+	changed := louder{other}
+	if !o.Fresh(writer, asJSON) || o.Fresh(changed, asJSON) || o.Fresh(writer, asProtobuf) {
+		t.Error("what was committed is fresh to others than its writer's readers")
+	}
+	for range 2 { // the second time, what was kept for the one is not given to the other
+		for _, form := range []object.Form{asJSON, asProtobuf} {
+			if got := string(bytesOf(t, writer, o, form)); !strings.Contains(got, "resourceVersion") || strings.Contains(got, "RESOURCEVERSION") {
+				t.Errorf("the writer's readers get %q", got)
+			}
+			if got := string(bytesOf(t, changed, o, form)); !strings.Contains(got, "RESOURCEVERSION") {
+				t.Errorf("readers by another definition get %q", got)
+			}
+		}
+		for codec, want := range map[object.Codec]string{writer: `"resourceVersion":"2"`, changed: `"RESOURCEVERSION":"2"`} {
+			obj, err := o.Decoded(codec)
+			if err != nil || obj.(*corev1.ConfigMap).Data["metadata"] != want {
+				t.Errorf("decoded is %v, %v", obj, err)
+			}
+		}
+	}
+}
+
+func TestFramesAreOfTheReadersCodec(t *testing.T) {
+	t.Parallel()
+	e, writer := update(t, asJSON)
+	other := writer.(configMaps)
+	other.definition = 7
+	for range 2 {
+		for codec, want := range map[object.Codec]bool{writer: false, louder{other}: true} {
+			frame, err := e.Frame(codec, watch.Modified, asJSON)
+			if err != nil || strings.Contains(string(frame), "RESOURCEVERSION") != want {
+				t.Errorf("the frame is %q, %v", frame, err)
+			}
+		}
+	}
+}
+
+// Servers that share an object read it at once, each by its own definition.
+func TestReadersOfTwoCodecsDoNotMix(t *testing.T) {
+	t.Parallel()
+	o, writer := newObject(t, asJSON, "5", object.NewCache(1<<20))
+	var group sync.WaitGroup
+	for i := range 16 {
+		other := writer
+		other.definition = object.Stamp(i % 4)
+		var codec object.Codec = other
+		if i%4 != 0 {
+			codec = louder{other}
+		}
+		group.Go(func() {
+			for range 100 {
+				obj, err := o.Decoded(codec)
+				if err != nil || strings.Contains(obj.(*corev1.ConfigMap).Data["metadata"], "RESOURCE") != (i%4 != 0) {
+					t.Errorf("reader %d got %v, %v", i, obj, err)
+				}
+				e, err := o.Encoding(codec, asProtobuf)
+				if err != nil || strings.Contains(string(e.Bytes()), "RESOURCE") != (i%4 != 0) {
+					t.Errorf("reader %d got %q, %v", i, e.Bytes(), err)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// An object that outlives many definitions does not gather the encodings of all.
+func TestEncodingsOfOldCodecsAreDropped(t *testing.T) {
+	t.Parallel()
+	o, writer := newObject(t, asJSON, "5", object.NewCache(1<<20))
+	var codecs []configMaps
+	for i := range 40 {
+		writer.definition = object.Stamp(i + 1)
+		bytesOf(t, writer, o, asProtobuf)
+		codecs = append(codecs, writer)
+	}
+	before := writer.encoded.Load()
+	for _, codec := range codecs {
+		bytesOf(t, codec, o, asProtobuf)
+	}
+	if again := writer.encoded.Load() - before; again < 30 {
+		t.Errorf("of 40 encodings, only %d were dropped", again)
+	}
+}
+
+func TestRecordKeepsTheStamp(t *testing.T) {
+	t.Parallel()
+	o, writer := newObject(t, asJSON, "5", object.NewCache(1<<20))
+	o.Revision = 5
+	var r object.Reader
+	got, err := r.Read(o.Key, 5, o.AppendRecord(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := writer
+	other.definition++
+	if !got.Fresh(writer, asJSON) || got.Fresh(other, asJSON) {
+		t.Error("what was read back is not of its writer's codec")
+	}
+	same(t, writer, got, asProtobuf, 5)
+}
