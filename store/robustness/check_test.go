@@ -100,14 +100,10 @@ func (g *generator) apply(w robustness.Write) {
 }
 
 func (g *generator) list() {
+	items := maps.Clone(g.state)
+	maps.DeleteFunc(items, func(key string, _ robustness.State) bool { return !strings.HasPrefix(key, "a/") })
 	g.h.Lists = append(g.h.Lists, robustness.List{
-		Where: robustness.Where{Prefix: "a/"}, Call: g.now(), Latest: true, Revision: g.h.Base + uint64(g.made()), Items: maps.Collect(func(yield func(string, robustness.State) bool) {
-			for key, s := range g.state {
-				if strings.HasPrefix(key, "a/") && !yield(key, s) {
-					return
-				}
-			}
-		}),
+		Where: robustness.Where{Prefix: "a/"}, Call: g.now(), Latest: true, Revision: g.h.Base + uint64(g.made()), Items: items,
 	})
 }
 

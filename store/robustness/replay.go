@@ -87,6 +87,7 @@ func (c *checker) placed() []place {
 			unknown = append(unknown, w)
 		}
 	}
+	slices.SortFunc(unknown, func(a, b *Write) int { return cmp.Compare(a.Call, b.Call) })
 	c.placeUnknown(at, unknown)
 	var placed []place
 	for _, revision := range slices.Sorted(maps.Keys(at)) {
@@ -104,7 +105,7 @@ func (c *checker) placeUnknown(at map[uint64]*Write, unknown []*Write) {
 		if at[revision] != nil {
 			continue
 		}
-		i := slices.IndexFunc(unknown, func(w *Write) bool { return explains(w, sightings[revision]) })
+		i := likeliest(unknown, sightings[revision])
 		if i < 0 {
 			c.broken(Written, "revision %d was seen, %v, but nobody wrote that", revision, sightings[revision])
 			continue
@@ -122,7 +123,7 @@ func (c *checker) sightings() map[uint64][]Change {
 			for _, e := range r.Events {
 				// To a watch of some values a key may be gone that another value took the place of.
 				if e.Type != "DELETED" || w.Where.Value == "" {
-					seen[e.Revision] = append(seen[e.Revision], Change{Key: e.Key, Value: e.Value, Deleted: e.Type == "DELETED"})
+					seen[e.Revision] = append(seen[e.Revision], w.sighting(e))
 				}
 			}
 		}
@@ -135,13 +136,43 @@ func (c *checker) sightings() map[uint64][]Change {
 	return seen
 }
 
-// explains says whether a write makes all that was seen of a revision.
-func explains(w *Write, seen []Change) bool {
-	return !slices.ContainsFunc(seen, func(s Change) bool {
-		return !slices.ContainsFunc(w.Changes, func(c Change) bool {
-			return c.Key == s.Key && c.Deleted == s.Deleted && (c.Deleted || c.Value == s.Value)
-		})
-	})
+// sighting is what an event shows of the write that made it. What was there before tells writers apart that delete one key.
+func (w *Watch) sighting(e Event) Change {
+	s := Change{Key: e.Key, Value: e.Value, Deleted: e.Type == "DELETED"}
+	if w.Previous {
+		s.Expect = new(uint64)
+		if e.Previous != nil {
+			*s.Expect = e.Previous.Revision
+		}
+	}
+	return s
+}
+
+// likeliest is the index of the first write that makes all that was seen of a revision, and least beside; -1 if there is none.
+func likeliest(writes []*Write, seen []Change) int {
+	best, least := -1, 0
+	for i, w := range writes {
+		if slices.ContainsFunc(seen, func(s Change) bool { return !slices.ContainsFunc(w.Changes, s.shows) }) {
+			continue
+		}
+		unseen := 0
+		for _, c := range w.Changes {
+			changes := !c.Deleted || c.Expect != nil // or it deletes what may be absent
+			if changes && !slices.ContainsFunc(seen, func(s Change) bool { return s.shows(c) }) {
+				unseen++
+			}
+		}
+		if best < 0 || unseen < least {
+			best, least = i, unseen
+		}
+	}
+	return best
+}
+
+// shows says whether what was seen may be a change of a write.
+func (c Change) shows(of Change) bool {
+	return c.Key == of.Key && c.Deleted == of.Deleted && (c.Deleted || c.Value == of.Value) &&
+		(c.Expect == nil || of.Expect == nil || *c.Expect == *of.Expect)
 }
 
 // inTime checks that who began after another was answered comes after it.

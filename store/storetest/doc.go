@@ -2,7 +2,8 @@
 // RunDurable if it outlives its process, and RunShared if several stores may write to it. Nothing else calls it.
 //
 // The guarantees of watches have the names that etcd's robustness tests give them: filtered, ordered, unique, atomic,
-// reliable, resumable, bookmarkable.
+// reliable, resumable, bookmarkable. Beside the tests that show each alone, histories of many clients under faults are
+// recorded and re-checked by package robustness, which shares no code with the store.
 //
 // Journal is a log for tests that keeps commits as bytes, and can be reopened and shared; Faults holds up or fails what
 // a store appends to the log beneath.
@@ -55,6 +56,15 @@ func Run(t *testing.T, open Open) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, func(options store.Options) *store.Store { return start(t, open(t), options) })
+		})
+	}
+	for name, test := range map[string]func(*testing.T, log.Log){
+		"GuaranteesHoldUnderFaults":     guaranteesHoldUnderFaults,
+		"GuaranteesHoldForSlowWatchers": guaranteesHoldForSlowWatchers,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
 		})
 	}
 }

@@ -20,6 +20,10 @@ func RunDurable(t *testing.T, medium func(t *testing.T) Reopen) {
 		t.Parallel()
 		stateSurvivesReopening(t, medium(t))
 	})
+	t.Run("GuaranteesHoldOverReopening", func(t *testing.T) {
+		t.Parallel()
+		guaranteesHoldOverReopening(t, medium(t))
+	})
 }
 
 func stateSurvivesReopening(t *testing.T, open Reopen) {
@@ -66,6 +70,10 @@ func RunShared(t *testing.T, medium func(t *testing.T) Reopen) {
 			test(t, start(t, open(), store.Options{}), start(t, open(), store.Options{}))
 		})
 	}
+	t.Run("GuaranteesHoldForTwoStores", func(t *testing.T) {
+		t.Parallel()
+		guaranteesHoldForTwoStores(t, medium(t))
+	})
 }
 
 func latestReadSeesTheOthersCommits(t *testing.T, a, b *store.Store) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store/log"
@@ -21,10 +22,11 @@ type Journal struct {
 	writers int
 }
 
-// entry is a commit as bytes, and the log that made it.
+// entry is a commit as bytes, the log that made it, and when.
 type entry struct {
 	writer int
 	data   []byte
+	at     time.Time
 }
 
 // record is what the bytes say. A change without a record of its object deletes.
@@ -69,13 +71,19 @@ type journalLog struct {
 func (l *journalLog) Load(_ context.Context, into log.Loading) (object.Revision, error) {
 	entries, _ := l.journal.after(l.journal.base)
 	live := map[object.Key]*object.Object{}
+	var past []func() error
 	for _, e := range entries {
 		c, err := e.commit()
 		if err != nil {
 			return 0, err
 		}
 		for _, change := range c.Changes {
+			event, err := eventOf(change, live[change.Key], c.Revision)
+			if err != nil {
+				return 0, err
+			}
 			live[change.Key] = change.Object
+			past = append(past, func() error { return into.Past(event, e.at) })
 		}
 	}
 	for _, o := range live {
@@ -86,7 +94,23 @@ func (l *journalLog) Load(_ context.Context, into log.Loading) (object.Revision,
 			return 0, err
 		}
 	}
+	for _, take := range past {
+		if err := take(); err != nil {
+			return 0, err
+		}
+	}
 	return l.journal.base + object.Revision(len(entries)), nil
+}
+
+// eventOf is a change of what was there before.
+func eventOf(change log.Change, before *object.Object, revision object.Revision) (*object.Event, error) {
+	e := &object.Event{Object: change.Object, Previous: before, Deleted: change.Object == nil}
+	if !e.Deleted {
+		return e, nil
+	}
+	var err error
+	e.Object, err = before.At(revision)
+	return e, err
 }
 
 func (l *journalLog) Instant() bool { return false }
@@ -98,7 +122,7 @@ func (l *journalLog) Append(_ context.Context, commits []log.Commit) error {
 		if err != nil {
 			return err
 		}
-		entries[i] = entry{l.writer, data}
+		entries[i] = entry{l.writer, data, time.Now()}
 	}
 	j := l.journal
 	j.mu.Lock()
