@@ -26,6 +26,9 @@ type Transport struct {
 	requests *requests
 }
 
+// InProcess is the RemoteAddr of requests that came through a Transport, and of no other: that of a socket has a port.
+const InProcess = "in-process"
+
 // requests are those of a transport and of all that As made of it.
 type requests struct {
 	ctx    context.Context
@@ -143,7 +146,7 @@ func asReceived(q *http.Request, ctx context.Context, body io.ReadCloser) *http.
 	}
 	r.URL = &url.URL{Path: q.URL.Path, RawPath: q.URL.RawPath, RawQuery: q.URL.RawQuery}
 	r.RequestURI = r.URL.RequestURI()
-	r.RemoteAddr = "in-process"
+	r.RemoteAddr = InProcess
 	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, 1
 	return r
 }

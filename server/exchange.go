@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/bowline-dev/bowline/server/fair"
 )
 
 // exchange is a request and its answer as metrics, logs and traces tell of them. It is the answer's http.ResponseWriter.
@@ -16,6 +18,15 @@ type exchange struct {
 	written int64
 	// spans are the request's trace; nil while nobody traces.
 	spans *spans
+	// seats are what the request holds while it works, and left counts it out.
+	seats fair.Seats
+	left  func()
+}
+
+// leave ends the request's work for others to begin with theirs.
+func (x *exchange) leave() {
+	x.seats.Leave()
+	x.left()
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -46,7 +57,6 @@ func (s *Server) told(serve func(*exchange, *http.Request)) http.Handler {
 			roomy(0)
 		}
 		x := &exchange{ResponseWriter: w, route: parseRoute(r), begun: time.Now()}
-		defer s.metrics.begin(x)()
 		defer s.tell(x, r)
 		serve(x, r)
 	})

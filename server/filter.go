@@ -32,7 +32,7 @@ func (s *Server) recovered(next func(*exchange, *http.Request)) func(*exchange, 
 	}
 }
 
-// serve is the way of every request: who, may they, what, within which time.
+// serve is the way of every request: who, may they, within which time, when is there room, what.
 func (s *Server) serve(x *exchange, r *http.Request) {
 	user, err := s.identify(r)
 	x.spans = s.trace(x, r, user)
@@ -46,17 +46,21 @@ func (s *Server) serve(x *exchange, r *http.Request) {
 		return
 	}
 	r = r.WithContext(auth.WithUser(x.spans.context(r.Context()), user))
-	if x.route.verb == "watch" {
-		s.dispatch(x, r, user)
-		return
+	if x.route.verb != "watch" {
+		ctx, cancel, err := s.bounded(r)
+		if err != nil {
+			s.fail(x, x, r, err)
+			return
+		}
+		defer cancel()
+		r = r.WithContext(ctx)
 	}
-	ctx, cancel, err := s.bounded(r)
-	if err != nil {
+	if err := s.enter(x, r, user); err != nil {
 		s.fail(x, x, r, err)
 		return
 	}
-	defer cancel()
-	s.dispatch(x, r.WithContext(ctx), user)
+	defer x.leave()
+	s.dispatch(x, r, user)
 }
 
 // dispatch tells API resources from everything else.

@@ -25,6 +25,7 @@ type metrics struct {
 	deprecated  *prometheus.GaugeVec
 	watchEvents *prometheus.CounterVec
 	admission   *prometheus.HistogramVec
+	waited      prometheus.Observer
 	handler     http.Handler
 
 	reading, writing prometheus.Gauge
@@ -52,16 +53,19 @@ func newMetrics(more ...prometheus.Collector) *metrics {
 		sli:         histograms("apiserver_request_sli_duration_seconds", "How long requests took that were no dry run.", slowBuckets, requestLabelNames...),
 		sizes:       histograms("apiserver_response_sizes", "Length of the answers to reads, in bytes.", prometheus.ExponentialBuckets(1000, 10, 7), requestLabelNames...),
 		longRunning: gauges("apiserver_longrunning_requests", "Watches that are open.", requestLabelNames...),
-		inflight:    gauges("apiserver_current_inflight_requests", "Requests that are being served, watches left out.", "request_kind"),
+		inflight:    gauges("apiserver_current_inflight_requests", "Requests that are being served; those that wait for seats and watches left out.", "request_kind"),
 		deprecated: gauges("apiserver_requested_deprecated_apis", "Deprecated versions that were asked for.",
 			append(resourceLabelNames, "subresource", "removed_release")...),
 		watchEvents: counters("apiserver_watch_events_total", "Events sent to watches.", resourceLabelNames...),
 		admission: histograms("apiserver_admission_step_admission_duration_seconds", "How long all admission plugins together took.",
 			[]float64{0.005, 0.025, 0.1, 0.5, 1, 2.5}, "type", "operation", "rejected"),
 	}
+	waits := histograms("apiserver_flowcontrol_request_wait_duration_seconds", "How long requests waited for their seats.",
+		[]float64{0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30}, append(flowLabels, "execute")...)
+	m.waited = waits.WithLabelValues(theLevel, theLevel, "true")
 	m.reading, m.writing = m.inflight.WithLabelValues("readOnly"), m.inflight.WithLabelValues("mutating")
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.requests, m.duration, m.sli, m.sizes, m.longRunning, m.inflight, m.deprecated, m.watchEvents, m.admission,
+	registry.MustRegister(m.requests, m.duration, m.sli, m.sizes, m.longRunning, m.inflight, m.deprecated, m.watchEvents, m.admission, waits,
 		buildInfo(), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(more...)
 	m.handler = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})

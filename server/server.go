@@ -21,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/auth"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/server/discovery"
+	"github.com/bowline-dev/bowline/server/fair"
 	"github.com/bowline-dev/bowline/server/openapi"
 	"github.com/bowline-dev/bowline/store"
 )
@@ -42,6 +43,8 @@ type Options struct {
 	Collectors []prometheus.Collector
 	// TracerProvider makes the tracer of requests; nil traces nothing.
 	TracerProvider trace.TracerProvider
+	// Limits are what requests may take of this machine at once; zero is by its cores.
+	Limits fair.Limits
 	// RequestTimeout bounds every request but watches; 0 means a minute.
 	RequestTimeout time.Duration
 	// Patience is how long a client may leave a write of its watch waiting before it is cut off; 0 means 30 seconds.
@@ -60,6 +63,7 @@ type Server struct {
 	crds          *definitions
 	owners        owners
 	metrics       *metrics
+	fair          *fair.Queue
 	healthChecks  []Check
 	tracer        trace.Tracer // nil while nobody traces
 	log           *slog.Logger
@@ -92,7 +96,11 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.patience = 30 * time.Second
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	s.metrics = newMetrics(append(o.Collectors, objectCounts{s})...)
+	if o.Limits == (fair.Limits{}) {
+		o.Limits = limits(s.timeout)
+	}
+	s.fair = fair.New(o.Limits)
+	s.metrics = newMetrics(append(o.Collectors, objectCounts{s}, fairness{s.fair})...)
 	s.healthChecks = s.checks(o.Checks)
 	s.admission = admission.NewChain(reader{s}, o.Plugins...)
 	s.crds = newDefinitions(s)

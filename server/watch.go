@@ -100,6 +100,7 @@ func (w *watching) run(ctx context.Context, after object.Revision, o *internalve
 	}
 	if w.stream.flush() == nil {
 		w.c.spans.end()
+		w.c.seats.Leave() // a watch that waits for changes takes nothing from others
 		w.follow(ctx, after)
 	}
 }
@@ -157,7 +158,7 @@ func (w *watching) initial(snapshot *store.Snapshot) error {
 
 // follow sends changes until the watch ends.
 func (w *watching) follow(ctx context.Context, after object.Revision) {
-	changes, err := w.s.store.Watch(w.selected.prefix, after)
+	changes, err := w.s.store.Watch(w.selected.prefix, after, w.selected.needs()...)
 	if err != nil {
 		w.fail(err)
 		return
