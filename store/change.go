@@ -30,7 +30,7 @@ const (
 	atRevision
 )
 
-// Anything always holds. A delete that expects it changes nothing where nothing is.
+// Anything always holds. A delete that expects it changes nothing where nothing is, and removes what cannot be read.
 func Anything() Expect { return Expect{} }
 
 // Absent holds when the key has no object.

@@ -13,12 +13,8 @@ func (s *Store) enqueue(p *proposal) {
 	p.settled = make(chan struct{})
 	s.tip = p.commit.Revision
 	s.proposals = append(s.proposals, p)
-	for _, e := range p.events {
-		next := staged{proposal: p}
-		if !e.Deleted {
-			next.object = e.Object
-		}
-		s.staged[e.Key()] = next
+	for _, c := range p.commit.Changes {
+		s.staged[c.Key] = staged{object: c.Object, proposal: p}
 	}
 	if !s.draining {
 		s.draining = true
@@ -85,18 +81,14 @@ func (s *Store) settle(batch []*proposal, err error) {
 
 // accept publishes a batch that is durable. mu is held.
 func (s *Store) accept(batch []*proposal) []chan struct{} {
-	events := batch[0].events
-	for _, p := range batch[1:] {
-		events = append(events, p.events...)
-	}
 	for _, p := range batch {
-		for _, e := range p.events {
-			if s.staged[e.Key()].proposal == p {
-				delete(s.staged, e.Key())
+		for _, c := range p.commit.Changes {
+			if s.staged[c.Key].proposal == p {
+				delete(s.staged, c.Key)
 			}
 		}
 	}
-	return s.publish(events)
+	return s.publish(batch...)
 }
 
 // reject takes back everything that is staged: the batch, which failed, and the proposals that were made since, whose
@@ -143,7 +135,7 @@ func (s *Store) adopt(c log.Commit) error {
 		s.mu.Unlock()
 		return fmt.Errorf("commit %d of another writer does not follow %d", c.Revision, current)
 	}
-	events, err := s.adopted(c)
+	p, err := s.adopted(c)
 	if err != nil {
 		s.mu.Unlock()
 		return err
@@ -151,16 +143,22 @@ func (s *Store) adopt(c log.Commit) error {
 	if len(s.staged) == 0 {
 		s.tip = c.Revision
 	}
-	waiting := s.publish(events)
+	waiting := s.publish(p)
 	s.mu.Unlock()
 	wake(waiting)
 	return nil
 }
 
-// adopted makes the events of a commit that another writer made. mu is held.
-func (s *Store) adopted(c log.Commit) ([]*object.Event, error) {
-	events := make([]*object.Event, 0, len(c.Changes))
+// adopted is what a commit that another writer made does here. mu is held.
+func (s *Store) adopted(c log.Commit) (*proposal, error) {
+	p := &proposal{commit: c, events: make([]*object.Event, 0, len(c.Changes))}
 	for _, change := range c.Changes {
+		if s.state.damaged[change.Key] != nil {
+			p.discarded = append(p.discarded, change.Key)
+			if change.Object == nil {
+				continue
+			}
+		}
 		e := &object.Event{Object: change.Object, Previous: s.state.objects.get(change.Key), Deleted: change.Object == nil}
 		switch {
 		case e.Deleted && e.Previous == nil:
@@ -173,7 +171,7 @@ func (s *Store) adopted(c log.Commit) ([]*object.Event, error) {
 		case e.Object.Revision != c.Revision:
 			return nil, fmt.Errorf("commit %d of another writer holds %s of revision %d", c.Revision, change.Key, e.Object.Revision)
 		}
-		events = append(events, e)
+		p.events = append(p.events, e)
 	}
-	return events, nil
+	return p, nil
 }

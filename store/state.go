@@ -24,6 +24,9 @@ type state struct {
 	// roots are snapshots that were given out, oldest first. An older state is undone from the nearest one after it.
 	roots []*Snapshot
 
+	// damaged are the objects that the log has and cannot read; nil when there are none. The store's mu is held where it changes.
+	damaged map[object.Key]*UnreadableError
+
 	progress signal
 	// ready is a closed channel, for those who need not wait.
 	ready chan struct{}
@@ -47,15 +50,21 @@ func newState(options Options) *state {
 	return s
 }
 
-// publish makes the events of commits visible, all at once, and returns whom to wake and the oldest revision that can
-// be asked for from now on. The events are in order.
-func (s *state) publish(events []*object.Event) (waiting []chan struct{}, oldest object.Revision) {
+// publish makes durable commits visible, all at once, and returns whom to wake and the oldest revision that can be asked for
+// from now on. They are in order.
+func (s *state) publish(commits []*proposal) (waiting []chan struct{}, oldest object.Revision) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	now := time.Since(s.start)
 	s.latest.Store(nil)
-	for _, e := range events {
-		waiting = s.apply(e, now, waiting)
+	for _, p := range commits {
+		for _, e := range p.events {
+			waiting = s.apply(e, now, waiting)
+		}
+		for _, key := range p.discarded {
+			delete(s.damaged, key)
+		}
+		s.current = p.commit.Revision
 	}
 	s.trim(now)
 	return s.progress.take(waiting), s.history.oldest
@@ -68,7 +77,6 @@ func (s *state) apply(e *object.Event, now time.Duration, waiting []chan struct{
 	} else {
 		s.objects.set(e.Object)
 	}
-	s.current = e.Revision()
 	return s.history.add(e, now, waiting)
 }
 

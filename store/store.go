@@ -36,6 +36,8 @@ type Options struct {
 	HistoryAge time.Duration
 	// HistoryBytes is how much changes may keep alive that is live no more; 256 MiB when 0.
 	HistoryBytes int
+	// AcceptDamage lets a store begin although its log has objects that cannot be read: see DamagedError and Store.Damaged.
+	AcceptDamage bool
 }
 
 // Store is safe for concurrent use.
@@ -74,7 +76,7 @@ func New(ctx context.Context, l log.Log, options Options) (*Store, error) {
 		options.HistoryBytes = 256 << 20
 	}
 	s := &Store{log: l, state: newState(options), instant: l.Instant(), staged: map[object.Key]staged{}}
-	if err := s.load(ctx); err != nil {
+	if err := s.load(ctx, options); err != nil {
 		return nil, errors.Join(fmt.Errorf("loading the store: %w", err), l.Close())
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -82,7 +84,7 @@ func New(ctx context.Context, l log.Log, options Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) load(ctx context.Context) error {
+func (s *Store) load(ctx context.Context, options Options) error {
 	st := s.state
 	newest := object.Revision(0)
 	revision, err := s.log.Load(ctx, log.Loading{
@@ -92,13 +94,16 @@ func (s *Store) load(ctx context.Context) error {
 			return nil
 		},
 		Past:    st.history.recall,
-		Damaged: func(_ object.Key, err error) error { return err },
+		Damaged: st.damage,
 	})
 	if err != nil {
 		return err
 	}
 	if newest > revision {
 		return fmt.Errorf("the log is at revision %d, but has an object of revision %d", revision, newest)
+	}
+	if err := s.assess(options); err != nil {
+		return err
 	}
 	st.current, s.tip = revision, revision
 	return st.history.resume(revision)
