@@ -79,7 +79,7 @@ func (e *episode) watch(t *testing.T, s *store.Store, random *rand.Rand, at *wat
 	once := sync.OnceFunc(began)
 	defer once()
 	for end := false; !end; {
-		w, err := s.Watch(object.Key(at.where.Prefix), at.after, needs(at.where)...)
+		w, err := s.Watch(object.Key(at.where.Prefix), at.after, needs(at.where.Value)...)
 		var compacted *store.CompactedError
 		switch {
 		case errors.As(err, &compacted):
@@ -100,11 +100,12 @@ func (e *episode) watch(t *testing.T, s *store.Store, random *rand.Rand, at *wat
 	}
 }
 
-func needs(where robustness.Where) []store.Requirement {
-	if where.Value == "" {
+// needs is what a watch of one colour requires; of any if it is empty.
+func needs(colour string) []store.Requirement {
+	if colour == "" {
 		return nil
 	}
-	return []store.Requirement{store.HasLabel("colour", where.Value)}
+	return []store.Requirement{store.HasLabel("colour", colour)}
 }
 
 // follow records one watch, and says whether it was the last.

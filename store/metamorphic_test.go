@@ -1,0 +1,36 @@
+package store_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/bowline-dev/bowline/store/log"
+	"github.com/bowline-dev/bowline/store/log/memory"
+	"github.com/bowline-dev/bowline/store/storetest"
+)
+
+var (
+	metamorphicSeconds = flag.Int("metamorphic.seconds", 0, "how long TestMetamorphic goes on; one script if 0")
+	metamorphicSeed    = flag.Uint64("metamorphic.seed", 0, "the first script of TestMetamorphic; random if 0")
+)
+
+// TestMetamorphic compares what stores of all logs answer to the same random operations, with restarts between.
+func TestMetamorphic(t *testing.T) {
+	t.Parallel()
+	subjects := []storetest.Subject{
+		{Name: "memory", Medium: func(*testing.T) storetest.Reopen { return func() log.Log { return memory.New() } }},
+		{Name: "journal", Medium: func(*testing.T) storetest.Reopen { return storetest.NewJournal().Open }, Durable: true},
+	}
+	seed := *metamorphicSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	for begin := time.Now(); ; seed++ {
+		storetest.Metamorphic(t, seed, 2000, subjects...)
+		if t.Failed() || time.Since(begin) >= time.Duration(*metamorphicSeconds)*time.Second {
+			return
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// operation is one line of a script. It names stores and watches by number, counted modulo how many there are, and revisions
+// by how far back they lie, so that it says something after any other operations: a script that fails can be shortened.
+type operation struct {
+	kind string
+	// store and watch are numbers; back is a number of revisions; limit a number of events or objects.
+	store, watch, back, limit int
+	// prefix is what is listed or watched, and colour the label that its objects must have, unless it is empty.
+	prefix object.Key
+	colour string
+	drafts []draft
+}
+
+// draft is a change of a commit.
+type draft struct {
+	key    object.Key
+	value  string // none deletes
+	expect string // anything, absent, current: the revision that the key has then; back: a revision of some other state
+	back   int
+}
+
+func (o operation) String() string {
+	line := fmt.Sprintf("%s store %d", o.kind, o.store)
+	switch o.kind {
+	case "commit":
+		for _, d := range o.drafts {
+			line += fmt.Sprintf(" [%s=%.12q %s %d]", d.key, d.value, d.expect, d.back)
+		}
+	case "take", "stop":
+		line += fmt.Sprintf(" watch %d limit %d", o.watch, o.limit)
+	default:
+		line += fmt.Sprintf(" %s %s back %d limit %d", o.prefix, o.colour, o.back, o.limit)
+	}
+	return line
+}
+
+// kinds are what operations do, each as often as it stands here.
+var kinds = strings.Fields(`commit commit commit commit commit commit commit commit commit commit get get latest exactly exactly
+	atleast pages watch watch take take take take take stop oldest`)
+
+// rare operations come once in so many.
+var rare = map[string]int{"restart": 60}
+
+// script makes a random sequence of operations.
+func script(random *rand.Rand, length int) []operation {
+	ops := make([]operation, 0, length)
+	for len(ops) < length {
+		o := operation{
+			kind: kinds[random.IntN(len(kinds))], store: random.IntN(4), watch: random.IntN(12), limit: 1 + random.IntN(8),
+			back: random.IntN(random.IntN(200)+1) - 1, prefix: randomPrefix(random),
+		}
+		for _, kind := range []string{"restart"} {
+			if random.IntN(rare[kind]) == 0 {
+				o.kind = kind
+			}
+		}
+		if random.IntN(3) == 0 {
+			o.colour = []string{"red", "blue"}[random.IntN(2)]
+		}
+		if o.kind == "commit" {
+			o.drafts = drafts(random)
+		}
+		ops = append(ops, o)
+	}
+	return ops
+}
+
+func randomPrefix(random *rand.Rand) object.Key {
+	key := randomKey(random)
+	return []object.Key{key, object.Prefix(key.GroupResource(), key.Namespace()), object.Prefix(key.GroupResource(), "")}[random.IntN(3)]
+}
+
+func drafts(random *rand.Rand) (all []draft) {
+	for range 1 + random.IntN(3) {
+		d := draft{
+			key: randomKey(random), back: random.IntN(5),
+			expect: []string{"anything", "anything", "absent", "current", "current", "back"}[random.IntN(6)],
+		}
+		if random.IntN(3) > 0 {
+			d.value = []string{"red", "blue"}[random.IntN(2)] + "-" + strings.Repeat("x", random.IntN(200))
+		}
+		all = append(all, d)
+	}
+	return all
+}
