@@ -18,6 +18,8 @@ type Change struct {
 	Key object.Key
 	// Object is the new state, stamped with the commit's revision; nil deletes.
 	Object *object.Object
+	// Previous is the revision of the state that it replaces; 0 when there is none.
+	Previous object.Revision
 }
 
 // Commit is a set of changes that become durable together or not at all.

@@ -1,0 +1,141 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+const (
+	// format is what Pebble writes its files in; it is raised together with the layout.
+	format = pebble.FormatValueSeparation
+	// memTableBytes is what is written before a table is made of it. Each time, a commit waits for two files to be
+	// closed and opened; and as much memory is held, once there are many writes.
+	memTableBytes = 16 << 20
+	// cacheBytes is small: nothing is read twice.
+	cacheBytes = 1 << 20
+	// maxMemTables bounds the memory when tables are not written as fast as commits come, which then wait.
+	maxMemTables = 8
+)
+
+// open opens the database behind a guard of its own.
+func (l *Log) open() (*pebble.DB, *guard, error) {
+	g := newGuard(l.options.FS)
+	db, err := pebble.Open(l.dir, l.databaseOptions(g))
+	if err != nil {
+		return nil, nil, err
+	}
+	return db, g, nil
+}
+
+func (l *Log) databaseOptions(g *guard) *pebble.Options {
+	o := &pebble.Options{
+		FS:                          g,
+		Lock:                        l.lock.folder,
+		Logger:                      reporter{l.options.Log, g},
+		FormatMajorVersion:          format,
+		CacheSize:                   cacheBytes,
+		MemTableSize:                memTableBytes,
+		MemTableStopWritesThreshold: maxMemTables,
+		// Nothing is read between two starts, so nothing has to be compacted for the sake of reading.
+		L0CompactionThreshold: 8,
+		L0StopWritesThreshold: 1 << 20,
+		LBaseMaxBytes:         256 << 20,
+		BytesPerSync:          1 << 20,
+		MaxOpenFiles:          500,
+		EventListener: &pebble.EventListener{
+			BackgroundError: g.stop,
+			DataCorruption: func(info pebble.DataCorruptionInfo) {
+				l.options.Log.Error("a file of the store is damaged", "path", info.Path, "error", info.Details)
+			},
+		},
+	}
+	for i := range o.Levels {
+		o.Levels[i].Compression = func() *block.CompressionProfile { return block.NoCompression }
+		o.Levels[i].BlockSize = 32 << 10
+	}
+	return o
+}
+
+// reporter takes what the database says. It says little of interest, and what it calls fatal is that its file system failed.
+type reporter struct {
+	log   *slog.Logger
+	guard *guard
+}
+
+func (r reporter) Infof(string, ...any) {}
+
+func (r reporter) Errorf(format string, args ...any) {
+	r.log.Warn("the store's database: " + fmt.Sprintf(format, args...))
+}
+
+// Fatalf stops the guard: what the database does in its confusion reaches the disk no more.
+func (r reporter) Fatalf(format string, args ...any) { r.guard.stop(fmt.Errorf(format, args...)) }
+
+// found is an entry in the database.
+type found struct {
+	revision object.Revision
+	data     []byte
+}
+
+// newest reads at which revision a database began, and its last entry, nil if there is none.
+func newest(db *pebble.DB) (object.Revision, *found, error) {
+	value, closer, err := db.Get(baseKey)
+	if err != nil {
+		return 0, nil, fmt.Errorf("the revision that it began at is missing: %w", err)
+	}
+	defer closer.Close()
+	if len(value) != 8 {
+		return 0, nil, fmt.Errorf("the revision that it began at is %q: %w", value, object.ErrDamaged)
+	}
+	base := object.Revision(binary.BigEndian.Uint64(value))
+	last, err := edge(db, (*pebble.Iterator).Last)
+	return base, last, err
+}
+
+// firstEntry is the revision of the oldest entry, 0 if there is none.
+func firstEntry(db *pebble.DB) (object.Revision, error) {
+	first, err := edge(db, (*pebble.Iterator).First)
+	if first == nil {
+		return 0, err
+	}
+	return first.revision, err
+}
+
+// edge is the first or last entry, nil if there is none.
+func edge(db *pebble.DB, seek func(*pebble.Iterator) bool) (*found, error) {
+	lower, upper := bounds(entries)
+	i, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return nil, err
+	}
+	defer i.Close()
+	if !seek(i) {
+		return nil, i.Error()
+	}
+	revision, err := splitEntryKey(i.Key())
+	return &found{revision, bytes.Clone(i.Value())}, err
+}
+
+// start writes the first fact into a new database: that its revisions begin at the clock in microseconds, with 16 digits at
+// least (see package memory).
+func start(db *pebble.DB, base object.Revision) error {
+	return db.Set(baseKey, binary.BigEndian.AppendUint64(nil, uint64(base)), pebble.Sync)
+}
+
+const sixteenDigits = 1_000_000_000_000_000
+
+func clock() object.Revision {
+	now := uint64(time.Now().UnixMicro())
+	if now < sixteenDigits {
+		now += sixteenDigits
+	}
+	return object.Revision(now)
+}

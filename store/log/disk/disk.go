@@ -1,0 +1,248 @@
+// Package disk is the log of a store that outlives its process, on one machine's disk. What it writes goes through Pebble:
+// a write-ahead log that is synced before a commit counts, and sorted tables that a background job makes of it. A folder has
+// one user at a time. docs/store.md draws what is in it.
+//
+// Everything live is in the store's memory, so a log is written all the time and read once, by Load. A state is written once,
+// by its key and revision (layout.go); the states that others replaced go when the history of the store lets go of them
+// (trim.go).
+//
+// The log trusts its disk until that fails: see guard for what happens then, and repair.go for how it goes on.
+package disk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store/log"
+)
+
+// Options say how a log uses its folder. The zero value works.
+type Options struct {
+	// FS is where the folder is; the operating system's when nil.
+	FS vfs.FS
+	// Log hears what goes wrong and how it ends; nobody does when nil.
+	Log *slog.Logger
+	// HistoryAge is how far back Load hands on changes: as far as the store keeps them; 5 minutes when 0.
+	HistoryAge time.Duration
+}
+
+// Log is a log.Log in a folder.
+type Log struct {
+	dir     string
+	options Options
+	lock    *folderLock
+
+	// current is the last durable revision that Append has acknowledged, and before the store's in Compact.
+	current, before atomic.Uint64
+	// trimmed is the last revision whose entry has gone.
+	trimmed object.Revision
+
+	// mu is held while something is appended, and while the database changes hands.
+	mu      sync.Mutex
+	db      *pebble.DB
+	guard   *guard
+	failure error // why nothing can be appended; nil while it can
+	// last is the entry of the current revision.
+	last  []byte
+	ended bool
+	// scratch are buffers that appends use again.
+	scratch struct{ key, value []byte }
+
+	// compact tells the keeper that there is something to trim.
+	compact chan struct{}
+	work    sync.WaitGroup
+	ctx     context.Context
+	stop    context.CancelFunc
+}
+
+var _ log.Log = (*Log)(nil)
+
+// Open opens the log in a folder, and makes both where there is none. A folder that holds anything else, or what a newer
+// program wrote, is left as it is. *InUseError when another process has it.
+func Open(dir string, options Options) (*Log, error) {
+	if options.FS == nil {
+		options.FS = vfs.Default
+	}
+	if options.Log == nil {
+		options.Log = slog.New(slog.DiscardHandler)
+	}
+	options.HistoryAge = cmp.Or(options.HistoryAge, 5*time.Minute)
+	lock, err := enter(options.FS, dir)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{dir: dir, options: options, lock: lock, compact: make(chan struct{}, 1)}
+	if err := l.begin(); err != nil {
+		return nil, errors.Join(err, lock.release())
+	}
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.work.Go(l.keep)
+	return l, nil
+}
+
+// begin opens the database, and says where the log stands.
+func (l *Log) begin() error {
+	if err := l.prepare(); err != nil {
+		return err
+	}
+	db, guard, err := l.open()
+	if err != nil {
+		return fmt.Errorf("the store in %s: %w", l.dir, err)
+	}
+	l.db, l.guard = db, guard
+	err = l.locate()
+	if err == nil {
+		err = guard.err()
+	}
+	if err != nil {
+		return fmt.Errorf("the store in %s: %w", l.dir, errors.Join(err, db.Close()))
+	}
+	return nil
+}
+
+// locate finds the current revision, and the one before the oldest entry.
+func (l *Log) locate() error {
+	base, last, err := newest(l.db)
+	if err != nil {
+		return err
+	}
+	oldest, err := firstEntry(l.db)
+	if err != nil {
+		return err
+	}
+	current := base
+	if last != nil {
+		current = last.revision
+		l.last = last.data
+	}
+	l.trimmed = current
+	if oldest != 0 {
+		l.trimmed = oldest - 1
+	}
+	l.current.Store(uint64(current))
+	return nil
+}
+
+// Instant is false: a disk takes its time.
+func (l *Log) Instant() bool { return false }
+
+// Append writes the commits, and syncs once for all of them.
+func (l *Log) Append(_ context.Context, commits []log.Commit) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failure != nil {
+		return l.failure
+	}
+	next := object.Revision(l.current.Load()) + 1
+	batch := l.db.NewBatch()
+	defer batch.Close()
+	now := time.Now()
+	for i := range commits {
+		if got := commits[i].Revision; got != next {
+			return fmt.Errorf("disk log: commit %d in the place of %d", got, next)
+		}
+		if err := l.write(batch, &commits[i], now); err != nil {
+			return fmt.Errorf("disk log: %w", err)
+		}
+		next++
+	}
+	if err := l.apply(batch); err != nil {
+		return l.fail(err)
+	}
+	l.last = append(l.last[:0], l.scratch.value...)
+	l.current.Store(uint64(next - 1))
+	return nil
+}
+
+// write adds a commit to a batch. Its entry is in scratch.value then.
+func (l *Log) write(batch *pebble.Batch, commit *log.Commit, now time.Time) error {
+	s := &l.scratch
+	for _, c := range commit.Changes {
+		s.key = appendVersionKey(s.key[:0], c.Key, commit.Revision)
+		s.value = s.value[:0]
+		if c.Object != nil {
+			s.value = c.Object.AppendRecord(s.value)
+		}
+		if err := batch.Set(s.key, s.value, nil); err != nil {
+			return err
+		}
+	}
+	s.key = appendEntryKey(s.key[:0], commit.Revision)
+	s.value = appendEntry(s.value[:0], now, commit)
+	return batch.Set(s.key, s.value, nil)
+}
+
+// apply makes a batch durable. What the database believes counts only as long as its file system has not failed.
+func (l *Log) apply(batch *pebble.Batch) error {
+	if err := l.guard.err(); err != nil {
+		return err
+	}
+	if err := l.db.Apply(batch, pebble.Sync); err != nil {
+		l.guard.stop(err)
+	}
+	return l.guard.err()
+}
+
+// fail lets nothing be appended until the keeper has repaired the log, and returns what callers are told. mu is held.
+func (l *Log) fail(cause error) error {
+	if l.failure == nil {
+		l.options.Log.Error("the disk failed: nothing is written until it works again", "folder", l.dir, "error", cause)
+		l.failure = l.unavailable(cause)
+	}
+	return l.failure
+}
+
+// unavailable is what writers are told.
+func (l *Log) unavailable(cause error) error {
+	if errors.Is(cause, syscall.ENOSPC) || errors.Is(cause, syscall.EDQUOT) {
+		return &log.FullError{Medium: l.dir, Err: cause}
+	}
+	return fmt.Errorf("the disk of %s failed, and nothing is written until it works again: %w", l.dir, cause)
+}
+
+// Health is why nothing can be appended at present; nil when all is well. Reads do not depend on it.
+func (l *Log) Health() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failure
+}
+
+// Follow returns at once: nobody else writes to the folder.
+func (l *Log) Follow(context.Context, object.Revision, func(log.Commit) error) error { return nil }
+
+// Current is the revision of the last durable commit.
+func (l *Log) Current(context.Context) (object.Revision, error) {
+	return object.Revision(l.current.Load()), nil
+}
+
+// Close ends the work in the background and gives the folder free.
+func (l *Log) Close() error {
+	l.stop()
+	l.work.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return nil
+	}
+	l.ended = true
+	l.failure = errors.New("the disk log is closed")
+	var err error
+	if l.db != nil {
+		err = errors.Join(l.db.Close(), l.guard.err())
+	}
+	if err = errors.Join(err, l.lock.release()); err != nil {
+		return fmt.Errorf("closing the store in %s: %w", l.dir, err)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// layout is the version of what layout.go describes. A program reads the layouts up to its own, and makes its own of them.
+const layout = 1
+
+// migrations make of a layout the one after it, in a database that nobody else uses yet: that of layout n is at n-1. A
+// migration may be cut short at any point and begun again.
+type migrations []func(*pebble.DB) error
+
+// known are the migrations up to the layout of this program.
+var known = migrations{}
+
+// state is what the format file says: the layout, and whether the folder was completed.
+type state struct {
+	layout int
+	ready  bool
+}
+
+const formatHead = "bowline store\n"
+
+// NewerError says that a newer program wrote the folder. It was left as it is.
+type NewerError struct {
+	Dir          string
+	Layout, Upto int
+}
+
+func (e *NewerError) Error() string {
+	return fmt.Sprintf("the store in %s has layout %d, and this program reads layouts up to %d: use a newer one; nothing in it was touched",
+		e.Dir, e.Layout, e.Upto)
+}
+
+func (s state) String() string {
+	word := "new"
+	if s.ready {
+		word = "ready"
+	}
+	return fmt.Sprintf("%slayout %d\n%s\n", formatHead, s.layout, word)
+}
+
+func parseState(text string) (s state, err error) {
+	rest, ok := strings.CutPrefix(text, formatHead)
+	var word string
+	if _, err := fmt.Sscanf(rest, "layout %d\n%s\n", &s.layout, &word); !ok || err != nil || s.layout < 1 {
+		return s, fmt.Errorf("its file %s does not say which layout it has, but %q", formatFile, text)
+	}
+	s.ready = word == "ready"
+	return s, nil
+}
+
+// prepare makes the folder one of the current layout. The folder is locked.
+func (l *Log) prepare() error {
+	s, err := l.readState()
+	if err != nil {
+		return err
+	}
+	if !s.ready {
+		return l.create()
+	}
+	if s.layout == layout {
+		return l.mustBeComplete()
+	}
+	return l.migrate(s, known)
+}
+
+// readState is what the folder says of itself; not ready where it is empty.
+func (l *Log) readState() (state, error) {
+	text, err := readWhole(l.options.FS, l.dir, formatFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return state{layout: layout}, nil
+	}
+	if err != nil {
+		return state{}, fmt.Errorf("the store in %s: %w", l.dir, err)
+	}
+	s, err := parseState(text)
+	if err != nil {
+		return s, fmt.Errorf("the store in %s: %w", l.dir, err)
+	}
+	if s.layout > layout {
+		return s, &NewerError{Dir: l.dir, Layout: s.layout, Upto: layout}
+	}
+	return s, nil
+}
+
+// create makes an empty log. What an attempt left that was cut short goes: nothing was ever kept in it.
+func (l *Log) create() error {
+	if err := l.makeEmpty(); err != nil {
+		return fmt.Errorf("making the store in %s: %w", l.dir, err)
+	}
+	return nil
+}
+
+func (l *Log) makeEmpty() error {
+	if err := writeWhole(l.options.FS, l.dir, formatFile, state{layout: layout}.String()); err != nil {
+		return err
+	}
+	if err := l.clear(); err != nil {
+		return err
+	}
+	db, guard, err := l.open()
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(start(db, clock()), db.Close(), guard.err()); err != nil {
+		return err
+	}
+	return writeWhole(l.options.FS, l.dir, formatFile, state{layout: layout, ready: true}.String())
+}
+
+func (l *Log) clear() error {
+	names, err := l.options.FS.List(l.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if name != formatFile && !ours(name) {
+			if err := l.options.FS.RemoveAll(path.Join(l.dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mustBeComplete finds missing files that the database would not miss.
+func (l *Log) mustBeComplete() error {
+	names, err := l.options.FS.List(l.dir)
+	if err != nil {
+		return fmt.Errorf("the store in %s: %w", l.dir, err)
+	}
+	for _, needed := range []struct{ pattern, holds string }{
+		{"*.log", "the last commits"}, {"MANIFEST-*", "the list of its files"},
+	} {
+		if !slices.ContainsFunc(names, func(name string) bool { ok, _ := path.Match(needed.pattern, name); return ok }) {
+			return fmt.Errorf("the store in %s is not complete: the file %s is missing, which holds %s: put it back, or restore a backup",
+				l.dir, needed.pattern, needed.holds)
+		}
+	}
+	return nil
+}
+
+// migrate makes the current layout of an older one, step by step, each of which counts once it is durable.
+func (l *Log) migrate(s state, steps migrations) error {
+	db, guard, err := l.open()
+	if err != nil {
+		return fmt.Errorf("migrating the store in %s from layout %d: %w", l.dir, s.layout, err)
+	}
+	for ; err == nil && s.layout <= len(steps); s.layout++ {
+		err = errors.Join(steps[s.layout-1](db), db.Flush(), guard.err())
+		if err == nil {
+			err = writeWhole(l.options.FS, l.dir, formatFile, state{s.layout + 1, true}.String())
+		}
+	}
+	if err = errors.Join(err, db.Close()); err != nil {
+		return fmt.Errorf("migrating the store in %s from layout %d: %w", l.dir, s.layout, err)
+	}
+	return nil
+}
+
+func readWhole(fs vfs.FS, dir, name string) (string, error) {
+	f, err := fs.Open(path.Join(dir, name))
+	if err != nil {
+		return "", err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	return string(data), errors.Join(err, f.Close())
+}
+
+func isReadOnly(err error) bool { return errors.Is(err, syscall.EROFS) }

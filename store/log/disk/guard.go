@@ -1,0 +1,145 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// guard is a file system that stops at its first failure: what failed, and all that would change something after it, is
+// reported as done and is not. So the disk is left as a crash at that moment would leave it, whatever the database goes on
+// doing in memory, and no write is tried again that may already have been lost: after a failed fsync the pages in memory
+// count as clean, and a second fsync would report what is not so (https://lwn.net/Articles/752063). Whoever uses the guard
+// asks it for its failure before they believe that something is durable.
+type guard struct {
+	vfs.FS
+
+	once   sync.Once
+	cause  error
+	failed chan struct{} // closed by the first failure
+}
+
+func newGuard(beneath vfs.FS) *guard { return &guard{FS: beneath, failed: make(chan struct{})} }
+
+// stop ends all changes.
+func (g *guard) stop(cause error) {
+	g.once.Do(func() {
+		g.cause = cause
+		close(g.failed)
+	})
+}
+
+// err is why the guard has stopped; nil while it has not.
+func (g *guard) err() error {
+	select {
+	case <-g.failed:
+		return g.cause
+	default:
+		return nil
+	}
+}
+
+// change makes a change, unless the guard has stopped; if it fails the guard stops. Where something must be there and is
+// not, that is no failure of the disk.
+func (g *guard) change(do func() error) error {
+	if g.err() != nil {
+		return nil
+	}
+	err := do()
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	g.stop(err)
+	return nil
+}
+
+// create makes a file to write to; one that swallows everything once the guard has stopped.
+func (g *guard) create(do func() (vfs.File, error)) (vfs.File, error) {
+	var f vfs.File
+	err := g.change(func() (err error) {
+		f, err = do()
+		return err
+	})
+	if f == nil && err == nil {
+		return &guarded{File: nowhere{}, guard: g}, nil
+	}
+	return g.wrap(f, err)
+}
+
+// open opens what is there. After the guard has stopped, what is missing may be what it did not write.
+func (g *guard) open(do func() (vfs.File, error)) (vfs.File, error) {
+	f, err := do()
+	if err != nil && g.err() != nil {
+		return nil, g.err()
+	}
+	return g.wrap(f, err)
+}
+
+func (g *guard) wrap(f vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &guarded{File: f, guard: g}, nil
+}
+
+func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return g.create(func() (vfs.File, error) { return g.FS.Create(name, category) })
+}
+
+func (g *guard) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return g.create(func() (vfs.File, error) { return g.FS.ReuseForWrite(from, to, category) })
+}
+
+func (g *guard) OpenReadWrite(name string, category vfs.DiskWriteCategory, options ...vfs.OpenOption) (vfs.File, error) {
+	return g.create(func() (vfs.File, error) { return g.FS.OpenReadWrite(name, category, options...) })
+}
+
+func (g *guard) Open(name string, options ...vfs.OpenOption) (vfs.File, error) {
+	return g.open(func() (vfs.File, error) { return g.FS.Open(name, options...) })
+}
+
+func (g *guard) OpenDir(name string) (vfs.File, error) {
+	return g.open(func() (vfs.File, error) { return g.FS.OpenDir(name) })
+}
+
+func (g *guard) Stat(name string) (vfs.FileInfo, error) {
+	info, err := g.FS.Stat(name)
+	if err != nil && g.err() != nil {
+		return nil, g.err()
+	}
+	return info, err
+}
+
+func (g *guard) Link(from, to string) error {
+	return g.change(func() error { return g.FS.Link(from, to) })
+}
+
+func (g *guard) Remove(name string) error {
+	return g.change(func() error { return g.FS.Remove(name) })
+}
+
+func (g *guard) RemoveAll(name string) error {
+	return g.change(func() error { return g.FS.RemoveAll(name) })
+}
+
+func (g *guard) Rename(from, to string) error {
+	return g.change(func() error { return g.FS.Rename(from, to) })
+}
+
+func (g *guard) MkdirAll(name string, perm os.FileMode) error {
+	return g.change(func() error { return g.FS.MkdirAll(name, perm) })
+}
+
+// GetDiskUsage is unknown where it fails: nothing depends on it.
+func (g *guard) GetDiskUsage(name string) (vfs.DiskUsage, error) {
+	usage, err := g.FS.GetDiskUsage(name)
+	if err != nil {
+		return usage, vfs.ErrUnsupported
+	}
+	return usage, nil
+}
+
+func (g *guard) Unwrap() vfs.FS { return g.FS }

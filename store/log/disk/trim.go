@@ -1,0 +1,114 @@
+package disk
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+const (
+	// trimWorthwhile is how many commits the history has let go of before their leftovers are looked for.
+	trimWorthwhile = 64
+	// trimBatch bounds the commits whose leftovers go at once, so that no commit waits long for it.
+	trimBatch = 256
+)
+
+// Compact tells the keeper when there is something to trim.
+func (l *Log) Compact(before object.Revision) {
+	told := l.before.Swap(uint64(before))
+	if uint64(before)/trimWorthwhile == told/trimWorthwhile {
+		return
+	}
+	select {
+	case l.compact <- struct{}{}:
+	default:
+	}
+}
+
+// keep trims and repairs, until the log is closed.
+func (l *Log) keep() {
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-l.guard.failed:
+			l.repair()
+		case <-l.compact:
+			l.trim()
+		}
+	}
+}
+
+// trim deletes what the history has let go of: the states that were replaced up to then, deletions themselves, and the
+// entries that tell of them. The newest entry stays, since it says where the log stands. None of it is synced: what a crash
+// brings back goes again. Only the keeper calls it.
+func (l *Log) trim() {
+	upto := min(object.Revision(l.before.Load()), object.Revision(l.current.Load())-1)
+	for l.trimmed < upto && l.ctx.Err() == nil && l.guard.err() == nil {
+		if err := l.trimSome(upto); err != nil {
+			l.options.Log.Error("the store's history cannot be trimmed", "folder", l.dir, "error", err)
+			l.trimmed = upto
+			return
+		}
+	}
+}
+
+// trimSome trims the next commits, in one batch.
+func (l *Log) trimSome(upto object.Revision) (err error) {
+	upto = min(upto, l.trimmed+trimBatch)
+	i, err := l.db.NewIter(&pebble.IterOptions{
+		LowerBound: appendEntryKey(nil, l.trimmed+1), UpperBound: appendEntryKey(nil, upto+1),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, i.Close()) }()
+	batch := l.db.NewBatch()
+	defer batch.Close()
+	var changes []changed
+	for i.First(); i.Valid(); i.Next() {
+		revision, err := splitEntryKey(i.Key())
+		if err != nil {
+			return err
+		}
+		e, err := readEntry(i.Value(), changes[:0])
+		if err != nil {
+			return err
+		}
+		changes = e.changes
+		if err := forget(batch, revision, changes); err != nil {
+			return err
+		}
+	}
+	if err := batch.DeleteRange(appendEntryKey(nil, l.trimmed+1), appendEntryKey(nil, upto+1), nil); err != nil {
+		return err
+	}
+	if err := l.db.Apply(batch, pebble.NoSync); err != nil {
+		return err
+	}
+	l.trimmed = upto
+	return nil
+}
+
+// forget deletes the states that a commit replaced, and its deletions. Each was written once. Where an object was deleted
+// that cannot be read, nobody knows which state that was, and all go.
+func forget(batch *pebble.Batch, revision object.Revision, changes []changed) error {
+	for _, c := range changes {
+		var err error
+		switch {
+		case c.deleted && c.previous == 0:
+			err = batch.DeleteRange(appendVersionKey(nil, c.key, revision), appendVersionKey(nil, c.key, 0), nil)
+		case c.deleted:
+			err = batch.SingleDelete(appendVersionKey(nil, c.key, revision), nil)
+		}
+		if c.previous != 0 && err == nil {
+			err = batch.SingleDelete(appendVersionKey(nil, c.key, c.previous), nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
