@@ -13,6 +13,8 @@ import (
 type proposal struct {
 	commit log.Commit
 	events []*object.Event
+	// discarded are the keys of objects that cannot be read and are deleted: see DamagedError.
+	discarded []object.Key
 	// settled is closed when the outcome is known; err is it.
 	settled chan struct{}
 	err     error
@@ -125,10 +127,16 @@ func (p *proposal) wait(ctx context.Context) error {
 // returned: an answer must not show what is not durable. mu is held.
 func (s *Store) judge(changes []Change) (p, undecided *proposal, err error) {
 	events := make([]*object.Event, 0, len(changes))
+	var discarded []object.Key
 	for _, c := range changes {
 		before, by := s.before(c.Key)
 		if by != nil {
 			undecided = by
+		} else if discard, err := s.discards(c); err != nil {
+			return nil, undecided, err
+		} else if discard {
+			discarded = append(discarded, c.Key)
+			continue
 		}
 		if !c.Expect.holds(before) {
 			return nil, undecided, &ConflictError{Key: c.Key, Actual: before, expected: c.Expect}
@@ -137,10 +145,10 @@ func (s *Store) judge(changes []Change) (p, undecided *proposal, err error) {
 			events = append(events, &object.Event{Object: c.Object, Previous: before, Deleted: c.Object == nil})
 		}
 	}
-	if len(events) == 0 {
+	if len(events)+len(discarded) == 0 {
 		return nil, undecided, nil
 	}
-	p, err = propose(s.tip+1, events)
+	p, err = propose(s.tip+1, events, discarded)
 	return p, nil, err
 }
 
@@ -153,9 +161,13 @@ func (s *Store) before(key object.Key) (*object.Object, *proposal) {
 	return s.state.objects.get(key), nil
 }
 
-// propose stamps the objects of events. Of a deletion it makes the object: the last state, at the new revision.
-func propose(revision object.Revision, events []*object.Event) (*proposal, error) {
-	p := &proposal{events: events, commit: log.Commit{Revision: revision, Changes: make([]log.Change, len(events))}}
+// propose stamps the objects of events. Of a deletion it makes the object: the last state, at the new revision; of what cannot be
+// read there is none.
+func propose(revision object.Revision, events []*object.Event, discarded []object.Key) (*proposal, error) {
+	p := &proposal{
+		events: events, discarded: discarded,
+		commit: log.Commit{Revision: revision, Changes: make([]log.Change, len(events), len(events)+len(discarded))},
+	}
 	for i, e := range events {
 		var err error
 		if e.Deleted {
@@ -172,6 +184,9 @@ func propose(revision object.Revision, events []*object.Event) (*proposal, error
 		if e.Previous != nil {
 			p.commit.Changes[i].Previous = e.Previous.Revision
 		}
+	}
+	for _, key := range discarded {
+		p.commit.Changes = append(p.commit.Changes, log.Change{Key: key})
 	}
 	return p, nil
 }
@@ -192,12 +207,12 @@ func (s *Store) finish(ctx context.Context, p *proposal) ([]chan struct{}, error
 		return nil, fmt.Errorf("commit: %w", err)
 	}
 	s.tip = p.commit.Revision
-	return s.publish(p.events), nil
+	return s.publish(p), nil
 }
 
-// publish makes durable events visible, and returns whom to wake. mu is held.
-func (s *Store) publish(events []*object.Event) []chan struct{} {
-	waiting, oldest := s.state.publish(events)
+// publish makes durable commits visible, and returns whom to wake. mu is held.
+func (s *Store) publish(commits ...*proposal) []chan struct{} {
+	waiting, oldest := s.state.publish(commits)
 	s.log.Compact(oldest)
 	return waiting
 }
