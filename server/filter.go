@@ -46,7 +46,7 @@ func (s *Server) serve(x *exchange, r *http.Request) {
 		return
 	}
 	r = r.WithContext(auth.WithUser(x.spans.context(r.Context()), user))
-	if x.route.verb != "watch" {
+	if !x.route.lasts() {
 		ctx, cancel, err := s.bounded(r)
 		if err != nil {
 			s.fail(x, x, r, err)

@@ -19,6 +19,8 @@ func (s *Server) servePath(w http.ResponseWriter, r *http.Request) {
 		writeVersion(w)
 	case path == "/metrics":
 		s.metrics.handler.ServeHTTP(w, r)
+	case path == backupPath:
+		s.backup(w, r)
 	case strings.HasPrefix(path, "/debug/pprof"):
 		servePprof(w, r)
 	case strings.HasPrefix(path, "/openapi/"):

@@ -45,7 +45,7 @@ type Options struct {
 	TracerProvider trace.TracerProvider
 	// Limits are what requests may take of this machine at once; zero is by its cores.
 	Limits fair.Limits
-	// RequestTimeout bounds every request but watches; 0 means a minute.
+	// RequestTimeout bounds every request but watches and backups; 0 means a minute.
 	RequestTimeout time.Duration
 	// Patience is how long a client may leave a write of its watch waiting before it is cut off; 0 means 30 seconds.
 	Patience time.Duration
