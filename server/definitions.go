@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -39,20 +38,28 @@ func newDefinitions(s *Server) *definitions {
 	return &definitions{s: s, cleaning: map[object.Key]bool{}, waiting: map[string]map[object.Key]bool{}}
 }
 
-// load serves the kinds of all stored definitions.
+// load serves the kinds of all stored definitions: first those that were served before, whose names nobody may take from
+// them, then those that wait for names. One that cannot be served any more does not keep the others.
 func (d *definitions) load(ctx context.Context) error {
 	snapshot, err := d.s.store.Snapshot(ctx, store.Latest())
 	if err != nil {
 		return err
 	}
-	var keys []object.Key
+	var established, others []object.Key
 	snapshot.Scan(object.Prefix(definitionsResource, ""), "", func(o *object.Object) bool {
-		keys = append(keys, o.Key)
+		if crd, err := d.definitionOf(o); err == nil && apiextensions.IsEstablished(crd) && apiextensions.NamesAccepted(crd) {
+			established = append(established, o.Key)
+		} else {
+			others = append(others, o.Key)
+		}
 		return true
 	})
-	for _, key := range keys {
+	for _, key := range append(established, others...) {
 		if err := d.settle(ctx, key); err != nil {
-			return fmt.Errorf("custom resource definition %s: %w", key.Name(), err)
+			if ctx.Err() != nil {
+				return err
+			}
+			d.s.log.Error("a stored definition cannot be served", "definition", key.Name(), "error", err)
 		}
 	}
 	return nil
@@ -85,6 +92,9 @@ func (d *definitions) settleOne(ctx context.Context, key object.Key) error {
 			return err
 		}
 		if crd.DeletionTimestamp != nil {
+			if _, err := d.serve(crd); err != nil { // its instances, which may wait for their users, after a restart too
+				return err
+			}
 			return d.terminate(ctx, current, crd)
 		}
 		changed := apiextensions.Establish(crd, apiextensions.TakenIn(d.s.kinds.Kinds(), crd), metav1.Now())
