@@ -158,7 +158,7 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 	last := strings.TrimPrefix(string(p.items[len(p.items)-1].Key), string(selected.parent))
 	p.meta.next = continueToken{Revision: int64(snapshot.Revision()), Start: "/" + last + "\x00"}.String()
 	if selected.everything() {
-		left := int64(snapshot.Len(selected.prefix, next))
+		left := int64(snapshot.Remaining(selected.prefix, next))
 		p.meta.remaining = &left
 	}
 	return p, nil

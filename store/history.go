@@ -20,6 +20,8 @@ type history struct {
 	feeds     map[object.Key]*feed
 	audiences map[object.Key]*audience
 	found     []*topic // room for concerned
+	// past is how older states are found, by key.
+	past *past
 	// bytes is what the history alone keeps alive.
 	bytes int
 	// oldest is the revision before the first record: the first that can be asked for.
@@ -31,7 +33,7 @@ type history struct {
 }
 
 func newHistory(age time.Duration, budget int) history {
-	return history{age: age, budget: budget, feeds: map[object.Key]*feed{}, audiences: map[object.Key]*audience{}}
+	return history{age: age, budget: budget, past: newPast(), feeds: map[object.Key]*feed{}, audiences: map[object.Key]*audience{}}
 }
 
 // record is an event and when it was made, in nanoseconds since the store's start.
@@ -45,7 +47,7 @@ type feed = queue[*object.Event]
 
 const (
 	// recordBytes is an event with its places in the history.
-	recordBytes = 80
+	recordBytes = 96
 	// frameBudget bounds the frames of events, by the bytes of the objects that they show. Watchers that keep up read an
 	// event together and share its frames; one that resumes further back makes its own.
 	frameBudget = 8 << 20
@@ -54,6 +56,7 @@ const (
 // add appends an event, and adds to waiting who is to be woken.
 func (h *history) add(e *object.Event, now time.Duration, waiting []chan struct{}) []chan struct{} {
 	h.records.push(record{e, now})
+	h.past.add(e)
 	h.bytes += held(e)
 	h.warmBytes += e.Object.Size()
 	prefixes := levels(e.Key())
@@ -151,6 +154,7 @@ func (h *history) drop(commit object.Revision) {
 // forget takes a dropped event out of the feeds that it is in.
 func (h *history) forget(e *object.Event) {
 	h.bytes -= held(e)
+	h.past.drop(e)
 	prefixes := levels(e.Key())
 	h.feeds[prefixes[0]].pop()
 	if len(h.audiences) == 0 {
@@ -173,22 +177,6 @@ func (h *history) coolOne() {
 	e.DropFrames()
 	h.warmBytes -= e.Object.Size()
 	h.warm++
-}
-
-// between is the events after one revision up to another, in order.
-func (h *history) between(after, upTo object.Revision) []*object.Event {
-	i := h.records.first + uint64(sort.Search(h.records.len(), func(i int) bool {
-		return h.records.at(h.records.first+uint64(i)).event.Revision() > after
-	}))
-	var events []*object.Event
-	for ; i < h.records.end(); i++ {
-		e := h.records.at(i).event
-		if e.Revision() > upTo {
-			break
-		}
-		events = append(events, e)
-	}
-	return events
 }
 
 // place is the number of the first event of a feed after a revision.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"sort"
 	"sync/atomic"
 	"time"
 
@@ -21,8 +20,8 @@ type state struct {
 
 	// latest is the snapshot of current, nil until somebody asks: a commit without readers copies nothing.
 	latest atomic.Pointer[Snapshot]
-	// roots are snapshots that were given out, oldest first. An older state is undone from the nearest one after it.
-	roots []*Snapshot
+	// past is a copy of the history's as of current, nil until somebody asks for an older state.
+	past *past
 
 	// damaged are the objects that the log has and cannot read; nil when there are none. The store's mu is held where it changes.
 	damaged map[object.Key]*UnreadableError
@@ -31,13 +30,6 @@ type state struct {
 	// ready is a closed channel, for those who need not wait.
 	ready chan struct{}
 }
-
-const (
-	// rootSpacing is how many commits lie between two kept roots: undoing as many takes less than a millisecond.
-	rootSpacing = 256
-	// maxRoots bounds what kept roots hold: each has the nodes that changed since.
-	maxRoots = 32
-)
 
 func newState(options Options) *state {
 	s := &state{
@@ -57,6 +49,7 @@ func (s *state) publish(commits []*proposal) (waiting []chan struct{}, oldest ob
 	defer s.lock.Unlock()
 	now := time.Since(s.start)
 	s.latest.Store(nil)
+	s.past = nil
 	for _, p := range commits {
 		for _, e := range p.events {
 			waiting = s.apply(e, now, waiting)
@@ -80,21 +73,8 @@ func (s *state) apply(e *object.Event, now time.Duration, waiting []chan struct{
 	return s.history.add(e, now, waiting)
 }
 
-// trim keeps the history and the roots within their bounds. The lock is held.
-func (s *state) trim(now time.Duration) {
-	s.history.trim(now)
-	gone := 0
-	for gone < len(s.roots) && s.roots[gone].revision < s.history.oldest {
-		gone++
-	}
-	s.dropRoots(gone)
-}
-
-func (s *state) dropRoots(n int) {
-	if n > 0 {
-		s.roots = append([]*Snapshot(nil), s.roots[n:]...)
-	}
-}
+// trim keeps the history within its bounds. The lock is held.
+func (s *state) trim(now time.Duration) { s.history.trim(now) }
 
 // snapshot is the current state. The lock is held.
 func (s *state) snapshot() *Snapshot {
@@ -103,34 +83,16 @@ func (s *state) snapshot() *Snapshot {
 	}
 	latest := &Snapshot{revision: s.current, objects: s.objects.copy()}
 	s.latest.Store(latest)
-	if n := len(s.roots); n == 0 || latest.revision >= s.roots[n-1].revision+rootSpacing {
-		s.keep(latest)
-	}
 	return latest
 }
 
-// keep remembers a root in its place. The lock is held.
-func (s *state) keep(root *Snapshot) {
-	i := s.rootAfter(root.revision)
-	s.roots = append(s.roots[:i:i], append([]*Snapshot{root}, s.roots[i:]...)...)
-	s.dropRoots(len(s.roots) - maxRoots)
-}
-
-// rootAfter is the index of the first kept root at or after a revision. The lock is held.
-func (s *state) rootAfter(revision object.Revision) int {
-	return sort.Search(len(s.roots), func(i int) bool { return s.roots[i].revision >= revision })
-}
-
-// rewind begins the state at an older revision: a copy of the nearest root at or after it, and the events that make the
-// difference. The lock is held.
-func (s *state) rewind(revision object.Revision) (*tree, []*object.Event) {
-	var base *Snapshot
-	if i := s.rootAfter(revision); i < len(s.roots) {
-		base = s.roots[i]
-	} else {
-		base = s.snapshot()
+// before is the state at an older revision. The lock is held.
+func (s *state) before(revision object.Revision) *Snapshot {
+	latest := s.snapshot()
+	if s.past == nil {
+		s.past = s.history.past.copy()
 	}
-	return base.objects.copy(), s.history.between(revision, base.revision)
+	return &Snapshot{revision: revision, objects: latest.objects, past: s.past}
 }
 
 // await waits until a revision is published.

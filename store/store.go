@@ -11,8 +11,8 @@
 // the watchers concerned are woken. No reader sees what is not durable.
 //
 // Get looks into the tree. Snapshot takes a root of it, which nothing changes from then on: the next commits copy the
-// nodes on their way. Exactly an older revision is a kept root, or one with the events since undone. Watch is a cursor in
-// the history.
+// nodes on their way. Exactly an older revision is the newest root beside an index of what was replaced since. Watch is
+// a cursor in the history.
 //
 // A store makes no goroutine of its own but those that wait for a log which is not instant, and Close stops them. It can
 // live in a bubble of testing/synctest.
