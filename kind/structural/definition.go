@@ -155,12 +155,6 @@ func (d *definition) End() { d.end() }
 
 func (d *definition) close() {
 	close(d.ended)
-	last := d.latest()
-	for _, k := range d.kinds {
-		if next := last.defined(k.version.apiVersion); last == d || next == nil || next.versionSchema != k.version.versionSchema {
-			k.version.drop()
-		}
-	}
 	if d.converter != nil {
 		d.converter.Close()
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/version"
@@ -27,18 +26,8 @@ type definedVersion struct {
 type versionSchema struct {
 	// raw is the schema as JSON, nil when the version has none: small, for definitions whose objects never come.
 	raw []byte
-	// make makes the compiled form. once does so when the first object of the version comes, and keeps it; nil when
-	// the definition has ended.
-	make func() (*compiled, error)
-	once atomic.Pointer[func() (*compiled, error)]
-}
-
-// compiled is the schema in its compiled form.
-func (s *versionSchema) compiled() (*compiled, error) {
-	if once := s.once.Load(); once != nil {
-		return (*once)()
-	}
-	return s.make()
+	// compiled is its compiled form, made when the first object of the version comes: much larger than most objects.
+	compiled func() (*compiled, error)
 }
 
 // Within lets the schemas be parts of an encoding of their definition, where they stand in it, instead of copies. It is for
@@ -50,9 +39,6 @@ func (d *definition) Within(data []byte) {
 		}
 	}
 }
-
-// drop lets go of the compiled form, which is much larger than the objects that the history keeps a definition alive with.
-func (s *versionSchema) drop() { s.once.Store(nil) }
 
 // define takes what a kind needs of a version out of its definition.
 func (d *definition) define(crd *apiextensionsv1.CustomResourceDefinition, v *apiextensionsv1.CustomResourceDefinitionVersion) (*definedVersion, error) {
@@ -71,9 +57,7 @@ func (d *definition) define(crd *apiextensionsv1.CustomResourceDefinition, v *ap
 		defined.raw = raw
 	}
 	s, preserve, what := defined.versionSchema, d.preserve, fmt.Sprintf("%s in %s", crd.Spec.Names.Kind, defined.apiVersion)
-	s.make = func() (*compiled, error) { return s.compile(what, preserve) }
-	once := sync.OnceValues(s.make)
-	s.once.Store(&once)
+	s.compiled = sync.OnceValues(func() (*compiled, error) { return s.compile(what, preserve) })
 	return defined, nil
 }
 

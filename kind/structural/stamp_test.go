@@ -1,0 +1,86 @@
+package structural
+
+import (
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// TestStampIsThatOfTheContent: what decides how objects are read changes it, and nothing else.
+func TestStampIsThatOfTheContent(t *testing.T) {
+	t.Parallel()
+	stamp := func(change func(*apiextensionsv1.CustomResourceDefinition)) object.Stamp {
+		crd := parseDefinition(t, widget)
+		change(crd)
+		k, err := New(object.NewCache(1<<20), crd, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k.Stamp()
+	}
+	want := stamp(func(*apiextensionsv1.CustomResourceDefinition) {})
+	for name, change := range map[string]func(*apiextensionsv1.CustomResourceDefinition){
+		"labels":      func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Labels = map[string]string{"a": "b"} },
+		"uid":         func(crd *apiextensionsv1.CustomResourceDefinition) { crd.UID = "another" },
+		"short names": func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.ShortNames = nil },
+		"columns": func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[2].AdditionalPrinterColumns = nil
+		},
+		"subresources": func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[2].Subresources = nil },
+		"served":       func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Served = false },
+	} {
+		if got := stamp(change); got != want {
+			t.Errorf("another state of %s has another stamp", name)
+		}
+	}
+	seen := map[object.Stamp]string{want: "the definition"}
+	for name, change := range map[string]func(*apiextensionsv1.CustomResourceDefinition){
+		"schema": func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "x"
+		},
+		"no schema": func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Schema = nil },
+		"fields": func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[2].SelectableFields = crd.Spec.Versions[2].SelectableFields[:1]
+		},
+		"preserve": func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.PreserveUnknownFields = true },
+		"version":  func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = crd.Spec.Versions[1:] },
+		"storage": func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[0].Storage, crd.Spec.Versions[2].Storage = true, false
+		},
+		"conversion": func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.WebhookConverter}
+		},
+	} {
+		got := stamp(change)
+		if other := seen[got]; other != "" {
+			t.Errorf("another %s has the stamp of %s", name, other)
+		}
+		seen[got] = name
+	}
+}
+
+// TestStampIsTheSameInEveryProcess: it is stored. Where this number has to change, objects from before are read anew once.
+func TestStampIsTheSameInEveryProcess(t *testing.T) {
+	t.Parallel()
+	if got := newKind(t, pending).Stamp(); got != 14360177405351023729 {
+		t.Errorf("the stamp is %d", got)
+	}
+}
+
+// TestAdoptedObjectsFitTheSchema of the version that they are stored in, with its defaults; a definition's own are taken as they
+// are.
+func TestAdoptedObjectsFitTheSchema(t *testing.T) {
+	t.Parallel()
+	k := newKind(t, widget).(*Kind)
+	other := newKind(t, strings.Replace(widget, `"size": {"type": "string", "default": "small", "enum"`, `"extra": {"type": "integer", "default": 7}, "size": {"type": "string", "enum"`, 1)).(*Kind)
+	o := storedWidget(t, k)
+	for codec, want := range map[object.Codec]bool{k: false, other: true} {
+		e, err := o.Encoding(codec, exampleV1)
+		if err != nil || strings.Contains(string(e.Bytes()), `"extra":7`) != want {
+			t.Errorf("it reads %s, %v", e.Bytes(), err)
+		}
+	}
+}
