@@ -1,0 +1,357 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/auth"
+	"github.com/bowline-dev/bowline/client"
+)
+
+// crowd is a plane whose requests come from users outside of its process, in a bubble: each user's world speaks as them. What
+// they write to config maps is held until its time is over, or the test lets it go.
+type crowd struct {
+	plane   *world
+	outside *client.Transport
+	release context.CancelFunc
+}
+
+// holding holds writes of config maps until it ends.
+type holding struct {
+	blocking
+	ended context.Context
+}
+
+func (h *holding) Admit(ctx context.Context, _ *admission.Attributes, _ admission.Reader) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-h.ended.Done():
+		return nil
+	}
+}
+
+func startCrowd(t *testing.T) *crowd {
+	t.Helper()
+	ended, release := context.WithCancel(t.Context())
+	c := &crowd{release: release, plane: start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&holding{ended: ended}} })}
+	handler := c.plane.Handler()
+	c.outside = client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.RemoteAddr = "192.0.2.1:12345"
+		if r.ContentLength == 0 && r.Body != http.NoBody {
+			r.ContentLength = -1 // as a socket tells it
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(c.outside.Close)
+	return c
+}
+
+// as is the crowd's plane as a user's program sees it.
+func (c *crowd) as(t *testing.T, user, program string) *world {
+	t.Helper()
+	who := auth.NewUser(user, auth.AdminGroup)
+	config := c.outside.As(func(ctx context.Context) context.Context { return auth.WithUser(ctx, who) }).RESTConfig()
+	config.UserAgent = program
+	w := &world{Plane: c.plane.Plane}
+	w.connect(t, config)
+	return w
+}
+
+// counts are what the plane says of its requests, waiting, at work, and the seats that they hold.
+func (c *crowd) counts(t *testing.T) (waiting, working, seats int) {
+	t.Helper()
+	synctest.Wait()
+	scraped := c.plane.scrape(t)
+	value := func(name string) int {
+		found := regexp.MustCompile(`(?m)^apiserver_flowcontrol_` + name + `\{.*\} (.*)$`).FindStringSubmatch(scraped)
+		if found == nil {
+			t.Fatalf("no %s in\n%s", name, scraped)
+		}
+		return must(strconv.Atoi(found[1]))(t)
+	}
+	return value("current_inqueue_requests"), value("current_executing_requests"), value("current_executing_seats")
+}
+
+// quiet fails the test unless nobody has anything.
+func (c *crowd) quiet(t *testing.T) {
+	t.Helper()
+	if waiting, working, seats := c.counts(t); waiting != 0 || working != 0 || seats != 0 {
+		t.Errorf("in the end %d wait, %d work and %d seats are held", waiting, working, seats)
+	}
+}
+
+// flood are answers to requests that were sent together.
+type flood struct {
+	sync.WaitGroup
+	mu    sync.Mutex
+	codes map[int]int
+	// last is the last answer of 429.
+	last reply
+}
+
+// flood sends requests, each with a body of its own.
+func (w *world) flood(t *testing.T, count int, method, path string, body func() io.Reader) *flood {
+	t.Helper()
+	f := &flood{codes: map[int]int{}}
+	for range count {
+		f.Go(func() {
+			r, err := w.try(t.Context(), method, path, body(), "User-Agent", w.config.UserAgent)
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			if f.codes[r.code]++; r.code == http.StatusTooManyRequests {
+				f.last = r
+			}
+		})
+	}
+	synctest.Wait()
+	return f
+}
+
+func named() io.Reader { return strings.NewReader(`{"metadata":{"generateName":"flood-"}}`) }
+
+// unread is a body that nobody is to read.
+type unread struct{ read *atomic.Int32 }
+
+func (u unread) Read([]byte) (int, error) { u.read.Add(1); return 0, io.EOF }
+
+// TestFloodHearsTooManyRequests, at once and before its bodies are read, while other users, and other programs of the same
+// user, do not wait at all. The rest of the flood waits for no longer than a quarter of its time.
+func TestFloodHearsTooManyRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := startCrowd(t)
+		flooder := c.as(t, "flooder", "flood/1.0")
+		began := time.Now()
+		first := flooder.flood(t, 1000, http.MethodPost, configMaps, named)
+		waiting, working, _ := c.counts(t)
+		if working == 0 || waiting < working || first.codes[http.StatusTooManyRequests] != 1000-waiting-working {
+			t.Errorf("%d work, %d wait, answers %v", working, waiting, first.codes)
+		}
+		first.last.refused(t, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, `user "flooder"`)
+		if after := first.last.header.Get("Retry-After"); after != "1" {
+			t.Errorf("Retry-After %q, want 1", after)
+		}
+		var read atomic.Int32
+		late := flooder.flood(t, 100, http.MethodPost, configMaps, func() io.Reader { return unread{&read} })
+		if late.codes[http.StatusTooManyRequests] != 100 || read.Load() != 0 {
+			t.Errorf("answers %v; %d bodies were read", late.codes, read.Load())
+		}
+		for _, other := range []*world{c.as(t, "bystander", "flood/1.0"), c.as(t, "flooder", "kubectl/1.37")} {
+			for i := range 20 {
+				name := fmt.Sprintf("%s-%d", strings.ToLower(other.config.UserAgent[:5]), i)
+				other.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"`+name+`"}}`).want(t, http.StatusCreated)
+				other.get(t, "/api/v1/namespaces/default/secrets/"+name).want(t, http.StatusOK)
+			}
+			other.send(t, http.MethodDelete, "/api/v1/namespaces/default/secrets", "").want(t, http.StatusOK)
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("others waited for %s", took)
+		}
+		time.Sleep(15 * time.Second)
+		if stillWaiting, stillWorking, _ := c.counts(t); stillWaiting != 0 || stillWorking != working {
+			t.Errorf("after 15 s %d wait and %d work, want 0 and %d", stillWaiting, stillWorking, working)
+		}
+		c.release()
+		first.Wait()
+		if first.codes[http.StatusCreated] != working || first.codes[http.StatusTooManyRequests] != 1000-working {
+			t.Errorf("answers %v, want %d created", first.codes, working)
+		}
+		c.quiet(t)
+	})
+}
+
+// TestClientGoTriesAgainByItself when it hears 429: an unmodified client notices a flood as time that passes.
+func TestClientGoTriesAgainByItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := startCrowd(t)
+		flooder := c.as(t, "flooder", "same")
+		first := flooder.flood(t, 1000, http.MethodPost, configMaps, named)
+		began := time.Now()
+		time.AfterFunc(2500*time.Millisecond, c.release)
+		got := must(flooder.clients.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}))(t)
+		if took := time.Since(began); got.Name != "default" || took != 3*time.Second {
+			t.Errorf("answered after %s, want 3 s: three refusals and a second after each", took)
+		}
+		first.Wait()
+		c.quiet(t)
+	})
+}
+
+// TestLargeBodiesHoldMoreSeats, so that few of them are in memory at once. A body that does not say how long it is counts as
+// the longest.
+func TestLargeBodiesHoldMoreSeats(t *testing.T) {
+	t.Parallel()
+	large := `{"metadata":{"generateName":"large-"}}` + strings.Repeat(" ", 2<<20)
+	for name, body := range map[string]func() io.Reader{
+		"announced":   func() io.Reader { return strings.NewReader(large) },
+		"unannounced": func() io.Reader { return io.MultiReader(strings.NewReader(large)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := startCrowd(t)
+				sent := c.as(t, "flooder", "").flood(t, 20, http.MethodPost, configMaps, body)
+				if waiting, working, seats := c.counts(t); working != 4 || waiting != 16 || seats != 64*cores()/2 {
+					t.Errorf("%d work, %d wait, %d seats are held; want 4, 16 and a third of all", working, waiting, seats)
+				}
+				c.release()
+				sent.Wait()
+				if sent.codes[http.StatusCreated] != 20 {
+					t.Errorf("answers %v", sent.codes)
+				}
+				c.quiet(t)
+			})
+		})
+	}
+}
+
+// TestSlowBodiesHoldTheirSeatsForABoundedTime, and other users' requests do not wait meanwhile.
+func TestSlowBodiesHoldTheirSeatsForABoundedTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := startCrowd(t)
+		slow := c.as(t, "slow", "").flood(t, 1000, http.MethodPost, "/api/v1/namespaces/default/secrets", newTrickle)
+		began := time.Now()
+		other := c.as(t, "bystander", "")
+		other.get(t, "/api/v1/namespaces/default").want(t, http.StatusOK)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("another user waited for %s", took)
+		}
+		slow.Wait()
+		if took := time.Since(began); took > 75*time.Second || slow.codes[http.StatusGatewayTimeout] == 0 || slow.codes[http.StatusCreated] != 0 {
+			t.Errorf("after %s: %v", took, slow.codes)
+		}
+		c.quiet(t)
+	})
+}
+
+// trickle is a body that comes at a byte a second until it is closed.
+type trickle struct{ closed chan struct{} }
+
+func newTrickle() io.Reader { return trickle{make(chan struct{}, 10)} }
+
+func (b trickle) Close() error {
+	b.closed <- struct{}{}
+	return nil
+}
+
+func (b trickle) Read(p []byte) (int, error) {
+	select {
+	case <-time.After(time.Second):
+		p[0] = ' '
+		return 1, nil
+	case <-b.closed:
+		return 0, io.ErrClosedPipe
+	}
+}
+
+// TestOpenWatchesHoldNoSeats once they have begun, with or without the state.
+func TestOpenWatchesHoldNoSeats(t *testing.T) {
+	t.Parallel()
+	for _, query := range []string{"?watch=1", "?watch=1&resourceVersion=0", "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"} {
+		t.Run(query, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := startCrowd(t)
+				w := c.as(t, "watcher", "")
+				var open sync.WaitGroup
+				ctx, cancel := context.WithCancel(t.Context())
+				for range 500 {
+					open.Go(func() { w.try(ctx, http.MethodGet, "/api/v1/namespaces"+query, http.NoBody) })
+				}
+				c.quiet(t)
+				if open := series(c.plane.scrape(t), "apiserver_longrunning_requests"); len(open) != 1 || !strings.HasSuffix(open[0], " 500") {
+					t.Errorf("open watches: %v", open)
+				}
+				cancel()
+				open.Wait()
+				c.quiet(t)
+			})
+		})
+	}
+}
+
+// TestWhoGoesWhileWaitingFreesTheirPlace: what was cancelled is not done later.
+func TestWhoGoesWhileWaitingFreesTheirPlace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := startCrowd(t)
+		w := c.as(t, "impatient", "same")
+		working := w.flood(t, 64*cores()/2, http.MethodPost, configMaps, named)
+		ctx, cancel := context.WithCancel(t.Context())
+		var gone sync.WaitGroup
+		for range 50 {
+			gone.Go(func() {
+				w.try(ctx, http.MethodPost, "/api/v1/namespaces/default/secrets", named(), "User-Agent", "same")
+			})
+		}
+		if waiting, _, _ := c.counts(t); waiting != 50 {
+			t.Errorf("%d wait, want 50", waiting)
+		}
+		cancel()
+		gone.Wait()
+		if waiting, _, _ := c.counts(t); waiting != 0 {
+			t.Errorf("%d wait still", waiting)
+		}
+		c.release()
+		working.Wait()
+		if got := c.plane.names(t, "/api/v1/namespaces/default/secrets"); got != "" {
+			t.Errorf("stored %q", got)
+		}
+		c.quiet(t)
+	})
+}
+
+// TestHealthAndTheProcessItselfNeedNoSeats, even when none is left.
+func TestHealthAndTheProcessItselfNeedNoSeats(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := startCrowd(t)
+		var floods []*flood
+		for i := range 20 {
+			for j := range 20 {
+				floods = append(floods, c.as(t, fmt.Sprint("user", i), fmt.Sprint("program", j)).flood(t, 10, http.MethodPost, configMaps, named))
+			}
+		}
+		stranger := c.as(t, "stranger", "")
+		if _, _, seats := c.counts(t); seats < 90*cores() {
+			t.Errorf("only %d seats are held", seats)
+		}
+		began := time.Now()
+		for _, path := range []string{"/livez", "/readyz", "/healthz", "/livez/ping"} {
+			stranger.get(t, path).want(t, http.StatusOK)
+		}
+		c.plane.get(t, "/api/v1/namespaces/default").want(t, http.StatusOK)
+		if took := time.Since(began); took != 0 {
+			t.Errorf("they waited for %s", took)
+		}
+		c.release()
+		for _, f := range floods {
+			f.Wait()
+		}
+		c.quiet(t)
+	})
+}
+
+// cores are what seats are counted by.
+func cores() int { return max(2, runtime.GOMAXPROCS(0)) }
