@@ -79,7 +79,13 @@ var _ admission.Reader = reader{}
 func (r reader) Get(_ context.Context, resource schema.GroupResource, namespace, name string) (kind.Object, error) {
 	k, served := r.s.kinds.Stored(resource)
 	o := r.s.store.Get(object.KeyOf(resource, namespace, name))
-	if o == nil || !served {
+	if o == nil {
+		if err := r.s.store.Damage(object.KeyOf(resource, namespace, name)); err != nil {
+			return nil, wireError(err)
+		}
+		return nil, nil
+	}
+	if !served {
 		return nil, nil
 	}
 	return shared(kind.CodecOf(k), o)

@@ -14,6 +14,9 @@ import (
 // claimGroup is where claimed values stand in the store: no API group, so that no client reaches them.
 const claimGroup = "claims.internal"
 
+// claimOwner is the annotation that says whose a claim is: a namespace, a slash and a name.
+const claimOwner = "owner"
+
 // claimKey is where a claimed value stands.
 func claimKey(c kind.Claim) object.Key {
 	return object.KeyOf(schema.GroupResource{Group: claimGroup, Resource: c.Space}, "", c.Value)
@@ -25,7 +28,10 @@ func (s *Server) assign(k kind.Kind, obj, old kind.Object) error {
 	if !ok || !k.Info().Claims {
 		return nil
 	}
-	taken := func(c kind.Claim) bool { return s.store.Get(claimKey(c)) != nil }
+	taken := func(c kind.Claim) bool {
+		key := claimKey(c)
+		return s.store.Get(key) != nil || s.store.Damage(key) != nil
+	}
 	return invalid(k, obj.GetName(), claimer.Assign(obj, old, taken))
 }
 
@@ -62,7 +68,7 @@ func claimObject(c kind.Claim, owner kind.Object) *object.Object {
 		TypeMeta: metav1.TypeMeta{Kind: "Claim", APIVersion: claimGroup + "/v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name: c.Value, ResourceVersion: object.RevisionPlaceholder,
-			Annotations: map[string]string{"owner": owner.GetNamespace() + "/" + owner.GetName()},
+			Annotations: map[string]string{claimOwner: owner.GetNamespace() + "/" + owner.GetName()},
 		},
 	}
 	data, _ := json.Marshal(record) // a struct of strings always marshals

@@ -108,6 +108,9 @@ func alreadyExists(c *call, there *object.Object, name string) error {
 // insertOnce validates a new object and commits it with what it claims. A dry run ends before the commit.
 func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written, error) {
 	c.spans.at(stageValidate)
+	if err := s.readable(c.kind, obj); err != nil {
+		return nil, err
+	}
 	if err := s.assign(c.kind, obj, nil); err != nil {
 		return nil, err
 	}

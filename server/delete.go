@@ -80,6 +80,9 @@ func (s *Server) remove(c *call, key object.Key, o *metav1.DeleteOptions) (*remo
 func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*removed, error) {
 	current := s.store.Get(key)
 	if current == nil {
+		if s.store.Damage(key) != nil {
+			return s.discard(c, key, o)
+		}
 		return nil, notFound(c.resource(), key.Name())
 	}
 	if ignoresUnreadable(o) {

@@ -26,7 +26,7 @@ func (s *Server) get(c *call) error {
 	c.spans.at(stageRead)
 	obj := s.store.Get(c.key())
 	if obj == nil {
-		return notFound(c.resource(), c.name)
+		return s.absent(c.resource(), c.key())
 	}
 	switch {
 	case c.sub != nil && c.sub.View != nil:

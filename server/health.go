@@ -19,6 +19,8 @@ type Check struct {
 	Check func(context.Context) error
 	// Ready says that only /readyz asks: a server that fails is to be left alone for a while, not to be restarted.
 	Ready bool
+	// Tells says that an error is told and makes nothing unhealthy, and that there is nothing to tell while all is well.
+	Tells bool
 }
 
 // checks are the server's own and those that it was given.
@@ -26,6 +28,7 @@ func (s *Server) checks(more []Check) []Check {
 	return slices.Concat([]Check{
 		{Name: "ping", Check: func(context.Context) error { return nil }},
 		{Name: "store", Check: func(context.Context) error { return s.store.Err() }},
+		{Name: "damage", Check: s.whole, Ready: true, Tells: true},
 	}, more, []Check{{Name: "shutdown", Ready: true, Check: s.open}})
 }
 
@@ -93,7 +96,14 @@ func (s *Server) examine(ctx context.Context, endpoint string, checks []Check, e
 			fmt.Fprintf(&out, "[+]%s excluded: ok\n", c.Name)
 			continue
 		}
-		if err := c.Check(ctx); err != nil {
+		err := c.Check(ctx)
+		if c.Tells {
+			if err != nil {
+				fmt.Fprintf(&out, "[!]%s is not ok, and is not counted: /%s/%s says why\n", c.Name, endpoint, c.Name)
+			}
+			continue
+		}
+		if err != nil {
 			failed = true
 			s.log.Warn("a health check failed", "endpoint", endpoint, "check", c.Name, "error", err)
 			fmt.Fprintf(&out, "[-]%s failed: reason withheld\n", c.Name)

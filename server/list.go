@@ -76,6 +76,9 @@ func (s *Server) page(c *call) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.tellDamage(c, selected); err != nil {
+		return nil, err
+	}
 	snapshot, err := s.store.Snapshot(c.context(), at)
 	if err != nil {
 		return nil, expiredPage(err, o)

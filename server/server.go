@@ -100,7 +100,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		o.Limits = limits(s.timeout)
 	}
 	s.fair = fair.New(o.Limits)
-	s.metrics = newMetrics(append(o.Collectors, objectCounts{s}, fairness{s.fair})...)
+	s.metrics = newMetrics(append(o.Collectors, objectCounts{s}, damageCount{s}, fairness{s.fair})...)
 	s.healthChecks = s.checks(o.Checks)
 	s.admission = admission.NewChain(reader{s}, o.Plugins...)
 	s.crds = newDefinitions(s)

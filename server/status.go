@@ -27,6 +27,7 @@ func statusOf(err error) metav1.Status {
 	var future *store.FutureError
 	var compacted *store.CompactedError
 	var full *log.FullError
+	var damaged *store.UnreadableError
 	switch {
 	case errors.As(err, &status):
 		return status.Status()
@@ -36,6 +37,8 @@ func statusOf(err error) metav1.Status {
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.").Status()
 	case errors.As(err, &full):
 		return noRoom(full)
+	case errors.As(err, &damaged):
+		return unreadable(damaged)
 	case errors.Is(err, context.DeadlineExceeded):
 		return apierrors.NewTimeoutError("the request did not complete within its time; it may or may not have taken effect: read before you try again", 0).Status()
 	case errors.Is(err, context.Canceled), errors.Is(err, store.ErrClosed):

@@ -101,7 +101,7 @@ func (s *Server) write(c *call, o writeOptions, next func(current kind.Object) (
 func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind.Object, error)) (w *written, again bool, err error) {
 	current := s.store.Get(c.key())
 	if current == nil {
-		return nil, false, notFound(c.resource(), c.name)
+		return nil, false, s.absent(c.resource(), c.key())
 	}
 	old, err := read(c.kind, current)
 	if err != nil {

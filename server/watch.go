@@ -59,6 +59,11 @@ func (s *Server) watch(c *call) error {
 	if err != nil {
 		return err
 	}
+	if initial := o.SendInitialEvents; initial != nil && *initial {
+		if err := s.tellDamage(c, selected); err != nil {
+			return err
+		}
+	}
 	if c.accept.as == asTable {
 		if _, err := c.includeObject(); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,50 +13,29 @@ import (
 	"github.com/bowline-dev/bowline/store/storetest"
 )
 
-var errBits = errors.New("the record is damaged: bits have changed")
-
-// damaged is a log that cannot read the objects of some keys any more.
-type damaged struct {
-	log.Log
-	keys map[object.Key]bool
-}
-
-func (d *damaged) Load(ctx context.Context, into log.Loading) (object.Revision, error) {
-	live := into.Live
-	into.Live = func(o *object.Object) error {
-		if d.keys[o.Key] {
-			return nil
-		}
-		return live(o)
-	}
-	for key := range d.keys {
-		if err := into.Damaged(key, errBits); err != nil {
-			return 0, err
-		}
-	}
-	return d.Log.Load(ctx, into)
-}
-
 // hurt makes logs in which so many objects, lost-0 and so on, are damaged, and one, whole, is not: one that makes stores wait
 // and one that does not.
-func hurt(t *testing.T, objects int) map[string]*damaged {
+func hurt(t *testing.T, objects int) map[string]log.Log {
 	t.Helper()
 	journal := storetest.NewJournal()
 	s, err := store.New(t.Context(), journal.Open(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := map[object.Key]bool{}
+	var keys []object.Key
 	for i := range objects {
 		key := storetest.Key(fmt.Sprintf("lost-%d", i))
-		keys[key] = true
+		keys = append(keys, key)
 		commit(t, s, storetest.Put(key, "1", store.Absent()))
 	}
 	commit(t, s, storetest.Put(storetest.Key("whole"), "1", store.Absent()))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]*damaged{"journal": {journal.Open(), keys}, "memory": {memory.New(), keys}}
+	return map[string]log.Log{
+		"journal": &storetest.Damaged{Log: journal.Open(), Keys: keys},
+		"memory":  &storetest.Damaged{Log: memory.New(), Keys: keys},
+	}
 }
 
 func commit(t *testing.T, s *store.Store, changes ...store.Change) object.Revision {
@@ -89,7 +67,7 @@ func TestStoreDoesNotBeginOnDamageThatNobodyAccepted(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if text := err.Error(); !strings.Contains(text, "12 of its objects are damaged") ||
-			!strings.Contains(text, "/configmaps/default/lost-0 cannot be read: "+errBits.Error()) || !strings.Contains(text, "and 2 more") {
+			!strings.Contains(text, "/configmaps/default/lost-0 cannot be read: "+storetest.ErrDamage.Error()) || !strings.Contains(text, "and 2 more") {
 			t.Errorf("%s: the error is\n%s", name, text)
 		}
 	}
@@ -101,7 +79,7 @@ func TestAcceptedDamageLeavesTheRestOfTheKind(t *testing.T) {
 		s := accepted(t, l)
 		key := storetest.Key("lost-1")
 		var unreadable *store.UnreadableError
-		if s.Get(key) != nil || !errors.As(s.Damage(key), &unreadable) || !errors.Is(s.Damage(key), errBits) || unreadable.Key != key {
+		if s.Get(key) != nil || !errors.As(s.Damage(key), &unreadable) || !errors.Is(s.Damage(key), storetest.ErrDamage) || unreadable.Key != key {
 			t.Errorf("%s: the damaged object reads %v, and its damage is %v", name, s.Get(key), s.Damage(key))
 		}
 		if err := s.Damage(storetest.Key("whole")); err != nil {
