@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store/log"
@@ -13,6 +14,7 @@ func (s *Store) enqueue(p *proposal) {
 	p.settled = make(chan struct{})
 	s.tip = p.commit.Revision
 	s.proposals = append(s.proposals, p)
+	s.gathering.queued.Add(1)
 	for _, c := range p.commit.Changes {
 		s.staged[c.Key] = staged{object: c.Object, proposal: p}
 	}
@@ -22,7 +24,8 @@ func (s *Store) enqueue(p *proposal) {
 	}
 }
 
-// drain hands proposals to the log until there are none: all that came while the log was busy at once.
+// drain hands proposals to the log until there are none: all that came while the log was busy at once, with those of the
+// writers who are just back from it.
 func (s *Store) drain() {
 	for {
 		batch := s.batch()
@@ -33,7 +36,9 @@ func (s *Store) drain() {
 		for i, p := range batch {
 			commits[i] = p.commit
 		}
+		start := time.Now()
 		err := s.log.Append(s.ctx, commits)
+		took := time.Since(start)
 		var behind *log.BehindError
 		if errors.As(err, &behind) {
 			err = s.catchUp(behind.Current)
@@ -41,7 +46,9 @@ func (s *Store) drain() {
 		if err != nil && s.ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", ErrClosed, err)
 		}
+		answered := len(batch)
 		s.settle(batch, err)
+		s.gathering.wait(answered, took)
 	}
 }
 
@@ -51,6 +58,7 @@ func (s *Store) batch() []*proposal {
 	defer s.mu.Unlock()
 	batch := s.proposals
 	s.proposals = nil
+	s.gathering.queued.Store(0)
 	s.draining = batch != nil
 	return batch
 }
@@ -106,6 +114,7 @@ func (s *Store) reject(batch []*proposal, err error) []*proposal {
 		p.withdraw()
 	}
 	s.proposals = nil
+	s.gathering.queued.Store(0)
 	clear(s.staged)
 	s.tip = s.Current()
 	return batch

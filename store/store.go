@@ -58,6 +58,7 @@ type Store struct {
 	// proposals are those that wait for the log; draining says that a goroutine hands them to it.
 	proposals []*proposal
 	draining  bool
+	gathering gathering
 
 	closing sync.Once
 	// work counts the goroutines, and stop ends what they wait for.
@@ -75,13 +76,22 @@ func New(ctx context.Context, l log.Log, options Options) (*Store, error) {
 	if options.HistoryBytes == 0 {
 		options.HistoryBytes = 256 << 20
 	}
-	s := &Store{log: l, state: newState(options), instant: l.Instant(), staged: map[object.Key]staged{}}
+	s := newStore(l, options)
 	if err := s.load(ctx, options); err != nil {
 		return nil, errors.Join(fmt.Errorf("loading the store: %w", err), l.Close())
 	}
+	s.begin()
+	return s, nil
+}
+
+func newStore(l log.Log, options Options) *Store {
+	return &Store{log: l, state: newState(options), instant: l.Instant(), staged: map[object.Key]staged{}}
+}
+
+// begin lets the store live, once it has its state.
+func (s *Store) begin() {
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.work.Go(s.follow)
-	return s, nil
 }
 
 func (s *Store) load(ctx context.Context, options Options) error {
