@@ -1,8 +1,6 @@
 package object
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,19 +39,3 @@ func (k Key) Namespace() string {
 
 // Name is the object's metadata.name.
 func (k Key) Name() string { return string(k[strings.LastIndexByte(string(k), '/')+1:]) }
-
-// Revision is a point in the store's history: the number of the commit that made a state. It is opaque to clients, who
-// see it as metadata.resourceVersion. Zero is before every commit.
-type Revision uint64
-
-// String is the revision as resourceVersion carries it.
-func (r Revision) String() string { return strconv.FormatUint(uint64(r), 10) }
-
-// ParseRevision reads a resourceVersion.
-func ParseRevision(s string) (Revision, error) {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("resourceVersion %q is not a number that this server gave out", s)
-	}
-	return Revision(n), nil
-}

@@ -51,15 +51,9 @@ type Head struct {
 	Damaged []object.Key `json:"damaged,omitempty"`
 }
 
-// epoch is how far apart the revisions of a plane and of another that goes on with its state are: more than one commits in the
-// life of a backup.
-const epoch = 1 << 32
-
-// Next is the revision at which a plane begins that goes on with a state of a revision, at a time. No plane that had the
-// state before has reached it, whether its revisions followed the clock or ran ahead, so that whoever comes with one of
-// theirs is told that it is gone, and not answered with another state.
+// Next is the revision at which a plane begins that goes on with a backup: see object.NextEpoch.
 func Next(revision object.Revision, now time.Time) object.Revision {
-	return max(revision, object.Revision(max(now.UnixMicro(), 0))) + epoch
+	return object.NextEpoch(revision, now)
 }
 
 // The layout of a stream.

@@ -36,6 +36,14 @@ func New() *Log {
 	return l
 }
 
+// After makes a log for a store that goes on with a state of another one, at that one's revision: its own revisions begin an
+// epoch above it.
+func After(revision object.Revision) *Log {
+	l := new(Log)
+	l.current.Store(uint64(object.NextEpoch(revision, time.Now())))
+	return l
+}
+
 // Load hands on nothing.
 func (l *Log) Load(context.Context, log.Loading) (object.Revision, error) {
 	return object.Revision(l.current.Load()), nil

@@ -1,0 +1,34 @@
+package object
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Revision is a point in the store's history: the number of the commit that made a state. It is opaque to clients, who
+// see it as metadata.resourceVersion. Zero is before every commit.
+type Revision uint64
+
+// String is the revision as resourceVersion carries it.
+func (r Revision) String() string { return strconv.FormatUint(uint64(r), 10) }
+
+// ParseRevision reads a resourceVersion.
+func ParseRevision(s string) (Revision, error) {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("resourceVersion %q is not a number that this server gave out", s)
+	}
+	return Revision(n), nil
+}
+
+// epoch is how far apart the revisions of a plane and of another that goes on with its state are: more than one commits in the
+// life of a fork or a backup.
+const epoch = 1 << 32
+
+// NextEpoch is the revision at which a plane begins that goes on with a state of a revision, at a time: a restore, a fork. No
+// plane that had the state before has reached it, whether its revisions followed the clock or ran ahead, so that whoever
+// comes with one of theirs is told that it is gone, and not answered with another state.
+func NextEpoch(revision Revision, now time.Time) Revision {
+	return max(revision, Revision(max(now.UnixMicro(), 0))) + epoch
+}
