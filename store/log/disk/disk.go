@@ -37,6 +37,18 @@ type Options struct {
 	HistoryAge time.Duration
 }
 
+// filled are the options with what they leave out.
+func (o Options) filled() Options {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.HistoryAge = cmp.Or(o.HistoryAge, 5*time.Minute)
+	return o
+}
+
 // Log is a log.Log in a folder.
 type Log struct {
 	dir     string
@@ -71,13 +83,7 @@ var _ log.Log = (*Log)(nil)
 // Open opens the log in a folder, and makes both where there is none. A folder that holds anything else, or what a newer
 // program wrote, is left as it is. *InUseError when another process has it.
 func Open(dir string, options Options) (*Log, error) {
-	if options.FS == nil {
-		options.FS = vfs.Default
-	}
-	if options.Log == nil {
-		options.Log = slog.New(slog.DiscardHandler)
-	}
-	options.HistoryAge = cmp.Or(options.HistoryAge, 5*time.Minute)
+	options = options.filled()
 	lock, err := enter(options.FS, dir)
 	if err != nil {
 		return nil, err

@@ -104,6 +104,11 @@ func (l *Log) create() error {
 }
 
 func (l *Log) makeEmpty() error {
+	return l.make(func(db *pebble.DB) error { return start(db, clock()) })
+}
+
+// make makes a log of what write puts into an empty database; its last write is to be synced.
+func (l *Log) make(write func(*pebble.DB) error) error {
 	if err := writeWhole(l.options.FS, l.dir, formatFile, state{layout: layout}.String()); err != nil {
 		return err
 	}
@@ -114,7 +119,7 @@ func (l *Log) makeEmpty() error {
 	if err != nil {
 		return err
 	}
-	if err = errors.Join(start(db, clock()), db.Close(), guard.err()); err != nil {
+	if err = errors.Join(write(db), db.Close(), guard.err()); err != nil {
 		return err
 	}
 	return writeWhole(l.options.FS, l.dir, formatFile, state{layout: layout, ready: true}.String())
