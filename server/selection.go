@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strings"
@@ -29,8 +30,9 @@ type selection struct {
 	codec func() object.Codec
 	// ended is closed when the kind is served differently or no longer: see call.ended.
 	ended <-chan struct{}
-	// converts says that it may be another one than the stored object.
+	// converts says that it may be another one than the stored object, unless that is in the form.
 	converts bool
+	form     object.Form
 	// marks are the bits of labels that selected objects have: of each group, those of one mark at least.
 	marks [][]object.Mark
 }
@@ -118,23 +120,14 @@ func (f objectFields) Has(name string) bool {
 }
 
 // Get implements fields.Fields.
-func (f objectFields) Get(name string) string {
-	switch name {
-	case "metadata.name":
-		return f.Key.Name()
-	case "metadata.namespace":
-		return f.Key.Namespace()
-	}
-	if other := f.renamed[name]; other != "" {
-		name = other
-	}
-	return f.Fields[name]
-}
+func (f objectFields) Get(name string) string { return f.Field(cmp.Or(f.renamed[name], name)) }
 
 // selectionOf reads namespace, name and selectors of a call. Whoever continues a list is not taken to one object of it.
 func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
 	s := &selection{prefix: object.Prefix(c.stored(), c.namespaceOfObject()), renamed: c.endpoint.Selectable, shown: c.shown, codec: c.codec, ended: c.ended()}
-	_, s.converts = c.kind.(kind.Versioned)
+	if v, ok := c.kind.(kind.Versioned); ok {
+		s.converts, s.form = true, object.Form{APIVersion: v.APIVersion()}
+	}
 	s.parent = s.prefix
 	if !c.info().Namespaced {
 		s.parent += "/" // the namespace in their keys is empty

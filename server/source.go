@@ -83,7 +83,7 @@ func (src source) Watch(ctx context.Context, gvr schema.GroupVersionResource, o 
 	if err != nil {
 		return nil, err
 	}
-	changes, err := src.s.store.Watch(selected.prefix, o.After)
+	changes, err := src.s.store.Watch(selected.prefix, o.After, selected.needs()...)
 	if err != nil {
 		return nil, wireError(err)
 	}

@@ -163,7 +163,7 @@ func (w *watching) initial(snapshot *store.Snapshot) error {
 
 // follow sends changes until the watch ends.
 func (w *watching) follow(ctx context.Context, after object.Revision) {
-	changes, err := w.s.store.Watch(w.selected.prefix, after)
+	changes, err := w.s.store.Watch(w.selected.prefix, after, w.selected.needs()...)
 	if err != nil {
 		w.fail(err)
 		return

@@ -1,27 +1,38 @@
 package store
 
-import "github.com/bowline-dev/bowline/object"
+import (
+	"slices"
+
+	"github.com/bowline-dev/bowline/object"
+)
 
 // audience is who watches one prefix: all of it, or what meets a requirement. A commit asks with the labels and fields
 // that its objects have, so that it costs by those and by who is concerned, and not by how many watch. The state's lock
 // guards it.
 type audience struct {
-	// topics are all that there are, by their requirement's identity; "" is the prefix's own.
-	topics map[string]*topic
-	whole  *topic // nil for none, as all below
-	labels map[string]*byValue
-	fields map[string]*byValue
+	// topics are all that there are, whole the one without a requirement, nil for none.
+	topics map[identity]*topic
+	whole  *topic
+	// needs are the others, by whose objects they read.
+	needs map[object.Writer]*needs
 }
 
-// byValue is the topics that require one label or field.
+// needs are the topics with requirements, by the name of the label or the field.
+type needs struct {
+	labels, fields map[string]*byValue
+	// all are the same topics again.
+	all []*topic
+}
+
+// byValue is the topics that require one label or one field. An object has one value of it.
 type byValue struct {
-	any    *topic
+	any    *topic // nil for none
 	values map[string][]*topic
 }
 
-// topic is the one of a requirement, "" for none, made when it is new.
+// topic is the one of a requirement, nil for none, made when it is new.
 func (a *audience) topic(need *Requirement, create func() *topic) *topic {
-	id := ""
+	var id identity
 	if need != nil {
 		id = need.identity()
 	}
@@ -30,42 +41,18 @@ func (a *audience) topic(need *Requirement, create func() *topic) *topic {
 	}
 	t := create()
 	t.id, t.need = id, need
-	if a.topics == nil {
-		a.topics = map[string]*topic{}
-	}
 	a.topics[id] = t
 	if need == nil {
 		a.whole = t
 		return t
 	}
-	a.index(t)
+	n := a.needs[need.of]
+	if n == nil {
+		n = &needs{labels: map[string]*byValue{}, fields: map[string]*byValue{}}
+		a.needs[need.of] = n
+	}
+	n.add(t)
 	return t
-}
-
-// by is where the topics that require a label or a field of a name stand.
-func (a *audience) by(field bool) *map[string]*byValue {
-	if field {
-		return &a.fields
-	}
-	return &a.labels
-}
-
-func (a *audience) index(t *topic) {
-	names := a.by(t.need.field)
-	if *names == nil {
-		*names = map[string]*byValue{}
-	}
-	v := (*names)[t.need.name]
-	if v == nil {
-		v = &byValue{values: map[string][]*topic{}}
-		(*names)[t.need.name] = v
-	}
-	if len(t.need.values) == 0 {
-		v.any = t
-	}
-	for _, value := range t.need.values {
-		v.values[value] = append(v.values[value], t)
-	}
 }
 
 // remove takes a topic out.
@@ -75,29 +62,11 @@ func (a *audience) remove(t *topic) {
 		a.whole = nil
 		return
 	}
-	names := *a.by(t.need.field)
-	v := names[t.need.name]
-	if len(t.need.values) == 0 {
-		v.any = nil
+	n := a.needs[t.need.of]
+	n.remove(t)
+	if len(n.all) == 0 {
+		delete(a.needs, t.need.of)
 	}
-	for _, value := range t.need.values {
-		if v.values[value] = without(v.values[value], t); len(v.values[value]) == 0 {
-			delete(v.values, value)
-		}
-	}
-	if v.any == nil && len(v.values) == 0 {
-		delete(names, t.need.name)
-	}
-}
-
-// without is a list without one of its topics.
-func without(topics []*topic, gone *topic) (rest []*topic) {
-	for _, t := range topics {
-		if t != gone {
-			rest = append(rest, t)
-		}
-	}
-	return rest
 }
 
 // concerned appends the topics that an event concerns: by what its object is, and by what it was. Some come twice.
@@ -105,25 +74,76 @@ func (a *audience) concerned(e *object.Event, to []*topic) []*topic {
 	if a.whole != nil {
 		to = append(to, a.whole)
 	}
-	if len(a.labels) > 0 || len(a.fields) > 0 {
-		to = a.meeting(e.Object, to)
+	for of, n := range a.needs {
+		if unreadable(of, e) {
+			to = append(to, n.all...)
+			continue
+		}
+		to = n.metBy(e.Object, to)
 		if e.Previous != nil && !e.Deleted { // a deleted object is as it was
-			to = a.meeting(e.Previous, to)
+			to = n.metBy(e.Previous, to)
 		}
 	}
 	return to
 }
 
-// meeting appends the topics whose requirement an object meets.
-func (a *audience) meeting(o *object.Object, to []*topic) []*topic {
-	if len(a.labels) > 0 {
+// named are the topics that require a label, or a field.
+func (n *needs) named(field bool) map[string]*byValue {
+	if field {
+		return n.fields
+	}
+	return n.labels
+}
+
+func (n *needs) add(t *topic) {
+	t.place = len(n.all)
+	n.all = append(n.all, t)
+	named := n.named(t.need.field)
+	v := named[t.need.name]
+	if v == nil {
+		v = &byValue{values: map[string][]*topic{}}
+		named[t.need.name] = v
+	}
+	if len(t.need.values) == 0 {
+		v.any = t
+	}
+	for _, value := range t.need.values {
+		v.values[value] = append(v.values[value], t)
+	}
+}
+
+func (n *needs) remove(t *topic) {
+	last := len(n.all) - 1
+	n.all[t.place] = n.all[last]
+	n.all[t.place].place = t.place
+	n.all[last] = nil
+	n.all = n.all[:last]
+	named := n.named(t.need.field)
+	v := named[t.need.name]
+	if len(t.need.values) == 0 {
+		v.any = nil
+	}
+	for _, value := range t.need.values {
+		v.values[value] = slices.DeleteFunc(v.values[value], func(other *topic) bool { return other == t })
+		if len(v.values[value]) == 0 {
+			delete(v.values, value)
+		}
+	}
+	if v.any == nil && len(v.values) == 0 {
+		delete(named, t.need.name)
+	}
+}
+
+// metBy appends the topics whose requirement an object meets.
+func (n *needs) metBy(o *object.Object, to []*topic) []*topic {
+	if len(n.labels) > 0 {
 		for key, value := range o.Labels {
-			if v := a.labels[key]; v != nil {
+			if v := n.labels[key]; v != nil {
 				to = v.of(value, to)
 			}
 		}
 	}
-	for name, v := range a.fields {
+	for name, v := range n.fields {
 		to = v.of(o.Field(name), to)
 	}
 	return to

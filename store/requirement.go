@@ -2,7 +2,6 @@ package store
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/bowline-dev/bowline/object"
 )
@@ -11,6 +10,7 @@ import (
 // The store wakes a watcher by one of its requirements, so that a commit finds those whom its objects concern, and passes
 // over all others at no cost.
 type Requirement struct {
+	of    object.Writer
 	field bool
 	name  string
 	// values are those of which the label or the field has one, in order; none for any.
@@ -35,14 +35,28 @@ func HasField(name, value string) Requirement {
 	return Requirement{field: true, name: name, values: []string{value}}
 }
 
-// identity is equal for requirements that the same objects meet, and for no others: no part of it can hold a zero byte but
-// the value of a field, of which there is one.
-func (r Requirement) identity() string {
-	kind := "label"
-	if r.field {
-		kind = "field"
+// Of is the requirement for a watcher that reads labels and fields from the headers of one writer's objects alone. What
+// somebody else wrote it sees otherwise, so that it concerns the watcher whatever its header says.
+func (r Requirement) Of(writer object.Writer) Requirement {
+	r.of = writer
+	return r
+}
+
+// identity is equal for requirements that the same objects meet, and for no others. The zero value is that of none.
+type identity struct {
+	of    object.Writer
+	field bool
+	name  string
+	// values stand one after the other, each before a zero byte, which only the value of a field can hold: there is one.
+	values string
+}
+
+func (r Requirement) identity() identity {
+	values := ""
+	for _, v := range r.values {
+		values += v + "\x00"
 	}
-	return kind + "\x00" + r.name + "\x00" + strings.Join(r.values, "\x00")
+	return identity{r.of, r.field, r.name, values}
 }
 
 // metBy says whether an object meets the requirement.
@@ -60,7 +74,12 @@ func (r Requirement) metBy(o *object.Object) bool {
 // concerns says whether the object of an event meets the requirement, or did before: to leave a selection is an event of
 // it.
 func (r Requirement) concerns(e *object.Event) bool {
-	return r.metBy(e.Object) || e.Previous != nil && r.metBy(e.Previous)
+	return unreadable(r.of, e) || r.metBy(e.Object) || e.Previous != nil && r.metBy(e.Previous)
+}
+
+// unreadable says that the headers of an event's states are not what a reader of one writer's objects goes by.
+func unreadable(of object.Writer, e *object.Event) bool {
+	return of != object.Writer{} && (e.Object.Writer() != of || e.Previous != nil && e.Previous.Writer() != of)
 }
 
 const (

@@ -10,9 +10,10 @@ import (
 // lock guards all but wake.
 type topic struct {
 	prefix object.Key
-	// id is the requirement's identity, and need the requirement; "" and nil for none.
-	id   string
-	need *Requirement
+	// need is the requirement, nil for none; id and place are what the audience finds the topic by.
+	need  *Requirement
+	id    identity
+	place int
 
 	feed *feed
 	// own says that the feed is the topic's.
@@ -43,15 +44,15 @@ func (t *topic) forget(e *object.Event) {
 
 // subscribe returns the topic of a prefix and of the rarest of some requirements, with one watcher more. The state's lock
 // is held.
-func (h *history) subscribe(prefix object.Key, needs []Requirement) *topic {
+func (h *history) subscribe(prefix object.Key, requirements []Requirement) *topic {
 	resource := levels(prefix)[0]
 	var need *Requirement
-	if r, some := rarest(needs, h.feed(resource)); some {
+	if r, some := rarest(requirements, h.feed(resource)); some {
 		need = &r
 	}
 	a := h.audiences[prefix]
 	if a == nil {
-		a = new(audience)
+		a = &audience{topics: map[identity]*topic{}, needs: map[object.Writer]*needs{}}
 		h.audiences[prefix] = a
 	}
 	t := a.topic(need, func() *topic {

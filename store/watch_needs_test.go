@@ -14,15 +14,28 @@ import (
 	"github.com/bowline-dev/bowline/store/log/memory"
 )
 
+// writer is a codec that cannot do but stamp.
+type writer struct {
+	object.Codec
+	stamp object.Stamp
+}
+
+func (w writer) Stamp() object.Stamp { return w.stamp }
+
 // shown makes a change to an object with labels and fields.
 func shown(t testing.TB, key object.Key, labels, fields map[string]string) store.Change {
+	t.Helper()
+	return written(t, nil, key, labels, fields)
+}
+
+func written(t testing.TB, by object.Codec, key object.Key, labels, fields map[string]string) store.Change {
 	t.Helper()
 	data := fmt.Appendf(nil, `{"metadata":{"name":%q,"resourceVersion":"%s"}}`, key.Name(), object.RevisionPlaceholder)
 	e, err := object.NewEncoding(object.Form{}, data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store.Change{Key: key, Object: object.New(object.Header{Key: key, Labels: labels, Fields: fields}, nil, e)}
+	return store.Change{Key: key, Object: object.New(object.Header{Key: key, Labels: labels, Fields: fields}, by, e)}
 }
 
 // need is what a watcher of the test selects: a requirement, and the same as a function of an object.
@@ -35,6 +48,17 @@ func label(key string, values ...string) need {
 	return need{store.HasLabel(key, values...), func(o *object.Object) bool {
 		value, has := o.Labels[key]
 		return has && (len(values) == 0 || slices.Contains(values, value))
+	}}
+}
+
+// of is a need of a reader who finds in objects of other writers the label a=1 and the field phase=on, whatever they have.
+func (n need) of(stamp object.Stamp) need {
+	by := object.Writer{Stamp: stamp}
+	return need{n.Requirement.Of(by), func(o *object.Object) bool {
+		if o.Writer() != by {
+			o = &object.Object{Header: object.Header{Labels: map[string]string{"a": "1"}, Fields: map[string]string{"phase": "on"}}}
+		}
+		return n.met(o)
 	}}
 }
 
@@ -78,6 +102,7 @@ func needy() [][]need {
 	return [][]need{
 		{label("a", "1")}, {label("a", "2")}, {label("a")}, {label("b", "1", "2")}, {label("b", "2", "1", "2")}, {label("b", many...)},
 		{field("phase", "on")}, {field("phase", "")}, {field("metadata.name", "3")}, {field("metadata.namespace", "n1")},
+		{label("a", "1").of(1)}, {label("a", "1").of(2)}, {label("a", "2").of(1)}, {field("phase", "on").of(2), label("a").of(2)},
 		{label("a", "1"), label("b", "1")}, {label("a"), field("phase", "on"), label("b", "0", "1")}, {},
 	}
 }
@@ -149,7 +174,7 @@ func (r *needsRun) commit() {
 			if r.random.IntN(2) == 0 {
 				fields["phase"] = []string{"on", "off"}[r.random.IntN(2)]
 			}
-			changes[key] = shown(r.t, key, labels, fields)
+			changes[key] = written(r.t, writer{stamp: object.Stamp(1 + r.random.IntN(2))}, key, labels, fields)
 		}
 	}
 	if _, err := r.store.Commit(r.t.Context(), slices.Collect(maps.Values(changes))...); err != nil {
@@ -301,4 +326,36 @@ func TestWatchIsWokenByTheRequirementThatIsMetLeast(t *testing.T) {
 	}
 	set(3)
 	<-wait
+}
+
+// TestWatcherIsSlowOnlyByWhatItNeeds: what does not concern it may be dropped without its noticing; once something that
+// does is dropped, it is closed, and the store holds nothing for it.
+func TestWatcherIsSlowOnlyByWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	s, err := store.New(t.Context(), memory.New(), store.Options{HistoryBytes: 4000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	w, err := s.Watch("/maps/", s.Current(), store.HasLabel("a", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	overrun := func(value string) {
+		t.Helper()
+		for range 100 {
+			if _, err := s.Commit(t.Context(), shown(t, "/maps/n/"+object.Key(value), map[string]string{"a": value}, nil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	overrun("2")
+	if events, err := w.Take(10); err != nil || len(events) > 0 || w.Revision() != s.Current() {
+		t.Errorf("after events of others the watch took %d events and %v, and is at %d, not %d", len(events), err, w.Revision(), s.Current())
+	}
+	overrun("1")
+	if _, err := w.Take(10); !errors.Is(err, store.ErrSlow) {
+		t.Errorf("after its events are dropped the watch took %v", err)
+	}
 }
