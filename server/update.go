@@ -97,7 +97,7 @@ func (s *Server) write(c *call, o writeOptions, next func(current kind.Object) (
 	}
 }
 
-// writeOnce tries once. again says that the error is a conflict that a new try may resolve.
+// writeOnce tries once. again says that the error is a conflict that a new try may resolve, or answer otherwise.
 func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind.Object, error)) (w *written, again bool, err error) {
 	current := s.store.Get(c.key())
 	if current == nil {
@@ -122,7 +122,8 @@ func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind
 	w, err = s.replace(c, o, current, obj, old)
 	var conflict *store.ConflictError
 	if errors.As(err, &conflict) {
-		return nil, !named, changed(c.resource(), c.name)
+		gone := conflict.Key == c.key() && conflict.Actual == nil // which is no conflict, but a 404
+		return nil, !named || gone, changed(c.resource(), c.name)
 	}
 	if err == nil {
 		c.warnAbout(obj, old)

@@ -1,0 +1,47 @@
+package server_test
+
+import (
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/admission"
+)
+
+// intruder does something once, while an update of a config map is judged.
+type intruder struct{ once func() }
+
+func (intruder) Name() string { return "Intruder" }
+
+func (intruder) Handles(o admission.Operation, resource resourceOf, _ string) bool {
+	return o == admission.Update && resource.Resource == "configmaps"
+}
+
+func (intruder) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+
+func (i intruder) Validate(ctx, *admission.Attributes, admission.Reader) error {
+	i.once()
+	return nil
+}
+
+// TestUpdateOfWhatIsDeletedMeanwhileIsNotFound, also if it names the revision that it found: there is nothing that it conflicts
+// with.
+func TestUpdateOfWhatIsDeletedMeanwhileIsNotFound(t *testing.T) {
+	t.Parallel()
+	var w *world
+	plugin := intruder{sync.OnceFunc(func() {
+		if err := w.clients.CoreV1().ConfigMaps("default").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})}
+	w = start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{plugin} })
+	maps := w.clients.CoreV1().ConfigMaps("default")
+	cm := must(maps.Create(t.Context(), configMap("a"), metav1.CreateOptions{}))(t)
+	cm.Data = map[string]string{"changed": "yes"}
+	if _, err := maps.Update(t.Context(), cm, metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the update returned %v", err)
+	}
+}
