@@ -21,14 +21,18 @@ const (
 	memTableBytes = 16 << 20
 	// cacheBytes is small: nothing is read twice.
 	cacheBytes = 1 << 20
+	// blockBytes is what is lost together where a table is damaged.
+	blockBytes = 8 << 10
 	// maxMemTables bounds the memory when tables are not written as fast as commits come, which then wait.
 	maxMemTables = 8
 )
 
 // open opens the database behind a guard of its own.
-func (l *Log) open() (*pebble.DB, *guard, error) {
+func (l *Log) open(readOnly bool) (*pebble.DB, *guard, error) {
 	g := newGuard(l.options.FS)
-	db, err := pebble.Open(l.dir, l.databaseOptions(g))
+	options := l.databaseOptions(g)
+	options.ReadOnly = readOnly
+	db, err := pebble.Open(l.dir, options)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,7 +63,7 @@ func (l *Log) databaseOptions(g *guard) *pebble.Options {
 	}
 	for i := range o.Levels {
 		o.Levels[i].Compression = func() *block.CompressionProfile { return block.NoCompression }
-		o.Levels[i].BlockSize = 32 << 10
+		o.Levels[i].BlockSize = blockBytes
 	}
 	return o
 }
@@ -130,10 +134,11 @@ func start(db *pebble.DB, base object.Revision) error {
 	return db.Set(baseKey, binary.BigEndian.AppendUint64(nil, uint64(base)), pebble.Sync)
 }
 
+// sixteenDigits is the smallest number that is as wide as object.RevisionPlaceholder.
 const sixteenDigits = 1_000_000_000_000_000
 
 func clock() object.Revision {
-	now := uint64(time.Now().UnixMicro())
+	now := time.Now().UnixMicro()
 	if now < sixteenDigits {
 		now += sixteenDigits
 	}

@@ -93,7 +93,6 @@ func Open(dir string, options Options) (*Log, error) {
 		return nil, errors.Join(err, lock.release())
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())
-	l.work.Go(l.keep)
 	return l, nil
 }
 
@@ -102,18 +101,37 @@ func (l *Log) begin() error {
 	if err := l.prepare(); err != nil {
 		return err
 	}
-	db, guard, err := l.open()
+	err := l.openAny()
+	if err == nil {
+		if err = l.locate(); err != nil {
+			err = errors.Join(err, l.db.Close())
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("the store in %s: %w", l.dir, err)
 	}
-	l.db, l.guard = db, guard
-	err = l.locate()
+	return nil
+}
+
+// openAny opens the database. Where that needs room which is not there, it opens what can be read: the log refuses writes until
+// the keeper finds room.
+func (l *Log) openAny() (err error) {
+	l.db, l.guard, err = l.open(false)
 	if err == nil {
-		err = guard.err()
+		if err = l.guard.err(); err == nil {
+			return nil
+		}
+		err = errors.Join(err, l.db.Close())
 	}
-	if err != nil {
-		return fmt.Errorf("the store in %s: %w", l.dir, errors.Join(err, db.Close()))
+	if !isFull(err) {
+		return err
 	}
+	var unread error
+	if l.db, l.guard, unread = l.open(true); unread != nil {
+		return errors.Join(err, unread)
+	}
+	l.guard.stop(err)
+	_ = l.fail(err)
 	return nil
 }
 
@@ -211,11 +229,13 @@ func (l *Log) fail(cause error) error {
 
 // unavailable is what writers are told.
 func (l *Log) unavailable(cause error) error {
-	if errors.Is(cause, syscall.ENOSPC) || errors.Is(cause, syscall.EDQUOT) {
+	if isFull(cause) {
 		return &log.FullError{Medium: l.dir, Err: cause}
 	}
 	return fmt.Errorf("the disk of %s failed, and nothing is written until it works again: %w", l.dir, cause)
 }
+
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // Health is why nothing can be appended at present; nil when all is well. Reads do not depend on it.
 func (l *Log) Health() error {

@@ -66,7 +66,7 @@ func enter(fs vfs.FS, dir string) (*folderLock, error) {
 		return nil, notEntered(fs, dir, err)
 	}
 	l := &folderLock{fs: fs, dir: dir, folder: folder}
-	if err := writeWhole(fs, dir, holderFile, strconv.Itoa(os.Getpid())+"\n"); err != nil {
+	if err := writeWhole(fs, dir, holderFile, strconv.Itoa(os.Getpid())+"\n"); err != nil && !isFull(err) {
 		return nil, errors.Join(fmt.Errorf("the store's folder %s cannot be written to: %w", dir, err), l.release())
 	}
 	return l, nil

@@ -115,7 +115,7 @@ func (l *Log) make(write func(*pebble.DB) error) error {
 	if err := l.clear(); err != nil {
 		return err
 	}
-	db, guard, err := l.open()
+	db, guard, err := l.open(false)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (l *Log) mustBeComplete() error {
 
 // migrate makes the current layout of an older one, step by step, each of which counts once it is durable.
 func (l *Log) migrate(s state, steps migrations) error {
-	db, guard, err := l.open()
+	db, guard, err := l.open(false)
 	if err != nil {
 		return fmt.Errorf("migrating the store in %s from layout %d: %w", l.dir, s.layout, err)
 	}

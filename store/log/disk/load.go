@@ -27,13 +27,8 @@ const chunk = 512
 // Load hands on the newest state of every object in the order of their keys, and the changes of the last HistoryAge.
 //
 // Reading and taking are two goroutines. What cannot be read costs no more than itself: an object whose newest state is
-// damaged is named, and of the history what follows the last damage is handed on.
+// damaged is named, and of the history what follows the last damage is handed on. The keeper begins its work after it.
 func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.failure != nil {
-		return 0, l.failure
-	}
 	current := object.Revision(l.current.Load())
 	h, err := l.readHistory(current)
 	if err != nil {
@@ -45,6 +40,7 @@ func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, erro
 	if err := h.replay(into.Past); err != nil {
 		return 0, fmt.Errorf("the store in %s: %w", l.dir, err)
 	}
+	l.work.Go(l.keep)
 	return current, nil
 }
 

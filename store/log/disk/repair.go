@@ -72,7 +72,7 @@ func (e *lostError) Error() string {
 // failed fsync, and writes all of it to new files, whose fsyncs succeed or fail like any: so what was read is durable then.
 // It must hold everything that was acknowledged. Commits beyond that, whose writers were told that they failed, go.
 func (l *Log) reopen() error {
-	db, g, err := l.open()
+	db, g, err := l.open(false)
 	if err != nil {
 		return err
 	}
