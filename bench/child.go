@@ -21,13 +21,17 @@ import (
 
 // The bench runs itself, with one of these as its first argument, where it needs a process of its own.
 const (
-	childServe = "child-serve"
-	childStart = "child-start"
+	childServe   = "child-serve"
+	childStart   = "child-start"
+	childCommits = "child-commits"
+	childReads   = "child-reads"
 )
 
 var children = map[string]func(ctx context.Context, args []string) error{
-	childServe: serveProfiled,
-	childStart: startPlanes,
+	childServe:   serveProfiled,
+	childStart:   startPlanes,
+	childCommits: measureCommits,
+	childReads:   measureReads,
 }
 
 // serveProfiled is a server that profiles itself: its argument is the kubeconfig to write, and each line on its standard

@@ -16,10 +16,12 @@ import (
 type unit string
 
 const (
+	microseconds unit = "µs"    // less is better
 	milliseconds unit = "ms"    // less is better
 	seconds      unit = "s"     // less is better
 	mebibytes    unit = "MiB"   // less is better
 	kibibytes    unit = "KiB"   // less is better
+	bytesEach    unit = "B"     // less is better
 	perSecond    unit = "per s" // more is better
 )
 
@@ -66,6 +68,7 @@ var measurements = []measurement{
 	applyConfigMaps("no change", 3_000, 0), applyConfigMaps("one field changed", 2_500, 1),
 	applyDeployments("no change", 1_000, 0), applyDeployments("one field changed", 800, 1),
 	customResource(), thousandDefinitions(), documents(),
+	storeCommits(), storeReads(),
 }
 
 // result is a figure with all its readings, or what went wrong.

@@ -20,10 +20,12 @@ var kibibyte = strings.Repeat("0123456789abcdef", 64)
 
 func configMap(i int) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("bench-%06d", i)},
+		ObjectMeta: metav1.ObjectMeta{Name: configMapName(i)},
 		Data:       map[string]string{"data": kibibyte},
 	}
 }
+
+func configMapName(i int) string { return fmt.Sprintf("bench-%06d", i) }
 
 // drive does work count times, numbered from 0, by a number of clients at once. All share one client-go transport, as
 // the workers of a controller do.
