@@ -17,8 +17,11 @@ func (u unit) format(value float64) string {
 		return thousands(int64(value+0.5)) + "/s"
 	}
 	precision := 1
-	if value >= 100 {
+	switch {
+	case value >= 100:
 		precision = 0
+	case value < 1:
+		precision = 2
 	}
 	return strconv.FormatFloat(value, 'f', precision, 64) + " " + string(u)
 }
