@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/bowline-dev/bowline/store/log"
+	"github.com/bowline-dev/bowline/store/log/disk"
 	"github.com/bowline-dev/bowline/store/log/memory"
 	"github.com/bowline-dev/bowline/store/storetest"
 )
@@ -16,12 +19,13 @@ var (
 	metamorphicSeed    = flag.Uint64("metamorphic.seed", 0, "the first script of TestMetamorphic; random if 0")
 )
 
-// TestMetamorphic compares what stores of all logs answer to the same random operations, with restarts between.
+// TestMetamorphic compares what stores of all logs answer to the same random operations, with restarts and forks between.
 func TestMetamorphic(t *testing.T) {
 	t.Parallel()
 	subjects := []storetest.Subject{
 		{Name: "memory", Medium: func(*testing.T) storetest.Reopen { return func() log.Log { return memory.New() } }},
 		{Name: "journal", Medium: func(*testing.T) storetest.Reopen { return storetest.NewJournal().Open }, Durable: true},
+		{Name: "disk", Medium: folder, Durable: true},
 	}
 	seed := *metamorphicSeed
 	if seed == 0 {
@@ -32,5 +36,17 @@ func TestMetamorphic(t *testing.T) {
 		if t.Failed() || time.Since(begin) >= time.Duration(*metamorphicSeconds)*time.Second {
 			return
 		}
+	}
+}
+
+// folder is a disk log in a folder of a file system in memory: a crash is not what this is about.
+func folder(t *testing.T) storetest.Reopen {
+	fs := vfs.NewMem()
+	return func() log.Log {
+		l, err := disk.Open("store", disk.Options{FS: fs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
 	}
 }

@@ -79,7 +79,7 @@ func (l *line) fail(err error) string {
 	case errors.As(err, &conflict):
 		return fmt.Sprintf("conflict at %s with %s", conflict.Key, l.show(conflict.Actual))
 	case errors.As(err, &compacted):
-		return fmt.Sprintf("%s is compacted, the oldest is %s", l.name(compacted.Requested), l.name(compacted.Oldest))
+		return "compacted, the oldest is " + l.name(compacted.Oldest)
 	case errors.As(err, &future):
 		return fmt.Sprintf("%s is to come, the current is %s", l.name(future.Requested), l.name(future.Current))
 	}
@@ -107,6 +107,10 @@ func (p *performer) perform(o operation) string {
 		return p.watch(l, o)
 	case "restart":
 		return p.restart()
+	case "fork":
+		return p.fork(l)
+	case "close":
+		return p.end(l)
 	}
 	if len(p.watches) == 0 {
 		return "no watch"
@@ -211,6 +215,33 @@ func (p *performer) onWatch(o operation, i int) string {
 
 // selects says whether the watch is about an object: the store may show it others too.
 func (w *eye) selects(o *object.Object) bool { return w.colour == "" || o.Labels["colour"] == w.colour }
+
+// mostStores bounds how many there are, with those that were closed.
+const mostStores = 6
+
+// fork forks a store, which may be a fork itself.
+func (p *performer) fork(of *line) string {
+	if len(p.stores) == mostStores {
+		return "enough"
+	}
+	f, err := of.store.Fork(p.t.Context())
+	if err != nil {
+		return of.fail(err)
+	}
+	p.stores = append(p.stores, &line{store: f, base: f.Current(), from: of})
+	return fmt.Sprintf("store %d", len(p.stores)-1)
+}
+
+// end closes a fork, and leaves it for others to find closed.
+func (p *performer) end(l *line) string {
+	if l.from == nil {
+		return "not this one"
+	}
+	if err := l.store.Close(); err != nil {
+		p.t.Errorf("closing: %v", err)
+	}
+	return "closed"
+}
 
 // restart closes and opens the store on the log, where the log is durable. All its watches end, and resume.
 func (p *performer) restart() string {

@@ -48,19 +48,22 @@ var kinds = strings.Fields(`commit commit commit commit commit commit commit com
 	atleast pages watch watch take take take take take stop oldest`)
 
 // rare operations come once in so many.
-var rare = map[string]int{"restart": 60}
+var rare = []struct {
+	kind string
+	in   int
+}{{"restart", 60}, {"fork", 150}, {"close", 300}}
 
 // script makes a random sequence of operations.
 func script(random *rand.Rand, length int) []operation {
 	ops := make([]operation, 0, length)
 	for len(ops) < length {
 		o := operation{
-			kind: kinds[random.IntN(len(kinds))], store: random.IntN(4), watch: random.IntN(12), limit: 1 + random.IntN(8),
+			kind: kinds[random.IntN(len(kinds))], store: random.IntN(2) * random.IntN(2*mostStores), watch: random.IntN(12), limit: 1 + random.IntN(8),
 			back: random.IntN(random.IntN(200)+1) - 1, prefix: randomPrefix(random),
 		}
-		for _, kind := range []string{"restart"} {
-			if random.IntN(rare[kind]) == 0 {
-				o.kind = kind
+		for _, r := range rare {
+			if random.IntN(r.in) == 0 {
+				o.kind = r.kind
 			}
 		}
 		if random.IntN(3) == 0 {
