@@ -6,9 +6,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
 	"github.com/bowline-dev/bowline/store/backup"
 )
@@ -46,23 +43,11 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "application/octet-stream")
 	out := patient{w, http.NewResponseController(w)}
-	if err := backup.Write(ctx, out, snapshot, s.head(snapshot)); err != nil {
+	if err := backup.Write(ctx, out, snapshot, backup.HeadOf(s.store, snapshot, program())); err != nil {
 		s.log.Warn("a backup was not finished", "error", err)
 		panic(http.ErrAbortHandler)
 	}
 	out.rc.SetWriteDeadline(time.Time{}) // the connection may serve others yet
-}
-
-// head is what a backup of a snapshot says of the plane.
-func (s *Server) head(snapshot *store.Snapshot) backup.Head {
-	head := backup.Head{Oldest: s.store.Oldest(), Time: time.Now().UTC(), Program: program()}
-	if o := snapshot.Get(object.KeyOf(schema.GroupResource{Resource: "namespaces"}, "", "kube-system")); o != nil {
-		head.Plane = string(o.UID)
-	}
-	for _, damage := range s.store.Damaged() {
-		head.Damaged = append(head.Damaged, damage.Key)
-	}
-	return head
 }
 
 // program is the version of this module in the running program.

@@ -29,10 +29,16 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	if err := errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(file.Name(), path); err != nil {
+	return Rename(file.Name(), path)
+}
+
+// Rename renames a file or a folder that is whole and durable itself, within a folder. When it has returned nil the new name
+// outlives a crash of the machine.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
 		return err
 	}
-	return sync(folder)
+	return sync(filepath.Dir(to))
 }
 
 // sync makes the renames in a folder outlive a crash of the machine.

@@ -281,3 +281,35 @@ func BenchmarkRead(b *testing.B) {
 		}
 	}
 }
+
+func TestStoreGoesOnWithABackup(t *testing.T) {
+	t.Parallel()
+	whole := written(t, state(t, 5, 10))
+	damaged := bytes.Clone(whole)
+	damaged[bytes.Index(damaged, []byte(`"c000002"`))+1] ^= 1
+	damaged[bytes.Index(damaged, []byte(`/configmaps/default/c000003`))+1] ^= 1
+	for _, test := range []struct {
+		stream                     []byte
+		objects, damaged, nameless int
+	}{{whole, 5, 0, 0}, {damaged, 3, 1, 1}} {
+		r, err := backup.Open(bytes.NewReader(test.stream))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := r.Log()
+		s, err := store.New(t.Context(), l, store.Options{AcceptDamage: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		snapshot, err := s.Snapshot(t.Context(), store.Latest())
+		if err != nil || snapshot.Size() != test.objects || len(s.Damaged()) != test.damaged || len(l.Nameless) != test.nameless {
+			t.Errorf("there are %d objects, %v are damaged, and %v, %v", snapshot.Size(), s.Damaged(), l.Nameless, err)
+		}
+		var compacted *store.CompactedError
+		if _, err := s.Watch("/configmaps/", r.Head().Revision+1); !errors.As(err, &compacted) {
+			t.Errorf("a watch at a revision that was given out after the backup returned %v", err)
+		}
+		put(t, s, 7, "more")
+	}
+}
