@@ -66,6 +66,7 @@ type Options struct {
 
 // Plane is a running control plane: the API, its store and its controllers. Close it.
 type Plane struct {
+	options   Options // as it was started, for its forks
 	store     *store.Store
 	server    *server.Server
 	handler   http.Handler
@@ -98,28 +99,35 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Storage == nil {
 		o.Storage = memory.New()
 	}
-	chosen, err := choose(o.Controllers)
-	if err != nil {
+	var err error
+	if o.Controllers, err = choose(o.Controllers); err != nil {
 		return nil, errors.Join(err, o.Storage.Close())
 	}
+	state, err := store.New(ctx, o.Storage, store.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("starting the control plane: %w", err)
+	}
+	return begin(ctx, o, state, func(port int) []kind.Initial { return builtin.Initial(types.UID(o.ID), port) })
+}
+
+// begin starts a plane on a store, which is the plane's from then on. o.Controllers are names. initial are the objects that a
+// plane with a port has from its start.
+func begin(ctx context.Context, o Options, state *store.Store, initial func(port int) []kind.Initial) (*Plane, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Plane{log: o.Log, drain: patience, queues: workqueue.NewMetrics()}
+	p := &Plane{options: o, store: state, log: o.Log, drain: patience, queues: workqueue.NewMetrics()}
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := p.start(ctx, o, chosen); err != nil {
+	if err := p.start(ctx, initial); err != nil {
 		p.Close()
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
 	return p, nil
 }
 
-func (p *Plane) start(ctx context.Context, o Options, controllers []string) error {
-	var err error
-	if p.store, err = store.New(ctx, o.Storage, store.Options{}); err != nil {
-		return err
-	}
+func (p *Plane) start(ctx context.Context, initial func(port int) []kind.Initial) (err error) {
+	o := p.options
 	authenticators := []auth.Authenticator{auth.InProcess()}
 	if o.Listen != "" {
 		roots, err := p.listen(ctx, o)
@@ -134,7 +142,7 @@ func (p *Plane) start(ctx context.Context, o Options, controllers []string) erro
 		Authenticator:  auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths()),
 		Plugins:        append(admission.Defaults(), o.Plugins...),
-		Initial:        builtin.Initial(types.UID(o.ID), p.port()),
+		Initial:        initial(p.port()),
 		Checks:         []server.Check{{Name: "controllers", Ready: true, Check: p.controlling}},
 		Collectors:     []prometheus.Collector{p.queues},
 		TracerProvider: o.TracerProvider,
@@ -145,7 +153,7 @@ func (p *Plane) start(ctx context.Context, o Options, controllers []string) erro
 	}
 	p.handler = p.server.Handler()
 	p.transport = client.NewTransport(p.handler)
-	if err := p.run(ctx, controllers); err != nil {
+	if err := p.run(ctx, o.Controllers); err != nil {
 		return err
 	}
 	if p.listener != nil {
