@@ -34,7 +34,7 @@ func (l *Log) open(readOnly bool) (*pebble.DB, *guard, error) {
 	options.ReadOnly = readOnly
 	db, err := pebble.Open(l.dir, options)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, l.named(err)
 	}
 	return db, g, nil
 }
@@ -55,7 +55,13 @@ func (l *Log) databaseOptions(g *guard) *pebble.Options {
 		BytesPerSync:          1 << 20,
 		MaxOpenFiles:          500,
 		EventListener: &pebble.EventListener{
-			BackgroundError: g.stop,
+			BackgroundError: func(err error) {
+				if pebble.IsCorruptionError(err) {
+					tell(l.damage)
+				} else {
+					g.stop(err)
+				}
+			},
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
 				l.options.Log.Error("a file of the store is damaged", "path", info.Path, "error", info.Details)
 			},
@@ -104,13 +110,13 @@ func newest(db *pebble.DB) (object.Revision, *found, error) {
 	return base, last, err
 }
 
-// firstEntry is the revision of the oldest entry, 0 if there is none.
-func firstEntry(db *pebble.DB) (object.Revision, error) {
+// beforeFirst is the revision before the oldest entry, or the current one if there is none.
+func beforeFirst(db *pebble.DB, current object.Revision) (object.Revision, error) {
 	first, err := edge(db, (*pebble.Iterator).First)
-	if first == nil {
-		return 0, err
+	if first == nil || err != nil {
+		return current, err
 	}
-	return first.revision, err
+	return first.revision - 1, nil
 }
 
 // edge is the first or last entry, nil if there is none.

@@ -14,7 +14,8 @@ import (
 // The first byte of a key in the database says what is kept there.
 const (
 	// versions are the states of objects: their key, a zero byte, and the revision with its bits turned over, so that the
-	// newest comes first. The value is the object's record, or empty where the revision deleted it.
+	// newest comes first. The value is a CRC-32C of all that, in 4 bytes, little endian, and the object's record: none where
+	// the revision deleted the object.
 	versions = 'o'
 	// entries are one for each commit, by revision: see entry.
 	entries = 'r'
@@ -43,6 +44,23 @@ func splitVersionKey(data []byte) (key []byte, revision object.Revision, err err
 		return nil, 0, fmt.Errorf("%q is no key that a state is kept by: %w", data, object.ErrDamaged)
 	}
 	return data[1:end], object.Revision(^binary.BigEndian.Uint64(data[end+1:])), nil
+}
+
+// appendState appends the value of a state, which is kept by a version key; a nil object is a deletion.
+func appendState(dst, key []byte, o *object.Object) []byte {
+	dst = binary.LittleEndian.AppendUint32(dst, crc32.Checksum(key, castagnoli))
+	if o != nil {
+		dst = o.AppendRecord(dst)
+	}
+	return dst
+}
+
+// splitState is the record in the value of a state, empty for a deletion. The record has a checksum of its own.
+func splitState(key, value []byte) (record []byte, err error) {
+	if len(value) < 4 || binary.LittleEndian.Uint32(value) != crc32.Checksum(key, castagnoli) {
+		return nil, fmt.Errorf("the key %q is not the one that it was written by: %w", key, object.ErrDamaged)
+	}
+	return value[4:], nil
 }
 
 func appendEntryKey(dst []byte, revision object.Revision) []byte {

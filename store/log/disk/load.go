@@ -30,7 +30,11 @@ const chunk = 512
 // damaged is named, and of the history what follows the last damage is handed on. The keeper begins its work after it.
 func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, error) {
 	current := object.Revision(l.current.Load())
-	h, err := l.readHistory(current)
+	var h *history
+	err := l.reading(func() (err error) {
+		h, err = l.readHistory(current)
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("the store in %s: %w", l.dir, err)
 	}
@@ -52,7 +56,12 @@ func (l *Log) loadStates(ctx context.Context, h *history, into log.Loading) erro
 	read := make(chan error, 1)
 	go func() {
 		defer close(chunks)
-		read <- readStates(ctx, l.db, chunks)
+		r := reader{db: l.db, chunks: chunks, next: make([]stored, 0, chunk)}
+		err := l.reading(func() error { return r.run(ctx) })
+		if err == nil {
+			err = r.flush(ctx)
+		}
+		read <- err
 	}()
 	t := taker{history: h, into: into}
 	var failed error
@@ -69,42 +78,57 @@ func (l *Log) loadStates(ctx context.Context, h *history, into log.Loading) erro
 	return errors.Join(failed, <-read)
 }
 
-// readStates reads the states of all objects, newest first for each, and hands them on in chunks.
-func readStates(ctx context.Context, db *pebble.DB, chunks chan<- []stored) (err error) {
+// reader reads the states of all objects, newest first for each, and hands them on in chunks.
+type reader struct {
+	db      *pebble.DB
+	chunks  chan<- []stored
+	objects object.Reader
+
+	// at is where the last state was found, and key its object's.
+	at   []byte
+	key  object.Key
+	next []stored
+}
+
+// run reads what follows the last state that was read.
+func (r *reader) run(ctx context.Context) (err error) {
 	lower, upper := bounds(versions)
-	i, err := db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if r.at != nil {
+		lower = append(r.at, 0)
+	}
+	i, err := r.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
-	r := reader{next: make([]stored, 0, chunk)}
 	for ok := i.First(); ok; ok = i.Next() {
-		if err := r.read(i); err != nil {
+		r.at = append(r.at[:0], i.Key()...)
+		if err := r.read(i.Value()); err != nil {
 			return err
 		}
 		if len(r.next) == chunk {
-			select {
-			case chunks <- r.next:
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := r.flush(ctx); err != nil {
+				return err
 			}
-			r.next = make([]stored, 0, chunk)
 		}
 	}
-	chunks <- r.next
 	return i.Error()
 }
 
-// reader makes states of what the database has.
-type reader struct {
-	objects object.Reader
-	key     object.Key
-	next    []stored
+// flush hands on what was read.
+func (r *reader) flush(ctx context.Context) error {
+	select {
+	case r.chunks <- r.next:
+		r.next = make([]stored, 0, chunk)
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-// read appends the state that an iterator is at.
-func (r *reader) read(i *pebble.Iterator) error {
-	key, revision, err := splitVersionKey(i.Key())
+// read takes the value that was found.
+func (r *reader) read(value []byte) error {
+	key, revision, err := splitVersionKey(r.at)
 	if err != nil {
 		return err
 	}
@@ -112,8 +136,11 @@ func (r *reader) read(i *pebble.Iterator) error {
 		r.key = object.Key(key)
 	}
 	s := stored{key: r.key, revision: revision}
-	if value := i.Value(); len(value) > 0 {
-		s.object, s.err = r.objects.Read(r.key, revision, bytes.Clone(value))
+	record, err := splitState(r.at, value)
+	if err != nil {
+		s.err = err
+	} else if len(record) > 0 {
+		s.object, s.err = r.objects.Read(r.key, revision, bytes.Clone(record))
 	}
 	r.next = append(r.next, s)
 	return nil

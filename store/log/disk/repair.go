@@ -76,14 +76,18 @@ func (l *Log) reopen() error {
 	if err != nil {
 		return err
 	}
+	trimmed := l.trimmed
 	if err = l.settle(db); err == nil {
+		trimmed, err = beforeFirst(db, object.Revision(l.current.Load())) // what was trimmed last may be there again
+	}
+	if err == nil {
 		err = db.Flush()
 	}
 	if err = errors.Join(g.err(), err); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	l.mu.Lock()
-	l.db, l.guard, l.failure = db, g, nil
+	l.db, l.guard, l.failure, l.trimmed = db, g, nil, trimmed
 	l.mu.Unlock()
 	return nil
 }

@@ -53,7 +53,7 @@ func (l *Log) restore(revision object.Revision, objects iter.Seq2[*object.Object
 func fill(db *pebble.DB, revision object.Revision, objects iter.Seq2[*object.Object, error]) error {
 	batch := db.NewBatch()
 	defer func() { _ = batch.Close() }()
-	var key, record []byte
+	var key, state []byte
 	for o, err := range objects {
 		if err != nil {
 			return err
@@ -61,8 +61,9 @@ func fill(db *pebble.DB, revision object.Revision, objects iter.Seq2[*object.Obj
 		if o.Revision > revision {
 			return fmt.Errorf("%s is of revision %d, and the store is to begin at %d", o.Key, o.Revision, revision)
 		}
-		key, record = appendVersionKey(key[:0], o.Key, o.Revision), o.AppendRecord(record[:0])
-		if err := batch.Set(key, record, nil); err != nil {
+		key = appendVersionKey(key[:0], o.Key, o.Revision)
+		state = appendState(state[:0], key, o)
+		if err := batch.Set(key, state, nil); err != nil {
 			return err
 		}
 		if batch.Len() < restoreBatch {

@@ -18,11 +18,15 @@ const (
 // Compact tells the keeper when there is something to trim.
 func (l *Log) Compact(before object.Revision) {
 	told := l.before.Swap(uint64(before))
-	if uint64(before)/trimWorthwhile == told/trimWorthwhile {
-		return
+	if uint64(before)/trimWorthwhile != told/trimWorthwhile {
+		tell(l.compact)
 	}
+}
+
+// tell lets the keeper know, if it does not yet.
+func tell(keeper chan<- struct{}) {
 	select {
-	case l.compact <- struct{}{}:
+	case keeper <- struct{}{}:
 	default:
 	}
 }
@@ -35,6 +39,10 @@ func (l *Log) keep() {
 			return
 		case <-l.guard.failed:
 			l.repair()
+		case <-l.damage:
+			if _, err := l.salvage(); err != nil {
+				l.options.Log.Error("a damaged file of the store", "folder", l.dir, "error", err)
+			}
 		case <-l.compact:
 			l.trim()
 		}

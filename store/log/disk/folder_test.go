@@ -1,0 +1,219 @@
+package disk_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/store/log/disk"
+	"github.com/bowline-dev/bowline/store/storetest"
+)
+
+// refused opens a folder that must not be opened, and returns why it was not. What is in the folder must stay as it is.
+func refused(t *testing.T, dir string) error {
+	t.Helper()
+	before := content(t, dir)
+	l, err := disk.Open(dir, disk.Options{})
+	if err == nil {
+		l.Close()
+		t.Fatal("the folder was opened")
+	}
+	if after := content(t, dir); after != before {
+		t.Errorf("refusing it changed the folder from\n%s\nto\n%s", before, after)
+	}
+	return err
+}
+
+// content is the names and bytes of all files but those of whoever holds the folder.
+func content(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		if e.IsDir() || e.Name() == "LOCK" || e.Name() == "HOLDER" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s %x\n", e.Name(), sha256.Sum256(data))
+	}
+	return b.String()
+}
+
+// filled is a folder with a store in it.
+func filled(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	s, _ := begun(t, dir, disk.Options{})
+	put(t, s, "a", "1")
+	closed(t, s)
+	return dir
+}
+
+func begun(t *testing.T, dir string, options disk.Options) (*store.Store, *disk.Log) {
+	t.Helper()
+	l := open(t, dir, options)
+	s, err := store.New(t.Context(), l, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, l
+}
+
+func TestAFolderWithOtherFilesIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("dear"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var foreign *disk.ForeignError
+	if err := refused(t, dir); !errors.As(err, &foreign) || foreign.Holds != "letter.txt" {
+		t.Errorf("a foreign folder is refused with %v", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("something was added to it: %v", entries)
+	}
+}
+
+func TestAFileIsNoFolder(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := disk.Open(file, disk.Options{}); !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), file) {
+		t.Errorf("a file is refused with %v", err)
+	}
+}
+
+func TestTheLayoutOfANewerProgramIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := filled(t)
+	rewrite(t, dir, "FORMAT", "layout 1", "layout 7")
+	var newer *disk.NewerError
+	if err := refused(t, dir); !errors.As(err, &newer) || newer.Layout != 7 || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a newer layout is refused with %v", err)
+	}
+	rewrite(t, dir, "FORMAT", "bowline store", "something else")
+	if err := refused(t, dir); !strings.Contains(err.Error(), "FORMAT") {
+		t.Errorf("an unreadable format is refused with %v", err)
+	}
+}
+
+func rewrite(t *testing.T, dir, name, old, fresh string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	data, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(data), old) {
+		t.Fatalf("%s holds %q, %v", name, data, err)
+	}
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(data), old, fresh)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheSecondUserOfAFolderIsToldOfTheFirst(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, _ := begun(t, dir, disk.Options{})
+	var inUse *disk.InUseError
+	if _, err := disk.Open(dir, disk.Options{}); !errors.As(err, &inUse) || inUse.PID != os.Getpid() {
+		t.Errorf("the second is told %v", err)
+	}
+	put(t, s, "a", "1")
+	closed(t, s)
+	s, _ = begun(t, dir, disk.Options{})
+	closed(t, s)
+}
+
+func TestMissingFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{"*.log", "MANIFEST-*", "*.sst"} {
+		t.Run(pattern, func(t *testing.T) {
+			t.Parallel()
+			dir := filled(t)
+			s, _ := begun(t, dir, disk.Options{}) // what the first had in its write-ahead log goes to a table
+			closed(t, s)
+			files, _ := filepath.Glob(filepath.Join(dir, pattern))
+			if len(files) == 0 {
+				t.Fatal("there is none")
+			}
+			for _, file := range files {
+				if err := os.Remove(file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := refused(t, dir)
+			name := filepath.Base(files[0])
+			if !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), pattern) && !strings.Contains(err.Error(), strings.TrimSuffix(name, ".sst")) {
+				t.Errorf("without %s: %v", name, err)
+			}
+		})
+	}
+}
+
+func TestADiskThatCannotBeWrittenToIsNamed(t *testing.T) {
+	t.Parallel()
+	dir := filled(t)
+	for _, cause := range []error{syscall.EROFS, syscall.EACCES} {
+		readOnly := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite && op.Kind != errorfs.OpMkdirAll {
+				return cause
+			}
+			return nil
+		}))
+		_, err := disk.Open(dir, disk.Options{FS: readOnly})
+		if !errors.Is(err, cause) || !strings.Contains(err.Error(), dir) {
+			t.Errorf("it is refused with %v", err)
+		}
+	}
+}
+
+// TestRevisionsGoOnWhereTheClockWasSetBack reopens a store a day before it was made.
+func TestRevisionsGoOnWhereTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	memory := vfs.NewMem()
+	var last object.Revision
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(24 * time.Hour)
+		s, _ := started(t, memory)
+		put(t, s, "a", "1")
+		put(t, s, "a", "2")
+		last = s.Current()
+		closed(t, s)
+	})
+	synctest.Test(t, func(t *testing.T) { // whose clock begins a day earlier
+		s, _ := started(t, memory)
+		put(t, s, "a", "3")
+		if s.Current() != last+1 || s.Oldest() > last-2 {
+			t.Errorf("revision %d follows %d, and the history begins at %d", s.Current(), last, s.Oldest())
+		}
+		w, err := s.Watch("/configmaps/", last-1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		events, err := w.Take(10)
+		if err != nil || len(events) != 2 || storetest.Value(events[0].Previous) != "1" {
+			t.Errorf("a watch resumes with %v, %v", events, err)
+		}
+		closed(t, s)
+	})
+}
