@@ -54,10 +54,11 @@ func (s state) String() string {
 func parseState(text string) (s state, err error) {
 	rest, ok := strings.CutPrefix(text, formatHead)
 	var word string
-	if _, err := fmt.Sscanf(rest, "layout %d\n%s\n", &s.layout, &word); !ok || err != nil || s.layout < 1 {
+	_, err = fmt.Sscanf(rest, "layout %d\n%s\n", &s.layout, &word)
+	s.ready = word == "ready"
+	if !ok || err != nil || s.layout < 1 || s.String() != text { // what is not ready is made anew: no bit may be wrong here
 		return s, fmt.Errorf("its file %s does not say which layout it has, but %q", formatFile, text)
 	}
-	s.ready = word == "ready"
 	return s, nil
 }
 
