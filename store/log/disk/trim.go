@@ -109,10 +109,10 @@ func forget(batch *pebble.Batch, revision object.Revision, changes []changed) er
 		case c.deleted && c.previous == 0:
 			err = batch.DeleteRange(appendVersionKey(nil, c.key, revision), appendVersionKey(nil, c.key, 0), nil)
 		case c.deleted:
-			err = batch.SingleDelete(appendVersionKey(nil, c.key, revision), nil)
+			err = batch.Delete(appendVersionKey(nil, c.key, revision), nil)
 		}
 		if c.previous != 0 && err == nil {
-			err = batch.SingleDelete(appendVersionKey(nil, c.key, c.previous), nil)
+			err = batch.Delete(appendVersionKey(nil, c.key, c.previous), nil)
 		}
 		if err != nil {
 			return err
