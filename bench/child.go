@@ -25,6 +25,7 @@ const (
 	childStart   = "child-start"
 	childCommits = "child-commits"
 	childReads   = "child-reads"
+	childFork    = "child-fork"
 )
 
 var children = map[string]func(ctx context.Context, args []string) error{
@@ -32,6 +33,7 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childStart:   startPlanes,
 	childCommits: measureCommits,
 	childReads:   measureReads,
+	childFork:    measureForks,
 }
 
 // serveProfiled is a server that profiles itself: its argument is the kubeconfig to write, and each line on its standard
