@@ -43,6 +43,12 @@ type Options struct {
 	// the same storage has the same objects. It is the plane's from then on, which closes it, even if it cannot start. Nil
 	// keeps them in memory: they end with the plane.
 	Storage log.Log
+	// AcceptDamage starts the plane although some objects in its storage cannot be read. Those are not served: what asks for
+	// one is told so, and it can be deleted. Without it Start fails, and names them.
+	AcceptDamage bool
+	// AsIs starts with what Storage has and nothing else: what every plane has from its start, the namespaces and the Service
+	// kubernetes, is neither made nor corrected. So begins a fork.
+	AsIs bool
 	// ID is who the plane is, as the uid of the namespace kube-system: what clients take for the identity of a cluster,
 	// and mark with it what they make elsewhere. A plane that is started again with the same ID knows its own. Empty means
 	// a random one.
@@ -103,30 +109,29 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if o.Controllers, err = choose(o.Controllers); err != nil {
 		return nil, errors.Join(err, o.Storage.Close())
 	}
-	state, err := store.New(ctx, o.Storage, store.Options{})
+	state, err := store.New(ctx, o.Storage, store.Options{AcceptDamage: o.AcceptDamage})
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
-	return begin(ctx, o, state, func(port int) []kind.Initial { return builtin.Initial(types.UID(o.ID), port) })
+	return begin(ctx, o, state)
 }
 
-// begin starts a plane on a store, which is the plane's from then on. o.Controllers are names. initial are the objects that a
-// plane with a port has from its start.
-func begin(ctx context.Context, o Options, state *store.Store, initial func(port int) []kind.Initial) (*Plane, error) {
+// begin starts a plane on a store, which is the plane's from then on. o.Controllers are names.
+func begin(ctx context.Context, o Options, state *store.Store) (*Plane, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	p := &Plane{options: o, store: state, log: o.Log, drain: patience, queues: workqueue.NewMetrics()}
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := p.start(ctx, initial); err != nil {
+	if err := p.start(ctx); err != nil {
 		p.Close()
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
 	return p, nil
 }
 
-func (p *Plane) start(ctx context.Context, initial func(port int) []kind.Initial) (err error) {
+func (p *Plane) start(ctx context.Context) (err error) {
 	o := p.options
 	authenticators := []auth.Authenticator{auth.InProcess()}
 	if o.Listen != "" {
@@ -142,8 +147,8 @@ func (p *Plane) start(ctx context.Context, initial func(port int) []kind.Initial
 		Authenticator:  auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths()),
 		Plugins:        append(admission.Defaults(), o.Plugins...),
-		Initial:        initial(p.port()),
-		Checks:         []server.Check{{Name: "controllers", Ready: true, Check: p.controlling}},
+		Initial:        p.initial(),
+		Checks:         p.checks(o.Storage),
 		Collectors:     []prometheus.Collector{p.queues},
 		TracerProvider: o.TracerProvider,
 		Log:            o.Log,
@@ -160,6 +165,23 @@ func (p *Plane) start(ctx context.Context, initial func(port int) []kind.Initial
 		p.serve(o.TLS)
 	}
 	return nil
+}
+
+// checks are what the plane's health means beside what the server knows of itself.
+func (p *Plane) checks(storage log.Log) []server.Check {
+	checks := []server.Check{{Name: "controllers", Ready: true, Check: p.controlling}}
+	if s, ok := storage.(interface{ Health() error }); ok { // which a disk may lose and find again
+		checks = append(checks, server.Check{Name: "storage", Ready: true, Check: func(context.Context) error { return s.Health() }})
+	}
+	return checks
+}
+
+// initial are the objects that the plane has from its start.
+func (p *Plane) initial() []kind.Initial {
+	if p.options.AsIs {
+		return nil
+	}
+	return builtin.Initial(types.UID(p.options.ID), p.port())
 }
 
 // listen opens the socket, and returns whose client certificates are believed. It is served once all else is ready.

@@ -15,6 +15,7 @@ type home struct {
 	planeID    string
 	kubeconfig string
 	networks   string // the folder for the records of networks
+	objects    string // the folder for objects; empty keeps them in memory
 
 	lock      *state.Lock // nil when ephemeral
 	temporary string      // the folder to remove at the end; empty when not ephemeral
@@ -27,7 +28,7 @@ func (p *upPlan) openHome() (*home, error) {
 	if p.flags.ephemeral {
 		h, err = ephemeralHome(pki.Hosts(p.host))
 	} else {
-		h, err = lastingHome(pki.Hosts(p.host))
+		h, err = lastingHome(p.flags.data, pki.Hosts(p.host))
 	}
 	if err != nil {
 		return nil, err
@@ -56,8 +57,12 @@ func ephemeralHome(hosts []string) (*home, error) {
 	return h, nil
 }
 
-func lastingHome(hosts []string) (*home, error) {
+// lastingHome takes that state folder, or the user's own.
+func lastingHome(data string, hosts []string) (*home, error) {
 	folder, err := state.Default()
+	if data != "" {
+		folder, err = state.At(data)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +70,7 @@ func lastingHome(hosts []string) (*home, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &home{kubeconfig: folder.Kubeconfig(), networks: folder.Networks(), lock: lock}
+	h := &home{kubeconfig: folder.Kubeconfig(), networks: folder.Networks(), objects: folder.Objects(), lock: lock}
 	if h.planeID, err = folder.PlaneID(); err != nil {
 		return nil, errors.Join(err, h.close())
 	}

@@ -12,9 +12,10 @@ import (
 // knownControllers are the names that the library's --controllers may mention.
 func knownControllers() []string { return bowline.Controllers() }
 
-// startPlane starts the library as a process needs it: on a socket, over TLS, and known again after a restart.
-func (p *upPlan) startPlane(ctx context.Context, home *home) (*bowline.Plane, error) {
-	plane, err := bowline.Start(ctx, bowline.Options{
+// startPlane starts the library as a process needs it: on a socket, over TLS, and known again after a restart. The storage
+// is the plane's from then on.
+func (p *upPlan) startPlane(ctx context.Context, home *home, kept *storage) (*bowline.Plane, error) {
+	options := bowline.Options{
 		ID:          home.planeID,
 		Listen:      p.flags.listen,
 		TLS:         home.keys.ServerConfig(),
@@ -22,7 +23,11 @@ func (p *upPlan) startPlane(ctx context.Context, home *home) (*bowline.Plane, er
 		Log:         p.log,
 
 		TracerProvider: p.traces,
-	})
+	}
+	if kept != nil {
+		options.Storage, options.AcceptDamage = kept, p.flags.acceptDamage
+	}
+	plane, err := bowline.Start(ctx, options)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%s is in use by another program: stop that one, or choose another address with --listen "+
 			"(port 0 takes any free one)", p.flags.listen)

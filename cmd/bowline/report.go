@@ -33,9 +33,10 @@ func (r *report) every() time.Duration {
 	return everyForLogs
 }
 
-func (r *report) serving(url, kubeconfig string, after time.Duration) {
+// serving says where the server is to be found, and kept where its objects are.
+func (r *report) serving(url, kubeconfig, kept string, after time.Duration) {
 	r.line(r.out.in(strong, "Bowline serves the Kubernetes API at "+url) + fmt.Sprintf(" (ready in %s)", rounded(after)))
-	r.line("The store is memory: what is declared is lost when bowline stops.")
+	r.line(kept)
 	r.line("")
 	r.line("    export KUBECONFIG=" + quoted(kubeconfig))
 	r.line("")

@@ -26,7 +26,7 @@ func applied(name string, document int) declare.Applied {
 
 // session drives a report through all that it can be told.
 func session(r *report) {
-	r.serving("https://127.0.0.1:1", "/home/a b/kubeconfig", 17*time.Millisecond)
+	r.serving("https://127.0.0.1:1", "/home/a b/kubeconfig", "Objects are kept.", 17*time.Millisecond)
 	r.begin(6)
 	r.failed(errors.New("f.yaml:1: not valid YAML"))
 	r.warning(manifest.Source{File: "f.yaml", Line: 7}, "deprecated")
@@ -47,7 +47,7 @@ func TestReportInPlainLines(t *testing.T) {
 		var out strings.Builder
 		session(newReport(newScreen(&out, io.Discard)))
 		want := `Bowline serves the Kubernetes API at https://127.0.0.1:1 (ready in 17ms)
-The store is memory: what is declared is lost when bowline stops.
+Objects are kept.
 
     export KUBECONFIG='/home/a b/kubeconfig'
 
@@ -86,7 +86,7 @@ func TestReportInATerminal(t *testing.T) {
 		var out strings.Builder
 		session(newReport(terminalOf(&out, 70)))
 		want := `Bowline serves the Kubernetes API at https://127.0.0.1:1 (ready in 17ms)
-The store is memory: what is declared is lost when bowline stops.
+Objects are kept.
 
     export KUBECONFIG='/home/a b/kubeconfig'
 

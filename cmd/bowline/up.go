@@ -17,11 +17,13 @@ import (
 // upFlags are the flags of up, as given.
 type upFlags struct {
 	listen          string
+	data            string
 	kubeconfig      string
 	controllers     []string
 	files           []string
 	networkProvider string
 	ephemeral       bool
+	acceptDamage    bool
 	logFormat       string
 	verbose         bool
 }
@@ -41,9 +43,14 @@ kubeconfig to use, then a line for each declared object as it becomes true: Esta
 what has that condition, stored for the rest. It runs until SIGINT, SIGTERM or, where the terminal is closed, SIGHUP; a
 second signal stops it at once.
 
-What is declared is kept in memory and lost at the end. Certificates, the kubeconfig and the plane's identity are kept
-in $XDG_STATE_HOME/bowline (~/.local/state/bowline), which one server at a time may use. The kubeconfig is removed
-first and written once the server is ready, so that a script may wait for it.
+What is declared is kept on disk, in the state folder: a write is answered when it is durable, and a server that is
+started again, after whatever end, goes on where the last one stopped. The folder is --data, or else $XDG_STATE_HOME/bowline
+(~/.local/state/bowline), and holds the certificates, the kubeconfig and the plane's identity too. One server at a time
+may use it. The kubeconfig is removed first and written once the server is ready, so that a script may wait for it.
+bowline kubectl looks into the user's own folder; a server with another --data it finds by KUBECONFIG, as any client does.
+
+Kept objects that cannot be read any more, since the disk or somebody damaged them, are named, and nothing is served,
+unless --accept-damage says to go on without them. Nothing of them is removed but by deleting them.
 
 Where OTEL_EXPORTER_OTLP_ENDPOINT names a collector of OpenTelemetry, each request is traced there, stage by stage.
 
@@ -53,6 +60,10 @@ Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line 
 
   # Declare networks and make them real: as bridges where that is permitted, else as records.
   bowline up --controllers='*,network' -f examples/network
+
+  # Keep everything in a folder of its own, and speak to that server.
+  bowline up --data ./plane --listen 127.0.0.1:7443
+  KUBECONFIG=./plane/kubeconfig bowline kubectl get namespaces
 
   # In a test: any free port, nothing left behind, and a kubeconfig to wait for.
   bowline up --ephemeral --listen 127.0.0.1:0 --kubeconfig ./kubeconfig
@@ -64,6 +75,9 @@ Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line 
   helm template ./chart | bowline up -f -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("data") && flags.data == "" {
+				return usagef("--data is empty: name a folder, or leave it out")
+			}
 			plan, err := flags.plan()
 			if err != nil {
 				return err
@@ -82,6 +96,8 @@ Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line 
 func (f *upFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.listen, "listen", "127.0.0.1:6443", "`address` to serve HTTPS on; port 0 takes any free one")
+	set.StringVar(&f.data, "data", "",
+		"`folder` to keep everything in, made where it is missing (default: the user's state folder)")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"`file` to write the kubeconfig to; one that bowline up did not write is never replaced (default: kubeconfig in the state folder)")
 	set.StringSliceVar(&f.controllers, "controllers", []string{everyController},
@@ -93,6 +109,8 @@ func (f *upFlags) add(cmd *cobra.Command) {
 		"what the network controller makes networks with, the `provider`: "+strings.Join(networkProviders, ", "))
 	set.BoolVar(&f.ephemeral, "ephemeral", false,
 		"keep everything in memory and in a temporary folder that is removed at the end, with the networks that were made")
+	set.BoolVar(&f.acceptDamage, "accept-damage", false,
+		"serve although some kept objects cannot be read: those alone are not served, and can be deleted")
 	set.StringVar(&f.logFormat, "log-format", logFormats[0], "`format` of the log on standard error: "+strings.Join(logFormats, ", "))
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log details too")
 	complete(cmd, "network-provider", networkProviders)
@@ -124,6 +142,12 @@ func (f *upFlags) plan() (*upPlan, error) {
 	}
 	if err != nil {
 		return nil, usagef("--listen is %q: it must be an address and a port, as in 127.0.0.1:6443 (%w)", f.listen, err)
+	}
+	if f.data != "" && f.ephemeral {
+		return nil, usagef("--data %s names a folder to keep, and --ephemeral keeps nothing: leave one of them out", f.data)
+	}
+	if f.acceptDamage && f.ephemeral {
+		return nil, usagef("--accept-damage is about objects that were kept, and --ephemeral keeps none: leave one of them out")
 	}
 	controllers, err := selectControllers(f.controllers, knownControllers())
 	if err != nil {

@@ -43,7 +43,11 @@ func (p *upPlan) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stopTracing()) }()
 	p.traces = traces
-	plane, err := p.startPlane(ctx, home)
+	kept, err := openStorage(home, p.log)
+	if err != nil {
+		return err
+	}
+	plane, err := p.startPlane(ctx, home, kept)
 	if err != nil {
 		return err
 	}
@@ -52,7 +56,7 @@ func (p *upPlan) run(ctx context.Context) (err error) {
 		return err
 	}
 	report := newReport(p.screen)
-	report.serving(p.url(plane), home.kubeconfig, time.Since(p.started))
+	report.serving(p.url(plane), home.kubeconfig, kept.String(), time.Since(p.started))
 	if err := p.work(ctx, plane, home, report); err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ type FullError struct {
 	Err error
 }
 
-func (e *FullError) Error() string { return fmt.Sprintf("there is no room left for %s: %v", e.Medium, e.Err) }
+func (e *FullError) Error() string {
+	return fmt.Sprintf("there is no room left for %s: %v", e.Medium, e.Err)
+}
 
 func (e *FullError) Unwrap() error { return e.Err }

@@ -34,16 +34,16 @@ func (e *HeldError) Error() string {
 		where = " and serves " + e.Holder.Address
 	}
 	return fmt.Sprintf("the state folder %s is in use: %s holds it%s; stop that one first, "+
-		"or start this one with --ephemeral (or another XDG_STATE_HOME) and another --listen", e.Folder, who, where)
+		"or start this one with --ephemeral (or another --data) and another --listen", e.Folder, who, where)
 }
 
 // Lock is the right to serve from a folder. The kernel takes it back when the process ends, however it ends.
 type Lock struct{ file *os.File }
 
-// Lock makes the folder where it is missing and takes its lock, or returns a *HeldError at once.
+// Lock makes the folder where it is missing and takes its lock, or returns a *HeldError at once, or a *ForeignFolderError.
 func (f Folder) Lock() (*Lock, error) {
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return nil, fmt.Errorf("making the state folder: %w", err)
+	if err := f.prepare(); err != nil {
+		return nil, err
 	}
 	file, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {

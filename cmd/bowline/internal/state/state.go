@@ -1,6 +1,6 @@
 // Package state is the folder in which a server of this machine keeps what outlives it: its lock, its identity, its
-// certificates and its kubeconfig. The command up writes it; the command kubectl finds the running server through it.
-// It holds no declared object.
+// certificates, its kubeconfig and, in a folder of their own that package store/log/disk writes, the declared objects. The
+// command up writes it; the command kubectl finds the running server through the user's own.
 package state
 
 import (
@@ -34,6 +34,15 @@ func Default() (Folder, error) {
 	return Folder(filepath.Join(home, ".local", "state", "bowline")), nil
 }
 
+// At is the state folder of that path.
+func At(dir string) (Folder, error) {
+	path, err := filepath.Abs(dir)
+	return Folder(path), err
+}
+
+// Objects is the folder for package store/log/disk.
+func (f Folder) Objects() string { return f.path("objects") }
+
 // Certificates is the folder for package pki.
 func (f Folder) Certificates() string { return f.path("pki") }
 
@@ -44,6 +53,46 @@ func (f Folder) Kubeconfig() string { return f.path("kubeconfig") }
 func (f Folder) Networks() string { return f.path("networks") }
 
 func (f Folder) path(name string) string { return filepath.Join(string(f), name) }
+
+// ForeignFolderError says that a folder is in use for something else, and that nothing was put into it.
+type ForeignFolderError struct {
+	Folder Folder
+	// Found is the name of something in it.
+	Found string
+}
+
+func (e *ForeignFolderError) Error() string {
+	return fmt.Sprintf("the folder %s holds %q and nothing of bowline's, and is left alone: "+
+		"name a new folder or an empty one, or the one in which bowline up has kept its state", e.Folder, e.Found)
+}
+
+// prepare makes the folder where it is missing. One that holds other things alone is a *ForeignFolderError.
+func (f Folder) prepare() error {
+	if info, err := os.Stat(string(f)); err == nil && !info.IsDir() {
+		return fmt.Errorf("the state folder %s is a file: name a folder, which is made where it is missing", f)
+	}
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return fmt.Errorf("making the state folder: %w", err)
+	}
+	entries, err := os.ReadDir(string(f))
+	if err != nil {
+		return fmt.Errorf("looking into the state folder: %w", err)
+	}
+	foreign := ""
+	for _, e := range entries {
+		switch path := f.path(e.Name()); path {
+		case f.path("lock"), f.path("plane-id"), f.Objects(), f.Certificates(), f.Kubeconfig(), f.Networks():
+			return nil
+		case f.path("lost+found"): // a file system of its own
+		default:
+			foreign = e.Name()
+		}
+	}
+	if foreign != "" {
+		return &ForeignFolderError{Folder: f, Found: foreign}
+	}
+	return nil
+}
 
 // PlaneID is the identity of this machine's plane, by which it knows its own again after a restart. The first call
 // makes it. The caller holds the lock of the folder.

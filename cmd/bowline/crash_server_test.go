@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// mortal is bowline up as a process that is killed, on a state folder that outlives it.
+type mortal struct {
+	cmd        *exec.Cmd
+	kubeconfig string
+	served     chan struct{} // closed when it says that it serves
+	exited     chan struct{} // closed when it has ended
+	killed     atomic.Bool
+	stderr     bytes.Buffer // read it once exited is closed
+}
+
+// startMortal starts a server on a folder; flags are those of up beside where it listens.
+func startMortal(t *testing.T, folder string, flags ...string) *mortal {
+	t.Helper()
+	args := append([]string{"up", "--listen", "127.0.0.1:0", "--data", folder}, flags...)
+	m := &mortal{
+		cmd:        exec.Command("bowline", args...),
+		kubeconfig: filepath.Join(folder, "kubeconfig"),
+		served:     make(chan struct{}), exited: make(chan struct{}),
+	}
+	m.cmd.Env = append(os.Environ(), "HOME="+folder, "KUBECONFIG=")
+	m.cmd.Stderr = &m.stderr
+	stdout, err := m.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go m.follow(stdout)
+	t.Cleanup(m.kill)
+	return m
+}
+
+// follow reads what the server prints until it ends.
+func (m *mortal) follow(stdout io.Reader) {
+	var once sync.Once
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		if strings.Contains(lines.Text(), "export KUBECONFIG=") {
+			once.Do(func() { close(m.served) })
+		}
+	}
+	m.cmd.Wait() // its error is that it was killed, or the log says why
+	close(m.exited)
+}
+
+// ready waits until it serves, and returns how to reach it: nil when it was killed before.
+func (m *mortal) ready() (*rest.Config, error) {
+	select {
+	case <-m.served:
+		config, err := clientcmd.BuildConfigFromFlags("", m.kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		config.QPS = -1
+		return config, nil
+	case <-m.exited:
+		if m.killed.Load() {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("%s ended before it served:\n%s", m.cmd, m.stderr.String())
+	case <-time.After(patience):
+		m.kill()
+		return nil, fmt.Errorf("%s did not serve within %s:\n%s", m.cmd, patience, m.stderr.String())
+	}
+}
+
+// kill ends it as a crash would, and returns when it has ended.
+func (m *mortal) kill() {
+	m.killed.Store(true)
+	m.cmd.Process.Kill() // it may have ended
+	<-m.exited
+}

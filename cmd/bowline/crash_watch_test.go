@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// watcher follows all ConfigMaps of a namespace over crashes: each watch resumes at the last revision that the one before it saw.
+type watcher struct {
+	revision uint64
+	seen     map[string][]int // the numbers of states by name, in order, 0 for a deletion
+	events   int
+	resumed  int
+}
+
+// follow takes events until the watch ends, or done says that it has seen enough or that the server is no more.
+func (w *watcher) follow(ctx context.Context, maps typedcorev1.ConfigMapInterface, done func() bool) error {
+	stream, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: strconv.FormatUint(w.revision, 10)})
+	if err != nil {
+		if done() {
+			return nil
+		}
+		return fmt.Errorf("a watch from revision %d: %w", w.revision, err)
+	}
+	defer stream.Stop()
+	w.resumed++
+	for !done() {
+		e, open := <-stream.ResultChan()
+		if !open || done() && brokenOff(e) {
+			return nil
+		}
+		if err := w.take(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// brokenOff says whether an event is how client-go tells that the connection ended in the middle of one.
+func brokenOff(e watch.Event) bool {
+	err := apierrors.FromObject(e.Object)
+	return e.Type == watch.Error && apierrors.HasStatusCause(err, "ClientWatchDecoding")
+}
+
+// take checks an event against those before it.
+func (w *watcher) take(e watch.Event) error {
+	o, ok := e.Object.(*corev1.ConfigMap)
+	if !ok {
+		return fmt.Errorf("a watch from revision %d got %s %v", w.revision, e.Type, e.Object)
+	}
+	revision, err := strconv.ParseUint(o.ResourceVersion, 10, 64)
+	if err != nil || revision <= w.revision {
+		return fmt.Errorf("the event %s %s has revision %q after %d", e.Type, o.Name, o.ResourceVersion, w.revision)
+	}
+	number, err := numberOf(o)
+	if err != nil {
+		return fmt.Errorf("the event %s: %w", e.Type, err)
+	}
+	seen := w.seen[o.Name]
+	there := len(seen) > 0 && seen[len(seen)-1] != 0
+	if there != (e.Type != watch.Added) {
+		return fmt.Errorf("the event %s %s comes after %v", e.Type, o.Name, seen)
+	}
+	if e.Type == watch.Deleted {
+		if last := seen[len(seen)-1]; number != last {
+			return fmt.Errorf("%s is deleted as %d, and was %d", o.Name, number, last)
+		}
+		number = 0
+	}
+	w.revision, w.events = revision, w.events+1
+	w.seen[o.Name] = append(seen, number)
+	return nil
+}
+
+// compare says what the watcher saw otherwise than it happened.
+func (w *watcher) compare(slots []*slot) error {
+	for _, s := range slots {
+		if seen := w.seen[s.name]; !slices.Equal(seen, s.history) {
+			at := 0
+			for at < min(len(seen), len(s.history)) && seen[at] == s.history[at] {
+				at++
+			}
+			return fmt.Errorf("of %s the watcher saw %v from its event %d on, and there was %v", s.name, seen[at:], at, s.history[at:])
+		}
+	}
+	return nil
+}
