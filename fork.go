@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/bowline-dev/bowline/kind"
 )
 
 // errForkStorage refuses a fork on a storage of its own.
@@ -22,7 +20,7 @@ var errForkStorage = errors.New("a fork of a plane shares memory with it, and ca
 // begin far above the plane's, none of which it answers for: who watched the plane and goes on with a fork lists again.
 func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, error) {
 	o := p.options
-	o.Storage, o.Listen, o.TLS, o.Controllers = nil, "", nil, []string{}
+	o.Storage, o.AsIs, o.Listen, o.TLS, o.Controllers = nil, true, "", nil, []string{}
 	for _, c := range change {
 		c(&o)
 	}
@@ -37,6 +35,5 @@ func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, err
 	if err != nil {
 		return nil, fmt.Errorf("forking the control plane: %w", err)
 	}
-	nothing := func(int) []kind.Initial { return nil } // the state stays as it is, also without what somebody deleted
-	return begin(ctx, o, state, nothing)
+	return begin(ctx, o, state)
 }
