@@ -255,7 +255,8 @@ func (l *Log) Close() error {
 	l.failure = errors.New("the disk log is closed")
 	var err error
 	if l.db != nil {
-		err = errors.Join(l.db.Close(), l.guard.err())
+		// The end of a write-ahead log may be torn, and damage there looks like that: what is in tables is told for sure.
+		err = errors.Join(l.db.Flush(), l.db.Close(), l.guard.err())
 	}
 	if err = errors.Join(err, l.lock.release()); err != nil {
 		return fmt.Errorf("closing the store in %s: %w", l.dir, err)

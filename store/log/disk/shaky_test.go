@@ -1,0 +1,156 @@
+package disk_test
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// failing is how a change of a disk fails.
+type failing int
+
+const (
+	works    failing = iota
+	refuses          // nothing happens
+	tears            // of what is written a half is, and of all else nothing happens
+	deceives         // it happens, and yet an error is reported
+	loses            // of a sync: nothing happens, and from then on the file's syncs report success and do nothing
+)
+
+func (f failing) String() string {
+	return []string{"works", "refuses", "tears", "deceives", "loses"}[f]
+}
+
+// change is something that a program asks of a disk that alters it, with its place among all of them.
+type change struct {
+	number int64
+	kind   string // create, write, sync, rename, ...
+	path   string
+}
+
+// shaky is a file system whose changes fail as judge says. It is asked before each.
+type shaky struct {
+	vfs.FS
+	mu    sync.Mutex // held while judge decides, so that nothing changes meanwhile
+	count int64
+	judge func(change) (failing, error)
+}
+
+func (s *shaky) verdict(kind, path string) (failing, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count++
+	return s.judge(change{s.count, kind, path})
+}
+
+// do makes a change, or fails it. lost is kept by files whose syncs may be lies.
+func (s *shaky) do(kind, path string, lost *atomic.Bool, do func() error, half func() error) error {
+	how, err := s.verdict(kind, path)
+	syncs := strings.HasPrefix(kind, "sync")
+	switch {
+	case syncs && lost != nil && lost.Load():
+		return nil
+	case how == works:
+		return do()
+	case how == deceives:
+		_ = do() // what it says is not what happened, whatever that is
+	case how == tears && half != nil:
+		_ = half()
+	case how == loses && syncs && lost != nil:
+		lost.Store(true)
+	}
+	return err
+}
+
+func (s *shaky) file(kind, name string, open func() (vfs.File, error)) (f vfs.File, err error) {
+	err = s.do(kind, name, nil, func() error {
+		f, err = open()
+		return err
+	}, nil)
+	if err != nil {
+		if f != nil {
+			_ = f.Close()
+		}
+		return nil, err
+	}
+	return &shakyFile{File: f, fs: s, path: name}, nil
+}
+
+func (s *shaky) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return s.file("create", name, func() (vfs.File, error) { return s.FS.Create(name, category) })
+}
+
+func (s *shaky) OpenReadWrite(name string, category vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
+	return s.file("open to write", name, func() (vfs.File, error) { return s.FS.OpenReadWrite(name, category, o...) })
+}
+
+func (s *shaky) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return s.file("reuse", to, func() (vfs.File, error) { return s.FS.ReuseForWrite(from, to, category) })
+}
+
+func (s *shaky) OpenDir(name string) (vfs.File, error) {
+	f, err := s.FS.OpenDir(name)
+	if err != nil {
+		return nil, err
+	}
+	return &shakyFile{File: f, fs: s, path: name}, nil
+}
+
+func (s *shaky) Link(from, to string) error {
+	return s.do("link", to, nil, func() error { return s.FS.Link(from, to) }, nil)
+}
+
+func (s *shaky) Remove(name string) error {
+	return s.do("remove", name, nil, func() error { return s.FS.Remove(name) }, nil)
+}
+
+func (s *shaky) Rename(from, to string) error {
+	return s.do("rename", to, nil, func() error { return s.FS.Rename(from, to) }, nil)
+}
+
+func (s *shaky) Unwrap() vfs.FS { return s.FS }
+
+// shakyFile is a file of a shaky disk.
+type shakyFile struct {
+	vfs.File
+	fs   *shaky
+	path string
+	lost atomic.Bool
+}
+
+func (f *shakyFile) Write(p []byte) (n int, err error) {
+	err = f.fs.do("write", f.path, nil, func() error {
+		n, err = f.File.Write(p)
+		return err
+	}, func() error {
+		n, err = f.File.Write(p[:len(p)/2])
+		return err
+	})
+	return n, err
+}
+
+func (f *shakyFile) WriteAt(p []byte, at int64) (n int, err error) {
+	err = f.fs.do("write", f.path, nil, func() error {
+		n, err = f.File.WriteAt(p, at)
+		return err
+	}, func() error {
+		n, err = f.File.WriteAt(p[:len(p)/2], at)
+		return err
+	})
+	return n, err
+}
+
+func (f *shakyFile) Sync() error { return f.fs.do("sync", f.path, &f.lost, f.File.Sync, nil) }
+func (f *shakyFile) SyncData() error {
+	return f.fs.do("sync data", f.path, &f.lost, f.File.SyncData, nil)
+}
+
+func (f *shakyFile) SyncTo(length int64) (full bool, err error) {
+	err = f.fs.do("sync to", f.path, &f.lost, func() error {
+		full, err = f.File.SyncTo(length)
+		return err
+	}, nil)
+	return full, err
+}
