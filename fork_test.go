@@ -22,6 +22,7 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/store"
 	"github.com/bowline-dev/bowline/store/log/memory"
 )
@@ -101,6 +102,15 @@ func TestForkHasTheStateOfItsPlane(t *testing.T) {
 			_, got := f.ask("GET", path, "")
 			if want, got := noRevision(want), noRevision(got); got != want {
 				t.Errorf("%s of a fork is\n%s\nnot\n%s", path, got, want)
+			}
+		}
+		for _, resource := range []schema.GroupVersionResource{knots, {Version: "v1", Resource: "configmaps"}} {
+			ours, err := l.plane.Source().List(t.Context(), resource, client.Options{})
+			l.must(err)
+			theirs, err := f.plane.Source().List(t.Context(), resource, client.Options{})
+			l.must(err)
+			if len(ours.Items) != 1 || len(theirs.Items) != 1 || ours.Items[0] != theirs.Items[0] {
+				t.Errorf("%s are not shared: %v, %v", resource.Resource, ours.Items, theirs.Items)
 			}
 		}
 		if got := f.done("POST", knotsPath, `{"apiVersion":"example.com/v1","kind":"Knot","metadata":{"name":"b"}}`); !strings.Contains(got, `"loops":1`) {
