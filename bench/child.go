@@ -26,6 +26,7 @@ const (
 	childCommits = "child-commits"
 	childReads   = "child-reads"
 	childFork    = "child-fork"
+	childGrowth  = "child-growth"
 )
 
 var children = map[string]func(ctx context.Context, args []string) error{
@@ -34,6 +35,8 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childCommits: measureCommits,
 	childReads:   measureReads,
 	childFork:    measureForks,
+	childGrowth:  measureGrowth,
+	"growth":     growth,
 }
 
 // serveProfiled is a server that profiles itself: its argument is the kubeconfig to write, and each line on its standard

@@ -1,19 +1,24 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/kind/builtin/core"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/store/log"
 	"github.com/bowline-dev/bowline/store/log/memory"
 )
 
@@ -71,46 +76,55 @@ func askChild(ctx context.Context, answer any, args ...string) error {
 	return json.Unmarshal(out, answer)
 }
 
-// storeChange makes a change of a ConfigMap of one KiB, as the server would hand it to the store.
-func storeChange(i int, expect store.Expect) (store.Change, error) {
+// filledStore is a store of ConfigMaps of one KiB, as the server hands them to it.
+type filledStore struct {
+	*store.Store
+	codec object.Codec
+}
+
+// openStore opens a store whose history takes what a minute of updates leaves.
+func openStore(ctx context.Context, l log.Log) (*filledStore, error) {
+	kinds := core.Kinds(object.NewCache(0))
+	i := slices.IndexFunc(kinds, func(k kind.Kind) bool { return k.Info().Kind == "ConfigMap" })
+	s, err := store.New(ctx, l, store.Options{HistoryBytes: 8 << 30})
+	return &filledStore{s, kinds[i]}, err
+}
+
+// change makes a change of a ConfigMap.
+func (s *filledStore) change(i int, expect store.Expect) (store.Change, error) {
 	name, uid := configMapName(i), fmt.Sprintf("5f0c9d1e-7a5b-4c3d-9e8f-%012d", i)
-	data := make([]byte, 0, 1408)
+	data := make([]byte, 0, 2048)
 	data = fmt.Appendf(data, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"namespace":"default","uid":%q,"resourceVersion":%q,`+
 		`"creationTimestamp":"2026-01-02T03:04:05Z","managedFields":[{"manager":"bench","operation":"Update","apiVersion":"v1",`+
 		`"time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:data":{}}}}]},"data":{"data":%q}}`,
 		name, uid, object.RevisionPlaceholder, kibibyte)
-	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
+	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, bytes.Clone(data)) // no larger than it is
 	if err != nil {
 		return store.Change{}, err
 	}
 	key := storeKey(i)
-	return store.Change{Key: key, Object: object.New(object.Header{Key: key, UID: types.UID(uid)}, nil, encoding), Expect: expect}, nil
+	return store.Change{Key: key, Object: object.New(object.Header{Key: key, UID: types.UID(uid)}, s.codec, encoding), Expect: expect}, nil
 }
 
 func storeKey(i int) object.Key { return allConfigMaps + "default/" + object.Key(configMapName(i)) }
 
 const allConfigMaps object.Key = "/configmaps/"
 
-// openStore is a store in memory whose history takes what a minute of updates leaves.
-func openStore(ctx context.Context) (*store.Store, error) {
-	return store.New(ctx, memory.New(), store.Options{HistoryBytes: 8 << 30})
-}
-
 // commitRange commits ConfigMaps of the numbers given, made ahead, by a number of writers at once, and returns how long the
 // commits alone took.
-func commitRange(ctx context.Context, s *store.Store, writers, from, n int, expect store.Expect) (time.Duration, error) {
+func (s *filledStore) commitRange(ctx context.Context, writers, from, n int, expect store.Expect) (time.Duration, error) {
 	const ahead = 50_000
 	var took time.Duration
 	for end := from + n; from < end; from += ahead {
 		changes := make([]store.Change, min(ahead, end-from))
 		for i := range changes {
 			var err error
-			if changes[i], err = storeChange(from+i, expect); err != nil {
+			if changes[i], err = s.change(from+i, expect); err != nil {
 				return 0, err
 			}
 		}
 		start := time.Now()
-		if err := commitAll(ctx, s, writers, changes); err != nil {
+		if err := s.commitAll(ctx, writers, changes); err != nil {
 			return 0, err
 		}
 		took += time.Since(start)
@@ -118,7 +132,7 @@ func commitRange(ctx context.Context, s *store.Store, writers, from, n int, expe
 	return took, nil
 }
 
-func commitAll(ctx context.Context, s *store.Store, writers int, changes []store.Change) error {
+func (s *filledStore) commitAll(ctx context.Context, writers int, changes []store.Change) error {
 	errs := make([]error, writers)
 	var group sync.WaitGroup
 	for w := range writers {
@@ -140,19 +154,19 @@ func commitAll(ctx context.Context, s *store.Store, writers int, changes []store
 // measureCommits prints how many commits a second 16 writers make, and what each allocates.
 func measureCommits(ctx context.Context, _ []string) error {
 	const count, warm = 1_000_000, 50_000
-	s, err := openStore(ctx)
+	s, err := openStore(ctx, memory.New())
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if _, err := commitRange(ctx, s, 16, 0, warm, store.Absent()); err != nil {
+	if _, err := s.commitRange(ctx, 16, 0, warm, store.Absent()); err != nil {
 		return err
 	}
-	took, err := commitRange(ctx, s, 16, warm, count, store.Absent())
+	took, err := s.commitRange(ctx, 16, warm, count, store.Absent())
 	if err != nil {
 		return err
 	}
-	allocated, err := allocatedEach(ctx, s, warm+count)
+	allocated, err := s.allocatedEach(ctx, warm+count)
 	if err != nil {
 		return err
 	}
@@ -160,18 +174,18 @@ func measureCommits(ctx context.Context, _ []string) error {
 }
 
 // allocatedEach is how many bytes a commit allocates, the object not counted.
-func allocatedEach(ctx context.Context, s *store.Store, from int) (float64, error) {
+func (s *filledStore) allocatedEach(ctx context.Context, from int) (float64, error) {
 	const count = 50_000
 	changes := make([]store.Change, count)
 	for i := range changes {
 		var err error
-		if changes[i], err = storeChange(from+i, store.Absent()); err != nil {
+		if changes[i], err = s.change(from+i, store.Absent()); err != nil {
 			return 0, err
 		}
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := commitAll(ctx, s, 16, changes); err != nil {
+	if err := s.commitAll(ctx, 16, changes); err != nil {
 		return 0, err
 	}
 	runtime.ReadMemStats(&after)

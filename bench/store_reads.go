@@ -7,51 +7,63 @@ import (
 
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/store/log/memory"
 )
 
 // measureReads prints how long a snapshot of a million objects takes, in microseconds, and a page of them now and as
 // they were before a minute of updates, in milliseconds.
 func measureReads(ctx context.Context, _ []string) error {
 	const million, minute = 1_000_000, 420_000
-	s, err := openStore(ctx)
+	s, err := openStore(ctx, memory.New())
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if _, err := commitRange(ctx, s, 16, 0, million, store.Absent()); err != nil {
+	if _, err := s.commitRange(ctx, 16, 0, million, store.Absent()); err != nil {
 		return err
 	}
-	taken, err := timeSnapshots(ctx, s, million)
+	taken, err := s.timeSnapshots(ctx, million)
 	if err != nil {
 		return err
 	}
-	page, err := timePages(ctx, s, million, store.Latest())
+	page, err := s.timePages(ctx, million, store.Latest())
 	if err != nil {
 		return err
 	}
 	before := s.Current()
-	for i := range minute {
-		change, err := storeChange(i*7919%million, store.Anything())
-		if err != nil {
-			return err
-		}
-		if _, err := s.Commit(ctx, change); err != nil {
-			return err
-		}
+	if _, err := s.update(ctx, million, minute); err != nil {
+		return err
 	}
-	exact, err := timePages(ctx, s, million, store.Exactly(before))
+	exact, err := s.timePages(ctx, million, store.Exactly(before))
 	if err != nil {
 		return err
 	}
 	return printJSON([]float64{float64(taken.Nanoseconds()) / 1e3, float64(page.Nanoseconds()) / 1e6, float64(exact.Nanoseconds()) / 1e6})
 }
 
+// update updates objects out of their order, by one writer, and returns how long one update takes.
+func (s *filledStore) update(ctx context.Context, objects, times int) (time.Duration, error) {
+	var took time.Duration
+	for i := range times {
+		change, err := s.change(i*7919%objects, store.Anything())
+		if err != nil {
+			return 0, err
+		}
+		start := time.Now()
+		if _, err := s.Commit(ctx, change); err != nil {
+			return 0, err
+		}
+		took += time.Since(start)
+	}
+	return took / time.Duration(times), nil
+}
+
 // timeSnapshots is how long a snapshot takes, each after an update, so that none is there already.
-func timeSnapshots(ctx context.Context, s *store.Store, objects int) (time.Duration, error) {
+func (s *filledStore) timeSnapshots(ctx context.Context, objects int) (time.Duration, error) {
 	const times = 10_000
 	var took time.Duration
 	for i := range times {
-		change, err := storeChange(i*7919%objects, store.Anything())
+		change, err := s.change(i*7919%objects, store.Anything())
 		if err != nil {
 			return 0, err
 		}
@@ -69,18 +81,18 @@ func timeSnapshots(ctx context.Context, s *store.Store, objects int) (time.Durat
 
 // timePages is how long it takes to get a state and 500 objects of it from the middle on; each page begins elsewhere, and the
 // state is not there already.
-func timePages(ctx context.Context, s *store.Store, objects int, which store.Which) (time.Duration, error) {
+func (s *filledStore) timePages(ctx context.Context, objects int, which store.Which) (time.Duration, error) {
 	const times, page = 200, 500
 	var took time.Duration
 	for i := range times {
-		change, err := storeChange(i, store.Anything())
+		change, err := s.change(i, store.Anything())
 		if err != nil {
 			return 0, err
 		}
 		if _, err := s.Commit(ctx, change); err != nil {
 			return 0, err
 		}
-		from := storeKey(objects/2 + i*7919%max(1, objects/2-page))
+		from := storeKey(i * 7919 % (objects - page))
 		start := time.Now()
 		state, err := s.Snapshot(ctx, which)
 		if err != nil {

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/store/log/memory"
+)
+
+// costs are what a number of objects makes things cost, by the names of growthCharts.
+type costs map[string]float64
+
+// in notes a time in the unit of its chart.
+func (c costs) in(unit time.Duration, name string, took time.Duration) {
+	c[name] = float64(took) / float64(unit)
+}
+
+// measureGrowth prints what everything costs with a number of objects, args[0]; args[1] is a folder for those on disk.
+func measureGrowth(ctx context.Context, args []string) error {
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	c := costs{}
+	if err := c.inMemory(ctx, n); err != nil {
+		return err
+	}
+	runtime.GC()
+	if err := c.onDisk(ctx, n, args[1]); err != nil {
+		return err
+	}
+	return printJSON(c)
+}
+
+func (c costs) inMemory(ctx context.Context, n int) error {
+	before := liveBytes()
+	s, err := openStore(ctx, memory.New())
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if _, err := s.commitRange(ctx, 16, 0, n, store.Absent()); err != nil {
+		return err
+	}
+	live := float64(liveBytes()-before) / float64(n)
+	c["all"], c["beside its encoding"] = live, live-float64(len(s.Get(storeKey(0)).Stored().Bytes()))
+
+	const updates = 10_000
+	old := s.Current()
+	took, err := s.update(ctx, n, updates)
+	if err != nil {
+		return err
+	}
+	c.in(time.Microsecond, "memory", took)
+	c.in(time.Microsecond, "get", s.timeGets(n))
+	if took, err = s.timeSnapshots(ctx, n); err != nil {
+		return err
+	}
+	c.in(time.Microsecond, "snapshot", took)
+	if took, err = s.timePages(ctx, n, store.Latest()); err != nil {
+		return err
+	}
+	c.in(time.Millisecond, "newest state", took)
+	if took, err = s.timePages(ctx, n, store.Exactly(old)); err != nil {
+		return err
+	}
+	c.in(time.Millisecond, "exactly, after 10 k updates", took)
+	if took, err = s.timeResumes(); err != nil {
+		return err
+	}
+	c.in(time.Microsecond, "resume", took)
+	if took, err = s.timeForks(ctx); err != nil {
+		return err
+	}
+	c.in(time.Millisecond, "the store", took)
+	return nil
+}
+
+// liveBytes is what is reachable now.
+func liveBytes() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// timeGets is how long a get of any object takes.
+func (s *filledStore) timeGets(n int) time.Duration {
+	const times = 200_000
+	keys := make([]int, times)
+	for i := range keys {
+		keys[i] = i * 7919 % n
+	}
+	start := time.Now()
+	for _, i := range keys {
+		s.Get(storeKey(i))
+	}
+	return time.Since(start) / times
+}
+
+// timeResumes is how long a watch takes from where it left off until it has the next thousand events.
+func (s *filledStore) timeResumes() (time.Duration, error) {
+	const times, missed = 100, 1_000
+	after := s.Current() - missed
+	start := time.Now()
+	for range times {
+		w, err := s.Watch(allConfigMaps, after)
+		if err != nil {
+			return 0, err
+		}
+		events, err := w.Take(missed)
+		w.Stop()
+		if err != nil || len(events) != missed {
+			return 0, fmt.Errorf("a watch that missed %d events took %d (%w)", missed, len(events), err)
+		}
+	}
+	return time.Since(start) / times, nil
+}
+
+// timeForks is how long a fork of the store takes.
+func (s *filledStore) timeForks(ctx context.Context) (time.Duration, error) {
+	const times = 100
+	var took time.Duration
+	for range times {
+		start := time.Now()
+		fork, err := s.Fork(ctx)
+		if err != nil {
+			return 0, err
+		}
+		took += time.Since(start)
+		if err := fork.Close(); err != nil {
+			return 0, err
+		}
+	}
+	return took / times, nil
+}
