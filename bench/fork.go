@@ -11,6 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/store/log/memory"
 )
 
 // forks measures what it takes to try something out on a copy of a plane.
@@ -69,17 +70,17 @@ func medianOf(times []time.Duration) time.Duration {
 
 // timeForks is how long a store takes to fork, and its fork to take a first write.
 func timeForks(ctx context.Context) (time.Duration, error) {
-	s, err := openStore(ctx)
+	s, err := openStore(ctx, memory.New())
 	if err != nil {
 		return 0, err
 	}
 	defer s.Close()
-	if _, err := commitRange(ctx, s, 16, 0, many, store.Absent()); err != nil {
+	if _, err := s.commitRange(ctx, 16, 0, many, store.Absent()); err != nil {
 		return 0, err
 	}
 	var took []time.Duration
 	for i := range forked {
-		change, err := storeChange(i*7919%many, store.Anything())
+		change, err := s.change(i*7919%many, store.Anything())
 		if err != nil {
 			return 0, err
 		}

@@ -46,7 +46,7 @@ func (c costs) inMemory(ctx context.Context, n int) error {
 	if _, err := s.commitRange(ctx, 16, 0, n, store.Absent()); err != nil {
 		return err
 	}
-	live := float64(liveBytes()-before) / float64(n)
+	live := (liveBytes() - before) / float64(n)
 	c["all"], c["beside its encoding"] = live, live-float64(len(s.Get(storeKey(0)).Stored().Bytes()))
 
 	const updates = 10_000
@@ -78,15 +78,6 @@ func (c costs) inMemory(ctx context.Context, n int) error {
 	}
 	c.in(time.Millisecond, "the store", took)
 	return nil
-}
-
-// liveBytes is what is reachable now.
-func liveBytes() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // timeGets is how long a get of any object takes.
