@@ -106,6 +106,11 @@ func (s *filledStore) change(i int, expect store.Expect) (store.Change, error) {
 	return store.Change{Key: key, Object: object.New(object.Header{Key: key, UID: types.UID(uid)}, s.codec, encoding), Expect: expect}, nil
 }
 
+// storeChange is a change of a ConfigMap for a store whose objects nobody decodes.
+func storeChange(i int, expect store.Expect) (store.Change, error) {
+	return (&filledStore{}).change(i, expect)
+}
+
 func storeKey(i int) object.Key { return allConfigMaps + "default/" + object.Key(configMapName(i)) }
 
 const allConfigMaps object.Key = "/configmaps/"
