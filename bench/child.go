@@ -25,6 +25,7 @@ const (
 	childStart   = "child-start"
 	childCommits = "child-commits"
 	childReads   = "child-reads"
+	childDisk    = "child-disk"
 	childFork    = "child-fork"
 	childGrowth  = "child-growth"
 )
@@ -34,6 +35,7 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childStart:   startPlanes,
 	childCommits: measureCommits,
 	childReads:   measureReads,
+	childDisk:    measureDisk,
 	childFork:    measureForks,
 	childGrowth:  measureGrowth,
 	"growth":     growth,

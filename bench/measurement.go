@@ -69,7 +69,7 @@ var measurements = []measurement{
 	applyConfigMaps("no change", 3_000, 0), applyConfigMaps("one field changed", 2_500, 1),
 	applyDeployments("no change", 1_000, 0), applyDeployments("one field changed", 800, 1),
 	customResource(), thousandDefinitions(), documents(),
-	storeCommits(), storeReads(), forks(), millionObjects(),
+	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(),
 }
 
 // result is a figure with all its readings, or what went wrong.

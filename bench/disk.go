@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/store/log/disk"
+)
+
+// diskCommits measures a store on disk, in a process of its own, in turns with a plain loop that writes as many records of the
+// same size to a file beside it and syncs them: so both meet the same disk, and the same machine.
+func diskCommits() measurement {
+	return measurement{
+		figures: []figure{
+			{"commit on disk, 16 writers, 1 KiB: share of a plain loop's records", percent, 80},
+			{"the same, 64 writers", percent, 80},
+			{"the longest commit of 64 writers, beyond the longest plain sync", milliseconds, 50},
+		},
+		starts: true,
+		run:    inChild(childDisk),
+	}
+}
+
+const (
+	diskTurns = 30
+	diskTurn  = 100 * time.Millisecond
+	// diskAhead bounds the commits of a turn: more than a disk takes.
+	diskAhead = 20_000
+)
+
+// measureDisk prints the figures of diskCommits.
+func measureDisk(ctx context.Context, _ []string) error {
+	dir, err := os.MkdirTemp("", "bowline-bench-disk-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	few, err := againstPlain(ctx, filepath.Join(dir, "few"), 16)
+	if err != nil {
+		return err
+	}
+	many, err := againstPlain(ctx, filepath.Join(dir, "many"), 64)
+	if err != nil {
+		return err
+	}
+	beyond := max(0, many.store.longest-many.plain.longest)
+	return json.NewEncoder(os.Stdout).Encode([]float64{
+		few.share(), many.share(), float64(beyond.Microseconds()) / 1000,
+	})
+}
+
+// taken is what some turns did, and the longest single wait in them.
+type taken struct {
+	count   int
+	spent   time.Duration
+	longest time.Duration
+}
+
+func (t *taken) add(more taken) {
+	t.count, t.spent, t.longest = t.count+more.count, t.spent+more.spent, max(t.longest, more.longest)
+}
+
+type comparison struct{ store, plain taken }
+
+// share is what the store does of what the plain loop does, in percent.
+func (c comparison) share() float64 {
+	return 100 * (float64(c.store.count) / c.store.spent.Seconds()) / (float64(c.plain.count) / c.plain.spent.Seconds())
+}
+
+func againstPlain(ctx context.Context, dir string, writers int) (c comparison, err error) {
+	l, err := disk.Open(dir, disk.Options{})
+	if err != nil {
+		return c, err
+	}
+	s, err := store.New(ctx, l, store.Options{})
+	if err != nil {
+		return c, err
+	}
+	defer s.Close()
+	f, err := os.Create(dir + ".plain")
+	if err != nil {
+		return c, err
+	}
+	defer f.Close()
+	for range diskTurns {
+		turn, err := storeTurn(ctx, s, writers)
+		if err != nil {
+			return c, err
+		}
+		c.store.add(turn)
+		if turn, err = plainTurn(f, writers); err != nil {
+			return c, err
+		}
+		c.plain.add(turn)
+	}
+	return c, nil
+}
+
+// storeTurn lets writers commit objects, made before the clock runs, for a while.
+func storeTurn(ctx context.Context, s *store.Store, writers int) (turn taken, err error) {
+	changes := make([]store.Change, diskAhead)
+	for i := range changes {
+		if changes[i], err = storeChange(i, store.Anything()); err != nil {
+			return turn, err
+		}
+	}
+	runtime.GC()
+	turns, errs := make([]taken, writers), make([]error, writers)
+	var group sync.WaitGroup
+	start := time.Now()
+	for w := range writers {
+		group.Go(func() {
+			for i := w; i < diskAhead && errs[w] == nil && time.Since(start) < diskTurn; i += writers {
+				before := time.Now()
+				_, errs[w] = s.Commit(ctx, changes[i])
+				turns[w].add(taken{count: 1, longest: time.Since(before)})
+			}
+		})
+	}
+	group.Wait()
+	turn.spent = time.Since(start)
+	for _, t := range turns {
+		turn.add(t)
+	}
+	return turn, firstOf(errs)
+}
+
+func firstOf(errs []error) error {
+	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
+		return errs[i]
+	}
+	return nil
+}
+
+// plainTurn writes groups of records, and syncs each.
+func plainTurn(f *os.File, group int) (turn taken, err error) {
+	change, err := storeChange(0, store.Anything())
+	if err != nil {
+		return turn, err
+	}
+	record := change.Object.AppendRecord(nil)
+	for start := time.Now(); turn.spent < diskTurn; turn.spent = time.Since(start) {
+		before := time.Now()
+		for range group {
+			if _, err := f.Write(record); err != nil {
+				return turn, err
+			}
+		}
+		if err := syscall.Fdatasync(int(f.Fd())); err != nil {
+			return turn, err
+		}
+		turn.count += group
+		turn.longest = max(turn.longest, time.Since(before))
+	}
+	return turn, nil
+}
