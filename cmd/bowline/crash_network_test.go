@@ -1,0 +1,328 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bowline-dev/bowline/client"
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/network/provider"
+	"github.com/bowline-dev/bowline/examples/network/provider/bridge"
+	"github.com/bowline-dev/bowline/examples/network/provider/record"
+)
+
+// TestNetworksComeTrueOverCrashes: the whole loop is killed at random points while a user declares, changes and deletes
+// Networks. In the end each that is declared is real, once and as declared, and nothing else is.
+func TestNetworksComeTrueOverCrashes(t *testing.T) {
+	t.Parallel()
+	t.Run("record", func(t *testing.T) {
+		t.Parallel()
+		networksComeTrue(t, crashCount(t, 6), func(plane, folder string) (provider.Provider, error) {
+			return record.New(plane, record.Dir(filepath.Join(folder, "networks")))
+		})
+	})
+	t.Run("bridge", func(t *testing.T) {
+		t.Parallel()
+		if err := bridge.Probe(); err != nil {
+			t.Skipf("real networks are not permitted here: %v", err)
+		}
+		networksComeTrue(t, crashCount(t, 4), func(plane, _ string) (provider.Provider, error) { return bridge.New(plane) })
+	})
+}
+
+func networksComeTrue(t *testing.T, rounds int, open func(plane, folder string) (provider.Provider, error)) {
+	name := filepath.Base(t.Name())
+	u := &user{seed: crashSeed(t), folder: t.TempDir(), provider: name, declared: map[string]int{}}
+	u.random = rand.New(rand.NewPCG(u.seed, 2<<32))
+	defer func() {
+		t.Logf("seed %d: %d kills; %d requests acknowledged, %d not answered, of which %d were done; %d networks in the end",
+			u.seed, rounds, u.answers, u.unanswered, u.done, len(u.declared))
+	}()
+	if err := u.define(t); err != nil {
+		t.Fatal(err)
+	}
+	for round := range rounds {
+		if err := u.round(t); err != nil {
+			t.Fatalf("seed %d, round %d: %v", u.seed, round, err)
+		}
+	}
+	if err := u.converge(t, open); err != nil {
+		t.Fatalf("seed %d: %v", u.seed, err)
+	}
+}
+
+// user declares Networks, one request after the other, and knows what was answered.
+type user struct {
+	seed             uint64
+	random           *rand.Rand
+	folder, provider string
+	// declared are the numbers of what is declared, by name; numbers counts them, and each says what a Network is like.
+	declared map[string]int
+	numbers  int
+	// asked is a request without an answer: what it wants of a name, 0 to have it gone.
+	asked            string
+	wanted           int
+	answers          int
+	unanswered, done int
+}
+
+// specOf is what the Network of a number is like.
+func specOf(number int) v1.NetworkSpec {
+	return v1.NetworkSpec{CIDR: fmt.Sprintf("10.%d.%d.0/24", number/200, number%200), Gateway: fmt.Sprintf("10.%d.%d.1", number/200, number%200)}
+}
+
+// start starts a server that makes networks real.
+func (u *user) start(t *testing.T) (*mortal, *client.Client, error) {
+	server := startMortal(t, u.folder, "--controllers=*,network", "--network-provider="+u.provider)
+	config, err := server.ready()
+	if err != nil {
+		return server, nil, err
+	}
+	c, err := client.New(config)
+	return server, c, err
+}
+
+func networksOf(c *client.Client) client.Resource[*v1.Network] {
+	return client.Of[*v1.Network](c, v1.SchemeGroupVersion.WithResource(v1.Resource))
+}
+
+// round starts a server, compares what is declared with what the user knows, and kills it after some requests and a moment,
+// in which the controller has part of its work done.
+func (u *user) round(t *testing.T) error {
+	server, c, err := u.start(t)
+	if err != nil {
+		return err
+	}
+	defer server.kill()
+	networks := networksOf(c)
+	if err := u.settle(t.Context(), networks); err != nil {
+		return err
+	}
+	last := u.random.IntN(8)
+	moment := time.Duration(u.random.IntN(40)) * time.Millisecond
+	if last == 0 {
+		time.AfterFunc(moment, server.kill)
+	}
+	for n := 1; ; n++ {
+		answered, err := u.request(quiet(t), networks)
+		if !answered || err != nil {
+			return err
+		}
+		if n == last {
+			time.AfterFunc(moment, server.kill)
+		}
+	}
+}
+
+// define has a server keep the definition of Networks, and kills it once it said so.
+func (u *user) define(t *testing.T) error {
+	server, c, err := u.start(t)
+	if err != nil {
+		return err
+	}
+	defer server.kill()
+	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "network", "crd", "network.yaml"))
+	if err != nil {
+		return err
+	}
+	crd := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &crd.Object); err != nil {
+		return err
+	}
+	definitions := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+	_, err = client.Of[*unstructured.Unstructured](c, definitions).Create(t.Context(), crd, metav1.CreateOptions{})
+	return err
+}
+
+// request declares, changes or deletes a Network. answered is false when the server was gone.
+func (u *user) request(ctx context.Context, networks client.Resource[*v1.Network]) (answered bool, err error) {
+	u.numbers++
+	u.asked, u.wanted = fmt.Sprintf("n-%d", u.numbers), u.numbers
+	names := slices.Sorted(maps.Keys(u.declared))
+	switch choice := u.random.IntN(4); {
+	case len(names) < 2 || choice < 2 && len(names) < 8:
+		_, err = networks.Create(ctx, &v1.Network{
+			ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: u.asked}, Spec: specOf(u.wanted),
+		}, metav1.CreateOptions{})
+	case choice == 2:
+		u.asked = names[u.random.IntN(len(names))]
+		spec, _ := json.Marshal(map[string]any{"spec": specOf(u.wanted)}) // strings always encode
+		_, err = networks.Patch(ctx, metav1.NamespaceDefault, u.asked, "", types.MergePatchType, spec, metav1.PatchOptions{})
+	default:
+		u.asked, u.wanted = names[u.random.IntN(len(names))], 0
+		err = networks.Delete(ctx, metav1.NamespaceDefault, u.asked, metav1.DeleteOptions{})
+	}
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return true, fmt.Errorf("asking for %s as %d: %w", u.asked, u.wanted, err)
+	}
+	if err != nil {
+		u.unanswered++
+		return false, nil
+	}
+	u.answers++
+	u.happened()
+	return true, nil
+}
+
+// happened takes what was asked for as done.
+func (u *user) happened() {
+	if u.wanted == 0 {
+		delete(u.declared, u.asked)
+	} else {
+		u.declared[u.asked] = u.wanted
+	}
+	u.asked = ""
+}
+
+// settle compares what is declared with what the user knows, and takes a request without an answer for done or not.
+func (u *user) settle(ctx context.Context, networks client.Resource[*v1.Network]) error {
+	page, err := networks.List(ctx, metav1.NamespaceDefault, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	there := map[string]v1.NetworkSpec{}
+	for _, n := range page.Items {
+		if n.DeletionTimestamp == nil {
+			there[n.Name] = n.Spec
+		}
+	}
+	if u.asked != "" {
+		spec, declared := there[u.asked]
+		if declared == (u.wanted != 0) && (!declared || spec == specOf(u.wanted)) {
+			u.done++
+			u.happened()
+		}
+		u.asked = ""
+	}
+	for name, number := range u.declared {
+		if spec, declared := there[name]; !declared || spec != specOf(number) {
+			return fmt.Errorf("%s is declared as %v (%t), and %v was acknowledged", name, spec, declared, specOf(number))
+		}
+		delete(there, name)
+	}
+	for name := range there {
+		return fmt.Errorf("%s is declared, and nobody did", name)
+	}
+	return nil
+}
+
+// converge starts the last server, and waits until every Network says that it is real, and the world agrees.
+func (u *user) converge(t *testing.T, open func(plane, folder string) (provider.Provider, error)) error {
+	server, c, err := u.start(t)
+	if err != nil {
+		return err
+	}
+	defer server.kill()
+	networks := networksOf(c)
+	if err := u.settle(t.Context(), networks); err != nil {
+		return err
+	}
+	system, err := client.Of[*corev1.Namespace](c, corev1.SchemeGroupVersion.WithResource("namespaces")).Get(t.Context(), "", metav1.NamespaceSystem)
+	if err != nil {
+		return err
+	}
+	world, err := open(string(system.UID), u.folder)
+	if err != nil {
+		return err
+	}
+	t.Cleanup(func() { // what a real server would leave
+		server.kill()
+		uids, _ := world.List(context.Background())
+		for _, uid := range uids {
+			if err := world.Delete(context.Background(), uid); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	declared, err := u.awaitReady(ctx, networks)
+	if err != nil {
+		return err
+	}
+	return awaitReal(ctx, world, declared)
+}
+
+// awaitReady waits until every Network is ready for what it says now and none is being deleted, and returns them.
+func (u *user) awaitReady(ctx context.Context, networks client.Resource[*v1.Network]) ([]*v1.Network, error) {
+	for {
+		page, err := networks.List(ctx, metav1.NamespaceDefault, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		waiting := slices.IndexFunc(page.Items, func(n *v1.Network) bool {
+			return n.DeletionTimestamp != nil || n.Status.ObservedGeneration != n.Generation || !meta.IsStatusConditionTrue(n.Status.Conditions, v1.ConditionReady)
+		})
+		if waiting < 0 {
+			return page.Items, nil
+		}
+		changes, err := networks.Watch(ctx, metav1.NamespaceDefault, metav1.ListOptions{ResourceVersion: page.ResourceVersion})
+		if err != nil {
+			return nil, err
+		}
+		_, _, err = changes.Next()
+		changes.Stop()
+		if err != nil {
+			return nil, fmt.Errorf("waiting for %s, %+v: %w", page.Items[waiting].Name, page.Items[waiting].Status, err)
+		}
+	}
+}
+
+// awaitReal waits until there is a real network for each that is declared, as it is declared, and no other.
+func awaitReal(ctx context.Context, world provider.Provider, declared []*v1.Network) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var mu sync.Mutex // several may be told of changes at once
+	wrong := errors.New("nobody looked")
+	err := world.Watch(ctx, func(types.UID) {
+		mu.Lock()
+		defer mu.Unlock()
+		if wrong = compare(world, declared); wrong == nil {
+			cancel()
+		}
+	})
+	return errors.Join(err, wrong)
+}
+
+// compare says what is not real as it is declared.
+func compare(world provider.Provider, declared []*v1.Network) error {
+	uids, err := world.List(context.Background())
+	if err != nil {
+		return err
+	}
+	if len(uids) != len(declared) {
+		return fmt.Errorf("%d networks are real, and %d are declared", len(uids), len(declared))
+	}
+	for _, n := range declared {
+		actual, err := world.Get(context.Background(), n.UID)
+		if err != nil {
+			return fmt.Errorf("%s: %w", n.Name, err)
+		}
+		want := provider.Network{UID: n.UID, CIDR: netip.MustParsePrefix(n.Spec.CIDR), Gateway: netip.MustParseAddr(n.Spec.Gateway)}
+		if !actual.Matches(want) {
+			return fmt.Errorf("%s is real as %+v, and declared as %+v", n.Name, actual, n.Spec)
+		}
+	}
+	return nil
+}
