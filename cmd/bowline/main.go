@@ -2,6 +2,8 @@
 //
 //	bowline up        serves the API of this machine's plane, and makes true what is declared
 //	bowline kubectl   is kubectl; called as kubectl (by a symbolic link), bowline is it too
+//	bowline backup    writes the state of a server to a file; bowline restore makes a folder of it
+//	bowline verify    looks through a state for what is wrong
 //	bowline version   says what this is
 //
 // It is the library (package bowline) with what a process needs around it: flags, a state folder, certificates, a
@@ -24,6 +26,7 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
+	exitFound   = 3 // by verify alone, whose help documents it
 )
 
 func main() {
@@ -43,6 +46,9 @@ func run(started time.Time, args []string) int {
 	if err == nil {
 		return exitOK
 	}
+	if errors.Is(err, errFound) { // and has been printed
+		return exitFound
+	}
 	fmt.Fprintf(os.Stderr, "bowline: %v\n", err)
 	var usage *usageError
 	if errors.As(err, &usage) {
@@ -50,6 +56,9 @@ func run(started time.Time, args []string) int {
 	}
 	return exitFailure
 }
+
+// errFound is the end of a command that looked for something and found it.
+var errFound = errors.New("something was found")
 
 // usageError is a command line that cannot be run as it stands.
 type usageError struct{ err error }
@@ -87,7 +96,7 @@ bowline kubectl exits as kubectl does.`,
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages", "(.LocalFlags.FlagUsagesWrapped 110)"))
-	root.AddCommand(upCommand(started), kubectlCommand(), versionCommand())
+	root.AddCommand(upCommand(started), kubectlCommand(), backupCommand(), restoreCommand(), verifyCommand(), versionCommand())
 	explainCompletion(root)
 	asUsageErrors(root)
 	return root

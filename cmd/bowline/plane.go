@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/store"
 )
 
 // knownControllers are the names that the library's --controllers may mention.
@@ -31,6 +32,11 @@ func (p *upPlan) startPlane(ctx context.Context, home *home, kept *storage) (*bo
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("%s is in use by another program: stop that one, or choose another address with --listen "+
 			"(port 0 takes any free one)", p.flags.listen)
+	}
+	var damaged *store.DamagedError
+	if errors.As(err, &damaged) {
+		return nil, fmt.Errorf("%w\nNothing was changed. Make another folder of a backup with bowline restore, or serve all the rest, and delete "+
+			"what is damaged, with --accept-damage; bowline verify --data looks through everything", err)
 	}
 	return plane, err
 }

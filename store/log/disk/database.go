@@ -63,7 +63,7 @@ func (l *Log) databaseOptions(g *guard) *pebble.Options {
 				}
 			},
 			DataCorruption: func(info pebble.DataCorruptionInfo) {
-				l.options.Log.Error("a file of the store is damaged", "path", info.Path, "error", info.Details)
+				l.options.Log.Error("a file of the store is damaged", "path", info.Path, "error", info.Details.Error())
 			},
 		},
 	}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/auth"
+	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/kind/builtin"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/server"
+	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/store/backup"
+)
+
+// verifyFlags are the flags of verify, as given.
+type verifyFlags struct {
+	data, kubeconfig, output string
+}
+
+func verifyCommand() *cobra.Command {
+	var flags verifyFlags
+	cmd := &cobra.Command{
+		Use:   "verify [FILE]",
+		Short: "Look through the state of a server, a folder or a backup for what is wrong",
+		Long: `Reads all objects of a backup, of a state folder that no server uses (--data) or, without either, of the running server,
+and names what is wrong with each, in a table:
+
+  damaged        its bytes are not as they were written, and it cannot be read
+  inconsistent   it is stored under a name, uid or revision that is not its own
+  no-owner       it has an owner that does not exist
+  no-namespace   it is in a namespace that does not exist
+  no-definition  it is a custom resource whose definition, or version, does not exist
+  lost-claim     it has an address or a port that others may be given, or is a claim to one that nobody has
+  invalid        it does not decode, or breaks the rules or the schema of its kind
+
+Nothing is changed, and what is wrong with one object keeps no other from being looked at. A damaged object is brought back
+by restoring a backup, or deleted: see bowline up --accept-damage.
+
+Exit codes: 0 nothing is wrong; 1 it could not be told; 2 the command line is wrong; 3 something was found.`,
+		Example: `  # The running server.
+  bowline verify
+
+  # A backup, before it is needed.
+  bowline verify plane.backup
+
+  # A folder that no server uses, for a program.
+  bowline verify --data ./plane -o json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := flags.check(args); err != nil {
+				return err
+			}
+			return untilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd, args) })
+		},
+	}
+	set := cmd.Flags()
+	set.StringVar(&flags.data, "data", "", "`folder` to look through, which no server uses")
+	set.StringVar(&flags.kubeconfig, "kubeconfig", "", "`file` that says how to reach the server (default: as bowline kubectl finds it)")
+	set.StringVarP(&flags.output, "output", "o", outputs[0], "`format` of what is printed: "+strings.Join(outputs, ", "))
+	complete(cmd, "output", outputs)
+	return cmd
+}
+
+// check finds what contradicts itself.
+func (f *verifyFlags) check(args []string) error {
+	sources := len(args)
+	for _, flag := range []string{f.data, f.kubeconfig} {
+		if flag != "" {
+			sources++
+		}
+	}
+	if sources > 1 {
+		return usagef("FILE, --data and --kubeconfig each name something to look through: leave all but one of them out")
+	}
+	if !slices.Contains(outputs, f.output) {
+		return usagef("--output is %q: it must be one of %s", f.output, strings.Join(outputs, ", "))
+	}
+	return nil
+}
+
+func (f *verifyFlags) run(ctx context.Context, cmd *cobra.Command, args []string) error {
+	stream, err := f.stream(ctx, args, cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	v, err := verified(ctx, stream)
+	if err = errors.Join(err, stream.Close()); err != nil {
+		if ctx.Err() != nil {
+			return errors.New("stopped before the end")
+		}
+		return fmt.Errorf("it could not be looked through: %w", err)
+	}
+	if err := v.print(cmd.OutOrStdout(), f.output); err != nil {
+		return err
+	}
+	if len(v.Findings) > 0 {
+		return errFound
+	}
+	return nil
+}
+
+func (f *verifyFlags) stream(ctx context.Context, args []string, stdin io.Reader) (io.ReadCloser, error) {
+	switch {
+	case len(args) == 1:
+		return openBackup(args[0], stdin)
+	case f.data != "":
+		return streamOfFolder(ctx, f.data)
+	}
+	return streamOfServer(ctx, f.kubeconfig)
+}
+
+// verified is what is wrong with the state that a backup has: a server in memory is made of it, which knows its kinds, and of
+// which nobody asks anything else.
+func verified(ctx context.Context, stream io.Reader) (*verification, error) {
+	r, err := backup.Open(stream)
+	if err != nil {
+		return nil, err
+	}
+	l := r.Log()
+	s, err := store.New(ctx, l, store.Options{AcceptDamage: true})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	snapshot, err := s.Snapshot(ctx, store.Latest())
+	if err != nil {
+		return nil, err
+	}
+	srv, err := server.New(ctx, server.Options{
+		Store: s, Kinds: kind.NewRegistry(builtin.Kinds(object.NewCache(0))...),
+		Authenticator: auth.Anonymous(), Authorizer: auth.PublicPaths(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer srv.Close()
+	v := &verification{Head: r.Head(), Findings: []finding{}}
+	for _, damage := range l.Nameless {
+		v.add(server.Finding{Problem: server.Damaged, Message: damage.Error()})
+	}
+	for f, err := range srv.Verify(ctx, snapshot) {
+		if err != nil {
+			return nil, err
+		}
+		v.add(f)
+	}
+	return v, nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/bowline-dev/bowline/server"
+	"github.com/bowline-dev/bowline/store/backup"
+)
+
+// verification is what verify found.
+type verification struct {
+	Head     backup.Head `json:"state"`
+	Findings []finding   `json:"findings"`
+}
+
+// finding is one that programs read.
+type finding struct {
+	Problem server.Problem `json:"problem"`
+	// Resource is as kubectl names it, with its group; empty where the damage is in the object's name.
+	Resource  string `json:"resource,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Message   string `json:"message"`
+}
+
+func (v *verification) add(f server.Finding) {
+	found := finding{Problem: f.Problem, Message: f.Message}
+	if f.Key != "" {
+		found.Resource, found.Namespace, found.Name = f.Key.GroupResource().String(), f.Key.Namespace(), f.Key.Name()
+	}
+	v.Findings = append(v.Findings, found)
+}
+
+// object is how people are told of it.
+func (f finding) object() string {
+	switch {
+	case f.Resource == "":
+		return "?"
+	case f.Namespace == "":
+		return f.Resource + " " + f.Name
+	}
+	return f.Resource + " " + f.Namespace + "/" + f.Name
+}
+
+// print prints a table and a summary, or JSON.
+func (v *verification) print(to io.Writer, output string) error {
+	if output == "json" {
+		encoder := json.NewEncoder(to)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(v)
+	}
+	if len(v.Findings) > 0 {
+		table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "PROBLEM\tOBJECT\tMESSAGE")
+		for _, f := range v.Findings {
+			fmt.Fprintf(table, "%s\t%s\t%s\n", f.Problem, f.object(), strings.ReplaceAll(f.Message, "\n", " "))
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(to, v.summary())
+	return err
+}
+
+// summary is the last line.
+func (v *verification) summary() string {
+	looked := fmt.Sprintf("Looked through %d objects of the plane %s at revision %d: ", v.Head.Objects, v.Head.Plane, v.Head.Revision)
+	if len(v.Findings) == 0 {
+		return looked + "nothing is wrong."
+	}
+	counts := map[server.Problem]int{}
+	var order []server.Problem
+	for _, f := range v.Findings {
+		if counts[f.Problem]++; counts[f.Problem] == 1 {
+			order = append(order, f.Problem)
+		}
+	}
+	parts := make([]string, len(order))
+	for i, problem := range order {
+		parts[i] = fmt.Sprintf("%d %s", counts[problem], problem)
+	}
+	return looked + strings.Join(parts, ", ") + "."
+}
