@@ -22,6 +22,7 @@ const (
 	mebibytes    unit = "MiB"   // less is better
 	kibibytes    unit = "KiB"   // less is better
 	bytesEach    unit = "B"     // less is better
+	times        unit = "x"     // less is better
 	perSecond    unit = "per s" // more is better
 	percent      unit = "%"     // more is better
 )
@@ -66,9 +67,12 @@ var measurements = []measurement{
 	createsOfCustomResources(16, 10_000, 2_500),
 	gets(1, 6_000, 3_500), gets(16, 30_000, 9_000),
 	lists(), listPods(), listCustomResources(), selectedLists(), watchers(),
+	crowds(namespaceCrowd), crowds(labelCrowd), crowds(fieldCrowd),
+	idleWatchers("10,000 idle watchers on shared connections", 10_000, 20, 20),
+	idleWatchers("1,000 idle watchers, each on its own TLS connection", 1_000, 1_000, 64),
 	applyConfigMaps("no change", 3_000, 0), applyConfigMaps("one field changed", 2_500, 1),
 	applyDeployments("no change", 1_000, 0), applyDeployments("one field changed", 800, 1),
-	customResource(), thousandDefinitions(), documents(),
+	customResource(), thousandDefinitions(), documents(), overload(),
 	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(),
 }
 

@@ -1,8 +1,11 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net/http"
 	"runtime"
 	"strings"
@@ -15,21 +18,24 @@ import (
 	"github.com/bowline-dev/bowline/server/fair"
 )
 
-// A request that reads or writes one small object takes one seat. Larger ones take one for each of these, up to a part of all
-// seats, so that what works at once is bounded in bytes and in time.
+// A request that reads or writes one small object takes one seat, for a third of a millisecond or so of one core. Larger ones
+// take more: one for each of these, up to a limit. So what works at once is bounded in bytes and in time.
 const (
-	// bodyPerSeat is how many bytes of a body that was announced take a seat.
-	bodyPerSeat = 128 << 10
-	// answerPerSeat is how many bytes of the objects that a list goes over take a seat: the time to send them is about
-	// that of decoding bodyPerSeat.
-	answerPerSeat = 1 << 20
+	// bodyPerSeat is how many bytes of a body take a seat.
+	bodyPerSeat = 16 << 10
+	// answerPerSeat is how many bytes of the objects that a list goes over take a seat, and zippedPerSeat how many of those
+	// that are compressed.
+	answerPerSeat, zippedPerSeat = 512 << 10, 64 << 10
 	// objectsPerSeat is how many objects that a list goes over take a seat, however small they are.
-	objectsPerSeat = 500
+	objectsPerSeat = 250
 	// documentSeats are what an OpenAPI document takes, which is megabytes.
-	documentSeats = 4
-	// heaviest is the part of all seats that one request takes at most: a twelfth. So a program alone has four of the
-	// heaviest at work, and sixty-four small ones on two cores.
-	heaviest = 12
+	documentSeats = 8
+	// heaviest is how many seats one request takes at most. There are ninety-six for each core, so that no more than four
+	// of the heaviest work there at once: another request waits for them no longer than for four turns of Go's scheduler,
+	// which are 10 ms.
+	heaviest = 24
+	// lightest are the requests that take no more than this: they do not wait behind heavier ones.
+	lightest = 4
 )
 
 // limits are what requests may take of this machine: seats by its cores, places to wait by the seats. Requests wait no longer
@@ -44,9 +50,10 @@ func limits(timeout time.Duration) fair.Limits {
 func (s *Server) enter(x *exchange, r *http.Request, user *auth.User) error {
 	if !exempt(x, r) {
 		began := time.Now()
-		seats, err := s.fair.Enter(r.Context(), user.Name, flowOf(r), s.weight(x, r))
+		weight := s.weight(x, r)
+		seats, err := s.fair.Enter(r.Context(), fair.Flow{User: user.Name, Program: programOf(r), Heavy: weight > lightest}, weight)
 		if err != nil {
-			return tooMany(err)
+			return s.tooMany(x, r, err)
 		}
 		x.seats = seats
 		s.metrics.waited.Observe(time.Since(began).Seconds())
@@ -66,9 +73,9 @@ func exempt(x *exchange, r *http.Request) bool {
 	return probe && !x.route.resource
 }
 
-// flowOf tells the programs of a user apart: by what they say that they are, which costs a user who lies nothing but the order
-// among their own requests.
-func flowOf(r *http.Request) string {
+// programOf tells the programs of a user apart: by what they say that they are. A user whose programs lie takes nothing from
+// others.
+func programOf(r *http.Request) string {
 	const most = 64
 	agent := r.UserAgent()
 	return agent[:min(len(agent), most)]
@@ -88,7 +95,7 @@ func (s *Server) weight(x *exchange, r *http.Request) int {
 	if r.Method != http.MethodGet {
 		seats = max(seats, weightOfBody(r.ContentLength))
 	}
-	return max(1, min(seats, s.fair.Limits().Seats/heaviest))
+	return min(seats, heaviest)
 }
 
 // weightOfBody takes a body of unknown length for the longest that is read.
@@ -117,18 +124,59 @@ func (s *Server) weightOfObjects(target *route, r *http.Request) int {
 		return 1
 	}
 	count, bytes := s.sizeOf(entry.Kind.Info().GroupResource(), target.namespace, limit)
-	return 1 + max(count/objectsPerSeat, bytes/answerPerSeat)
+	perSeat := answerPerSeat
+	if takesGzip(r) {
+		perSeat = zippedPerSeat
+	}
+	return 1 + max(count/objectsPerSeat, bytes/perSeat)
 }
 
-// tooMany is the 429 of a request that found no seat.
-func tooMany(err error) error {
+// tooMany is the 429 of a request that found no seat. It comes late, because of those clients who do not heed it: answering
+// them at once would take more of the machine than serving them.
+func (s *Server) tooMany(x *exchange, r *http.Request, err error) error {
 	var refusal *fair.Refusal
 	if !errors.As(err, &refusal) {
 		return err
+	}
+	if refusal.Waited == 0 {
+		s.holdBack(r.Context())
+		passOver(x, r)
 	}
 	return apierrors.NewTooManyRequests(fmt.Sprintf("this server has more to do than it can: %v; try again after a second, "+
 		"with fewer requests at the same time", refusal), retryAfter)
 }
 
-// retryAfter is how many seconds a client is asked to wait that was refused.
-const retryAfter = 1
+const (
+	// retryAfter is how many seconds a client is asked to wait that was refused.
+	retryAfter = 1
+	// lateness is how long a refusal is held back, and up to twice as long again, so that those who were refused together do
+	// not come back together. mostHeldBack is how many are at once: more are answered without delay. Each holds its header
+	// and a goroutine, as an idle connection does.
+	lateness     = time.Second / 2
+	mostHeldBack = 4096
+)
+
+// holdBack returns after a while, or when the client goes.
+func (s *Server) holdBack(ctx context.Context) {
+	defer s.heldBack.Add(-1)
+	if s.heldBack.Add(1) > mostHeldBack {
+		return
+	}
+	late := time.NewTimer(lateness + rand.N(2*lateness))
+	defer late.Stop()
+	select {
+	case <-late.C:
+	case <-ctx.Done():
+	}
+}
+
+// passOver drops what a refused client sends over HTTP/1.1, keeping none of it: net/http would close the connection over a long
+// body that nobody reads, and the next one costs ten times as much.
+func passOver(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor > 1 || r.ContentLength <= 0 || r.ContentLength > maxBody {
+		return
+	}
+	if http.NewResponseController(w).SetReadDeadline(time.Now().Add(lateness)) == nil {
+		io.Copy(io.Discard, r.Body)
+	}
+}

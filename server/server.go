@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -64,6 +65,7 @@ type Server struct {
 	owners        owners
 	metrics       *metrics
 	fair          *fair.Queue
+	heldBack      atomic.Int64 // refusals
 	healthChecks  []Check
 	tracer        trace.Tracer // nil while nobody traces
 	log           *slog.Logger

@@ -3,7 +3,7 @@ Package fair lets requests work, a bounded number at once, so that nobody who se
 nothing of HTTP: package server asks it before it serves a request.
 
 What is shared are seats. A request takes as many as it weighs: one, or more for what is large. Requests belong to a flow
-(a program), and flows to a user. What decides is one rule, that of dynamic thresholds, by which switches share their
+(what one program sends), and flows to a user. What decides is one rule, that of dynamic thresholds, by which switches share their
 memory (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet switches", 1998):
 
 	a user may hold as many seats as are free, and a flow as many as its user may still take.

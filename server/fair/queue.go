@@ -24,7 +24,7 @@ type Queue struct {
 
 	mu    sync.Mutex
 	used  int // seats
-	flows map[flowKey]*flow
+	flows map[Flow]*flow
 	users map[string]*user
 	// turns are the users with requests that wait, in the order in which it is their turn: *user.
 	turns list.List
@@ -39,7 +39,14 @@ type Stats struct {
 	Started, Full, Late, Gone uint64
 }
 
-type flowKey struct{ user, flow string }
+// Flow is what requests belong to, and wait in the order of.
+type Flow struct {
+	User string
+	// Program tells the programs of a user apart.
+	Program string
+	// Heavy requests of a program are a flow of their own, so that its light ones do not wait behind them.
+	Heavy bool
+}
 
 // user is a user who has requests, or had some lately.
 type user struct {
@@ -50,7 +57,7 @@ type user struct {
 	place *list.Element
 }
 
-// flow is what one program of a user sends.
+// flow is a Flow with requests, or one that had some lately.
 type flow struct {
 	user  *user
 	seats int
@@ -70,7 +77,7 @@ type waiter struct {
 
 // New makes a Queue.
 func New(l Limits) *Queue {
-	return &Queue{limits: l, flows: map[flowKey]*flow{}, users: map[string]*user{}}
+	return &Queue{limits: l, flows: map[Flow]*flow{}, users: map[string]*user{}}
 }
 
 // Limits are what the queue was made with.
@@ -83,12 +90,12 @@ func (q *Queue) Stats() Stats {
 	return q.stats
 }
 
-// Enter waits until a request of a user's flow may work, and takes its seats, which the caller has to Leave. seats is what the
+// Enter waits until a request of a flow may work, and takes its seats, which the caller has to Leave. seats is what the
 // request weighs, at least 1. A request that is heavier than what can be had still starts, on fewer seats, when its flow
 // has nothing else at work. The error is a *Refusal, or that of ctx.
-func (q *Queue) Enter(ctx context.Context, user, name string, seats int) (Seats, error) {
+func (q *Queue) Enter(ctx context.Context, of Flow, seats int) (Seats, error) {
 	q.mu.Lock()
-	f := q.flow(user, name)
+	f := q.flow(of)
 	if f.waiters.Len() == 0 {
 		if got := q.fit(f, seats); got > 0 {
 			q.take(f, got)
@@ -98,7 +105,7 @@ func (q *Queue) Enter(ctx context.Context, user, name string, seats int) (Seats,
 	}
 	if !q.mayWait(f) {
 		q.stats.Full++
-		refusal := &Refusal{User: user, Working: f.user.seats, Waiting: f.user.waiting}
+		refusal := &Refusal{User: of.User, Working: f.user.seats, Waiting: f.user.waiting}
 		q.mu.Unlock()
 		return Seats{}, refusal
 	}
@@ -169,20 +176,20 @@ func (q *Queue) leave(f *flow, seats int) {
 const remembered = 1024
 
 // flow finds a flow, or makes it.
-func (q *Queue) flow(userName, name string) *flow {
-	if f := q.flows[flowKey{userName, name}]; f != nil {
+func (q *Queue) flow(of Flow) *flow {
+	if f := q.flows[of]; f != nil {
 		return f
 	}
 	if len(q.flows) >= remembered {
 		q.forget()
 	}
-	u := q.users[userName]
+	u := q.users[of.User]
 	if u == nil {
-		u = &user{name: strings.Clone(userName)}
+		u = &user{name: strings.Clone(of.User)}
 		q.users[u.name] = u
 	}
 	f := &flow{user: u}
-	q.flows[flowKey{u.name, strings.Clone(name)}] = f
+	q.flows[Flow{u.name, strings.Clone(of.Program), of.Heavy}] = f
 	return f
 }
 

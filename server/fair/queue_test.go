@@ -50,7 +50,7 @@ func (r *room) ask(name, user, flow string, seats int) {
 
 func (r *room) askIn(ctx context.Context, name, user, flow string, seats int) {
 	go func() {
-		seats, err := r.Enter(ctx, user, flow, seats)
+		seats, err := r.Enter(ctx, fair.Flow{User: user, Program: flow}, seats)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if err != nil {
@@ -146,6 +146,37 @@ func TestHeavyRequestsHoldMoreSeats(t *testing.T) {
 	})
 }
 
+// TestLightRequestsDoNotWaitBehindHeavyOnes of their own program.
+func TestLightRequestsDoNotWaitBehindHeavyOnes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := fair.New(fair.Limits{Seats: 12, Waiting: 12, Patience: time.Minute})
+		working, err := q.Enter(t.Context(), fair.Flow{User: "a", Heavy: true}, 4)
+		waits, light := make(chan error), make(chan error)
+		go func() {
+			seats, err := q.Enter(t.Context(), fair.Flow{User: "a", Heavy: true}, 4)
+			seats.Leave()
+			waits <- err
+		}()
+		synctest.Wait()
+		go func() {
+			seats, err := q.Enter(t.Context(), fair.Flow{User: "a"}, 1)
+			seats.Leave()
+			light <- err
+		}()
+		if err := errors.Join(err, <-light); err != nil {
+			t.Error(err)
+		}
+		if s := q.Stats(); s.Waiting != 1 || s.Working != 1 {
+			t.Errorf("%d wait and %d work, want one heavy request each", s.Waiting, s.Working)
+		}
+		working.Leave()
+		if err := <-waits; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestPlacesToWaitAreShared as seats are: who floods is refused, and others still wait for their turn.
 func TestPlacesToWaitAreShared(t *testing.T) {
 	t.Parallel()
@@ -182,7 +213,7 @@ func TestWhoWaitsTooLongIsRefused(t *testing.T) {
 			waits time.Duration
 		}{{r.ctx, 10 * time.Second}, {ctx, 2 * time.Second}} {
 			go func() {
-				_, err := r.Enter(test.ctx, "b", test.waits.String(), 1)
+				_, err := r.Enter(test.ctx, fair.Flow{User: "b", Program: test.waits.String()}, 1)
 				var refusal *fair.Refusal
 				if took := time.Since(began); !errors.As(err, &refusal) || refusal.Waited != test.waits || took != test.waits {
 					t.Errorf("%v after %s, want a refusal after %s", err, took, test.waits)
@@ -223,9 +254,9 @@ func TestWhoGoesFreesTheirPlace(t *testing.T) {
 func TestManyUsersAreForgotten(t *testing.T) {
 	t.Parallel()
 	q := fair.New(fair.Limits{Seats: 10, Waiting: 10, Patience: time.Minute})
-	stays, err := q.Enter(t.Context(), "stays", "", 1)
+	stays, err := q.Enter(t.Context(), fair.Flow{User: "stays"}, 1)
 	for i := range 20_000 {
-		seats, enterErr := q.Enter(t.Context(), fmt.Sprint("user", i), fmt.Sprint("flow", i), 1)
+		seats, enterErr := q.Enter(t.Context(), fair.Flow{User: fmt.Sprint("user", i), Program: fmt.Sprint(i)}, 1)
 		err = errors.Join(err, enterErr)
 		seats.Leave()
 	}
@@ -246,7 +277,7 @@ func TestRequestThatNeedNotWaitCostsNoAllocation(t *testing.T) {
 	q := fair.New(fair.Limits{Seats: 10, Waiting: 10, Patience: time.Minute})
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(1000, func() {
-		seats, err := q.Enter(ctx, "user", "flow", 1)
+		seats, err := q.Enter(ctx, fair.Flow{User: "user", Program: "flow"}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +291,7 @@ func BenchmarkEnter(b *testing.B) {
 	q := fair.New(fair.Limits{Seats: 100, Waiting: 10, Patience: time.Minute})
 	b.ReportAllocs()
 	for b.Loop() {
-		seats, err := q.Enter(b.Context(), "kubernetes-admin", "kubectl/v1.37.2 (linux/amd64) kubernetes/abcdef0", 1)
+		seats, err := q.Enter(b.Context(), fair.Flow{User: "kubernetes-admin", Program: "kubectl/v1.37.2 (linux/amd64) kubernetes/abcdef0"}, 1)
 		if err != nil {
 			b.Fatal(err)
 		}
