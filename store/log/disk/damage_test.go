@@ -159,10 +159,14 @@ func size(t *testing.T, file string) int64 {
 
 func TestADamagedWriteAheadLogIsNamedAndLeftAsItIs(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	s, _ := begun(t, dir, disk.Options{})
+	lives := t.TempDir()
+	s, _ := begun(t, lives, disk.Options{})
 	for i := range 300 {
 		put(t, s, fmt.Sprint(i), fmt.Sprintf("the value of %03d", i))
+	}
+	dir := filepath.Join(t.TempDir(), "killed") // as it is without an end
+	if err := os.CopyFS(dir, os.DirFS(lives)); err != nil {
+		t.Fatal(err)
 	}
 	closed(t, s)
 	file := flip(t, dir, "*.log", "the value of 123")

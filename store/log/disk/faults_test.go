@@ -93,7 +93,7 @@ func TestEveryFaultIsSurvived(t *testing.T) {
 	for number := int64(1); number <= total; number++ {
 		for _, how := range []failing{refuses, tears, deceives, loses} {
 			for _, err := range []error{syscall.EIO, syscall.ENOSPC} {
-				if !sampled(random, 40) {
+				if !sampled(random, 60) {
 					continue
 				}
 				f := fault{seed: seed, number: number, how: how, err: err}

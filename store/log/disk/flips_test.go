@@ -1,6 +1,7 @@
 package disk_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -88,9 +89,11 @@ func damage(t *testing.T, fs vfs.FS, name, how string, random *rand.Rand) {
 	t.Helper()
 	f := must(fs.Open(name))(t)
 	data := must(io.ReadAll(f))(t)
-	err := f.Close()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
 	if how == "gone" || len(data) == 0 {
-		if err = fs.Remove(name); err != nil {
+		if err := fs.Remove(name); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -102,10 +105,8 @@ func damage(t *testing.T, fs vfs.FS, name, how string, random *rand.Rand) {
 		data = data[:at]
 	}
 	f = must(fs.Create(name, vfs.WriteCategoryUnspecified))(t)
-	if _, err = f.Write(data); err == nil {
-		err = f.Close()
-	}
-	if err != nil {
+	_, err := f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

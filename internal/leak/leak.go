@@ -1,0 +1,46 @@
+// Package leak finds what the tests of a package have left behind: goroutines that run still, and files and sockets that are
+// open still. A package's TestMain calls it, and nothing else.
+package leak
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// Main runs the tests of a package and ends the process, with an error if they failed, or left something behind. Where
+// there is no /proc, files are not looked at.
+func Main(m *testing.M, ignore ...goleak.Option) {
+	before := open()
+	ignore = append(ignore, goleak.Cleanup(func(code int) {
+		for descriptor, file := range open() {
+			if before[descriptor] != file && code == 0 {
+				fmt.Fprintf(os.Stderr, "leak: %s is open after the tests\n", file)
+				code = 1
+			}
+		}
+		os.Exit(code)
+	}))
+	goleak.VerifyTestMain(m, ignore...)
+}
+
+// open is what the process has open, by descriptor, but for what the runtime and the testing package open for themselves.
+func open() map[string]string {
+	names, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		return nil // the pattern is well-formed
+	}
+	files := map[string]string{}
+	for _, name := range names {
+		file, err := os.Readlink(name)
+		runtimes := strings.HasPrefix(file, "anon_inode:") || strings.HasPrefix(file, "/sys/") || strings.HasPrefix(file, "/proc/")
+		if err == nil && !runtimes && !strings.HasPrefix(file, os.TempDir()+"/go-build") {
+			files[name] = file
+		}
+	}
+	return files
+}
