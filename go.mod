@@ -12,6 +12,7 @@ require (
 	github.com/google/uuid v1.6.0 // uids of objects
 	github.com/jonboulle/clockwork v0.5.0 // the clock that kubectl's Patcher asks for
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // Accept headers, as Kubernetes reads them
+	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // unified differences, in cmd/bowline alone
 	github.com/prometheus/client_golang v1.25.0 // /metrics
 	github.com/rogpeppe/go-internal v1.16.0 // script tests
 	github.com/spf13/cobra v1.10.2 // the command line
@@ -26,6 +27,7 @@ require (
 	go.opentelemetry.io/otel/trace v1.44.0 // the spans of requests
 	go.opentelemetry.io/proto/otlp v1.10.0 // tests: what a collector of traces receives
 	go.uber.org/goleak v1.3.0 // tests: nothing runs after Close
+	golang.org/x/net v0.62.0 // HTTP/2 that chooses quickly among a thousand streams what to write next
 	golang.org/x/sync v0.24.0 // groups of goroutines that fail together
 	golang.org/x/sys v0.49.0 // mounts of network namespaces
 	golang.org/x/term v0.47.0 // is this a terminal, and how wide
@@ -119,7 +121,6 @@ require (
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/peterbourgon/diskv v2.0.1+incompatible // indirect
 	github.com/pkg/errors v0.9.1 // indirect
-	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
@@ -135,7 +136,6 @@ require (
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/mod v0.41.0 // indirect
-	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
