@@ -256,7 +256,10 @@ func (l *Log) Close() error {
 	var err error
 	if l.db != nil {
 		// The end of a write-ahead log may be torn, and damage there looks like that: what is in tables is told for sure.
-		err = errors.Join(l.db.Flush(), l.db.Close(), l.guard.err())
+		if l.guard.err() == nil {
+			err = l.db.Flush()
+		}
+		err = errors.Join(err, l.db.Close(), l.guard.err())
 	}
 	if err = errors.Join(err, l.lock.release()); err != nil {
 		return fmt.Errorf("closing the store in %s: %w", l.dir, err)
