@@ -4,6 +4,7 @@
 //	bowline kubectl   is kubectl; called as kubectl (by a symbolic link), bowline is it too
 //	bowline backup    writes the state of a server to a file; bowline restore makes a folder of it
 //	bowline verify    looks through a state for what is wrong
+//	bowline fork      serves a copy of a server's state; bowline diff-forks says what differs then
 //	bowline version   says what this is
 //
 // It is the library (package bowline) with what a process needs around it: flags, a state folder, certificates, a
@@ -26,7 +27,7 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
-	exitFound   = 3 // by verify alone, whose help documents it
+	exitFound   = 3 // by verify and diff-forks alone, whose help documents it
 )
 
 func main() {
@@ -96,7 +97,8 @@ bowline kubectl exits as kubectl does.`,
 		return usagef("%w (see %s --help)", err, cmd.CommandPath())
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages", "(.LocalFlags.FlagUsagesWrapped 110)"))
-	root.AddCommand(upCommand(started), kubectlCommand(), backupCommand(), restoreCommand(), verifyCommand(), versionCommand())
+	root.AddCommand(upCommand(started), kubectlCommand(), backupCommand(), restoreCommand(), verifyCommand(),
+		forkCommand(), diffForksCommand(), versionCommand())
 	explainCompletion(root)
 	asUsageErrors(root)
 	return root

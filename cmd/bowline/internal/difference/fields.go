@@ -1,0 +1,117 @@
+package difference
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// Field is a value that differs.
+type Field struct {
+	// Path is dotted; an element of a list is named by its name where all have one, as in spec.containers[web].image.
+	Path string `json:"path"`
+	// Before and After are nil where the field is absent.
+	Before any `json:"before,omitempty"`
+	After  any `json:"after,omitempty"`
+}
+
+// Fields are those that differ between two objects, in the order of their names.
+func Fields(before, after map[string]any) []Field {
+	var fields []Field
+	compareMaps("", before, after, &fields)
+	return fields
+}
+
+func compareMaps(path string, before, after map[string]any, into *[]Field) {
+	names := slices.Collect(maps.Keys(before))
+	for name := range after {
+		if _, both := before[name]; !both {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		compare(join(path, name), before[name], after[name], into)
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// compare goes down where both are of a kind that has parts.
+func compare(path string, before, after any, into *[]Field) {
+	if reflect.DeepEqual(before, after) {
+		return
+	}
+	switch b := before.(type) {
+	case map[string]any:
+		if a, ok := after.(map[string]any); ok {
+			compareMaps(path, b, a, into)
+			return
+		}
+	case []any:
+		if a, ok := after.([]any); ok {
+			compareLists(path, b, a, into)
+			return
+		}
+	}
+	*into = append(*into, Field{path, before, after})
+}
+
+func compareLists(path string, before, after []any, into *[]Field) {
+	found := len(*into)
+	b, a := byName(before), byName(after)
+	if b == nil || a == nil {
+		b, a = byPlace(before), byPlace(after)
+	}
+	for _, e := range b.order {
+		compare(fmt.Sprintf("%s[%s]", path, e), b.elements[e], a.elements[e], into)
+	}
+	for _, e := range a.order {
+		if _, both := b.elements[e]; !both {
+			compare(fmt.Sprintf("%s[%s]", path, e), nil, a.elements[e], into)
+		}
+	}
+	if len(*into) == found { // the same elements in another order
+		*into = append(*into, Field{path, before, after})
+	}
+}
+
+// named is a list by what its elements are called.
+type named struct {
+	order    []string
+	elements map[string]any
+}
+
+func (n *named) add(name string, element any) {
+	n.order = append(n.order, name)
+	n.elements[name] = element
+}
+
+// byName is nil unless every element has a name of its own.
+func byName(list []any) *named {
+	n := &named{elements: map[string]any{}}
+	for _, element := range list {
+		m, _ := element.(map[string]any)
+		name, ok := m["name"].(string)
+		if _, twice := n.elements[name]; !ok || twice {
+			return nil
+		}
+		n.add(name, element)
+	}
+	return n
+}
+
+func byPlace(list []any) *named {
+	n := &named{elements: map[string]any{}}
+	for i, element := range list {
+		n.add(strconv.Itoa(i), element)
+	}
+	return n
+}
