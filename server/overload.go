@@ -30,10 +30,10 @@ const (
 	objectsPerSeat = 250
 	// documentSeats are what an OpenAPI document takes, which is megabytes.
 	documentSeats = 8
-	// heaviest is how many seats one request takes at most. There are ninety-six for each core, so that no more than four
-	// of the heaviest work there at once: another request waits for them no longer than for four turns of Go's scheduler,
-	// which are 10 ms.
-	heaviest = 24
+	// heaviest is how many seats one request takes at most. There are ninety-six for each core, so that a program alone has
+	// one of the heaviest at work on each core, and all together three: another request waits for no more than those turns
+	// of Go's scheduler, of 10 ms each.
+	heaviest = 32
 	// lightest are the requests that take no more than this: they do not wait behind heavier ones.
 	lightest = 4
 )

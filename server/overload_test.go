@@ -203,6 +203,9 @@ func TestClientGoTriesAgainByItself(t *testing.T) {
 	})
 }
 
+// heaviest is how many seats a request takes at most.
+const heaviest = 32
+
 // TestLargeBodiesHoldMoreSeats, so that few of them are in memory at once. A body that does not say how long it is counts as
 // the longest.
 func TestLargeBodiesHoldMoreSeats(t *testing.T) {
@@ -216,10 +219,10 @@ func TestLargeBodiesHoldMoreSeats(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				c := startCrowd(t)
-				count, most := 10*cores(), cores()*3/2
+				count, most := 10*cores(), cores()
 				sent := c.as(t, "flooder", "").flood(t, count, http.MethodPost, configMaps, body)
-				if waiting, working, seats := c.counts(t); working != most || waiting != count-most || seats != 24*most {
-					t.Errorf("%d work, %d wait, %d seats are held; want %d, %d and 24 each", working, waiting, seats, most, count-most)
+				if waiting, working, seats := c.counts(t); working != most || waiting != count-most || seats != heaviest*most {
+					t.Errorf("%d work, %d wait, %d seats are held; want %d, %d and %d each", working, waiting, seats, most, count-most, heaviest)
 				}
 				c.release()
 				sent.Wait()
