@@ -101,10 +101,14 @@ func TestEveryFaultIsSurvived(t *testing.T) {
 					f.lasts = 20 * time.Second
 				}
 				counts[fmt.Sprintf("%s with %q", how, err)]++
-				synctest.Test(t, func(t *testing.T) { f.run(t) })
-				if t.Failed() {
-					t.Fatalf("seed %d: when change %d %s with %v, for %v", seed, number, how, err, f.lasts)
-				}
+				synctest.Test(t, func(t *testing.T) {
+					defer func() {
+						if t.Failed() {
+							t.Logf("seed %d: when change %d of the disk %s with %v, for %v", seed, number, how, err, f.lasts)
+						}
+					}()
+					f.run(t)
+				})
 			}
 		}
 	}
