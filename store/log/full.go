@@ -1,6 +1,10 @@
 package log
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
 
 // FullError is returned by Append when the medium has no room, which may change: the next Append is tried anew. None of the
 // commits is durable nor ever will be, as with any other error.
@@ -11,8 +15,14 @@ type FullError struct {
 	Err error
 }
 
+// Error names the operating system's reason alone, where Err has one: what was being written is of no use to a client.
 func (e *FullError) Error() string {
-	return fmt.Sprintf("there is no room left for %s: %v", e.Medium, e.Err)
+	reason := e.Err
+	var errno syscall.Errno
+	if errors.As(e.Err, &errno) {
+		reason = errno
+	}
+	return fmt.Sprintf("there is no room left for %s: %v", e.Medium, reason)
 }
 
 func (e *FullError) Unwrap() error { return e.Err }

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// smallDisk is a file system of its own of so many MiB, where this is permitted.
+func smallDisk(t *testing.T, megabytes int) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := unix.Mount("bowline-test", folder, "tmpfs", 0, fmt.Sprintf("size=%dm", megabytes)); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
+// TestFullDiskStopsWritesUntilThereIsRoom: writes are told why, reads and watches go on, kubectl shows it, and when there is
+// room again writes are done, without a restart. Nothing that was acknowledged is lost, then or after a crash.
+func TestFullDiskStopsWritesUntilThereIsRoom(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, 128)
+	folder := filepath.Join(disk, "plane")
+	server := startMortal(t, folder)
+	config, err := server.ready()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &filling{T: t, config: config, room: filepath.Join(disk, "somebody-elses"), stored: map[string]string{}}
+	f.take()
+	refused := f.fill()
+	f.refusal(refused)
+	f.readsGoOn()
+	f.kubectlSays(server.kubeconfig)
+
+	if err := os.Remove(f.room); err != nil {
+		t.Fatal(err)
+	}
+	f.writesAgain()
+	server.kill()
+
+	again := startMortal(t, folder)
+	if f.config, err = again.ready(); err != nil {
+		t.Fatal(err)
+	}
+	f.readsGoOn()
+}
+
+// TestReadOnlyDiskIsNamed, and nothing on it is changed: one that holds a store, and one that might.
+func TestReadOnlyDiskIsNamed(t *testing.T) {
+	t.Parallel()
+	disk := smallDisk(t, 64)
+	folder := filepath.Join(disk, "plane")
+	server := startMortal(t, folder)
+	if _, err := server.ready(); err != nil {
+		t.Fatal(err)
+	}
+	server.kill()
+	if err := unix.Mount("", disk, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		folder:                         "bowline: opening the lock of the state folder: open " + folder + "/lock: read-only file system\n",
+		filepath.Join(disk, "missing"): "bowline: making the state folder: mkdir " + disk + "/missing: read-only file system\n",
+	} {
+		up := exec.Command("bowline", "up", "--listen", "127.0.0.1:0", "--data", path)
+		said, err := up.CombinedOutput()
+		if err == nil || up.ProcessState.ExitCode() != exitFailure || string(said) != want {
+			t.Errorf("%s: it ended with %v and said %q, not %q", path, err, said, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(folder, "kubeconfig")); err != nil {
+		t.Errorf("the kubeconfig is gone: %v", err)
+	}
+}
+
+// filling is a disk that fills up, and what clients stored there.
+type filling struct {
+	*testing.T
+	config *rest.Config
+	room   string // the file that takes the room
+	stored map[string]string
+}
+
+// take takes all the room but a little.
+func (f *filling) take() {
+	f.Helper()
+	file, err := os.Create(f.room)
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer file.Close()
+	chunk := make([]byte, 1<<20)
+	for err == nil {
+		_, err = file.Write(chunk)
+	}
+	if !errors.Is(err, unix.ENOSPC) {
+		f.Fatal(err)
+	}
+}
+
+// post creates a ConfigMap of 100 KiB, without a client that tries again by itself.
+func (f *filling) post(ctx context.Context, name string) (*http.Response, error) {
+	transport, err := rest.TransportFor(f.config)
+	if err != nil {
+		return nil, err
+	}
+	text := strings.Repeat(name+"\n", 100<<10/(len(name)+1))
+	body := fmt.Sprintf(`{"metadata":{"name":%q},"data":{"text":%q}}`, name, text)
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, f.config.Host+"/api/v1/namespaces/default/configmaps", strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	q.Header.Set("Content-Type", "application/json")
+	answer, err := (&http.Client{Transport: transport}).Do(q)
+	if err == nil && answer.StatusCode == http.StatusCreated {
+		f.stored[name] = text
+	}
+	return answer, err
+}
+
+// fill creates objects until one is refused, and returns its answer.
+func (f *filling) fill() *http.Response {
+	f.Helper()
+	for i := range 2_000 {
+		answer, err := f.post(f.Context(), fmt.Sprintf("fill-%d", i))
+		if err != nil {
+			f.Fatal(err)
+		}
+		if answer.StatusCode != http.StatusCreated {
+			f.Logf("%d objects of 100 KiB were stored before there was no room", len(f.stored))
+			return answer
+		}
+		answer.Body.Close()
+	}
+	f.Fatal("the disk does not fill up")
+	return nil
+}
+
+// refusal checks what a write is told.
+func (f *filling) refusal(answer *http.Response) {
+	f.Helper()
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if answer.StatusCode != http.StatusInsufficientStorage || answer.Header.Get("Retry-After") != "1" ||
+		!strings.Contains(string(text), "no space left on device") || !strings.Contains(string(text), `"kind":"Status"`) {
+		f.Errorf("a write on a full disk got %s, Retry-After %q: %s", answer.Status, answer.Header.Get("Retry-After"), text)
+	}
+}
+
+// readsGoOn lists what was stored, and watches it from the beginning.
+func (f *filling) readsGoOn() {
+	f.Helper()
+	maps, err := configMaps(f.config)
+	if err != nil {
+		f.Fatal(err)
+	}
+	list, err := maps.List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	if len(list.Items) != len(f.stored) {
+		f.Errorf("there are %d objects, and %d were acknowledged", len(list.Items), len(f.stored))
+	}
+	for _, o := range list.Items {
+		if want := f.stored[o.Name]; want != o.Data["text"] {
+			f.Errorf("%s has %d bytes, and %d were acknowledged", o.Name, len(o.Data["text"]), len(want))
+		}
+	}
+	ctx, cancel := context.WithTimeout(f.Context(), patience)
+	defer cancel()
+	send := true
+	stream, err := maps.Watch(ctx, metav1.ListOptions{SendInitialEvents: &send, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true})
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer stream.Stop()
+	for range len(f.stored) {
+		if e, open := <-stream.ResultChan(); !open || e.Type != "ADDED" {
+			f.Fatalf("the watch got %v (%t)", e, open)
+		}
+	}
+}
+
+// kubectlSays: kubectl tries for some seconds, and then says what the server said.
+func (f *filling) kubectlSays(kubeconfig string) {
+	f.Helper()
+	said, err := exec.Command("kubectl", "--kubeconfig", kubeconfig, "create", "configmap", "kubectl", "--from-literal=a="+strings.Repeat("x", 100_000)).CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "plane/objects: no space left on device; nothing was written") || !strings.Contains(string(said), "there is no room left for ") {
+		f.Errorf("kubectl ended with %v and said: %s", err, said)
+	}
+}
+
+// writesAgain: client-go, as it comes, sees it through.
+func (f *filling) writesAgain() {
+	f.Helper()
+	maps, err := configMaps(f.config)
+	if err != nil {
+		f.Fatal(err)
+	}
+	freed := time.Now()
+	ctx, cancel := context.WithTimeout(f.Context(), patience)
+	defer cancel()
+	made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "room"}, Data: map[string]string{"text": "again"}}, metav1.CreateOptions{})
+	if err != nil {
+		f.Fatalf("%s after there was room: %v (%v)", time.Since(freed), err, apierrors.ReasonForError(err))
+	}
+	f.Logf("the first write was done %s after there was room", time.Since(freed).Round(time.Millisecond))
+	f.stored[made.Name] = made.Data["text"]
+}
