@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// target is the server under load.
+type target struct {
+	config *rest.Config
+	pid    int
+	// data is the folder that it keeps objects in.
+	data string
+	stop func() error
+}
+
+// startServer builds bowline, and starts it on an empty folder within dir.
+func startServer(ctx context.Context, dir string) (*target, error) {
+	binary, kubeconfig, data := filepath.Join(dir, "bowline"), filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "data")
+	fmt.Println("building bowline")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/bowline")
+	build.Dir, build.Stderr = "..", os.Stderr
+	if err := build.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w (run this in the folder bench)", build, err)
+	}
+	output := &bytes.Buffer{}
+	server := exec.Command(binary, "up", "--data", data, "--listen", "127.0.0.1:0", "--kubeconfig", kubeconfig)
+	server.Stdout, server.Stderr = output, output
+	watcher, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	defer watcher.Close()
+	if err := watcher.Add(dir); err != nil {
+		return nil, err
+	}
+	if err := server.Start(); err != nil {
+		return nil, err
+	}
+	t := &target{pid: server.Process.Pid, data: data, stop: func() error { return stopServer(server, output) }}
+	if err := awaitFile(ctx, watcher, kubeconfig); err != nil {
+		return nil, errors.Join(err, t.stop(), errors.New(output.String()))
+	}
+	t.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	return t, err
+}
+
+// awaitFile waits for the kubeconfig, which the server writes when it is ready.
+func awaitFile(ctx context.Context, watcher *fsnotify.Watcher, file string) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	for {
+		if info, err := os.Stat(file); err == nil && info.Size() > 0 {
+			return nil
+		}
+		select {
+		case <-watcher.Events:
+		case err := <-watcher.Errors:
+			return err
+		case <-ctx.Done():
+			return fmt.Errorf("the server did not become ready: %w", ctx.Err())
+		}
+	}
+}
+
+// stopServer ends the server. A server that ended by itself is an error, with what it said last.
+func stopServer(server *exec.Cmd, output *bytes.Buffer) error {
+	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("the server is gone: %w\n%s", errors.Join(err, server.Wait()), tail(output.String()))
+	}
+	late := time.AfterFunc(30*time.Second, func() { server.Process.Kill() })
+	defer late.Stop()
+	if err := server.Wait(); err != nil {
+		return fmt.Errorf("the server ended with %w\n%s", err, tail(output.String()))
+	}
+	return nil
+}
+
+// tail is the last lines of what somebody said.
+func tail(said string) string {
+	lines := strings.Split(strings.TrimSpace(said), "\n")
+	return strings.Join(lines[max(0, len(lines)-20):], "\n")
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// streams is how many watches share a connection.
+const streams = 100
+
+// watchers are the watches that are open: of a namespace each, and every tenth for its red objects alone.
+type watchers struct {
+	events atomic.Int64
+	counts []atomic.Int64
+	group  errgroup.Group
+	// counted hears, after the load has ended, of each event that is counted.
+	counted chan struct{}
+}
+
+func watchedPlace(watcher int) int { return watcher % namespaces }
+func watchesRed(watcher int) bool  { return watcher/namespaces%10 == 9 }
+
+// openWatches opens n watches after everything that is there, and counts their events until ctx ends.
+func openWatches(ctx context.Context, config *rest.Config, n int) (*watchers, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	all, err := client.CoreV1().ConfigMaps("").List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	w := &watchers{counts: make([]atomic.Int64, n), counted: make(chan struct{}, 1)}
+	var connection rest.Interface
+	for i := range n {
+		if i%streams == 0 {
+			if connection, err = connect(config); err != nil {
+				return nil, err
+			}
+		}
+		request := connection.Get().Namespace(namespaceName(watchedPlace(i))).Resource("configmaps").
+			Param("watch", "true").Param("timeoutSeconds", "36000").Param("resourceVersion", all.ResourceVersion)
+		if watchesRed(i) {
+			request = request.Param("labelSelector", "colour=red")
+		}
+		stream, err := request.Stream(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("watch %d: %w", i, err)
+		}
+		w.group.Go(func() error { return w.count(ctx, i, stream) })
+	}
+	return w, nil
+}
+
+// connect makes a client with a connection of its own.
+func connect(config *rest.Config) (rest.Interface, error) {
+	own := rest.CopyConfig(config)
+	own.ContentType = runtime.ContentTypeJSON
+	own.Dial = (&net.Dialer{}).DialContext // client-go shares transports between configs, but for those that dial themselves
+	client, err := kubernetes.NewForConfig(own)
+	if err != nil {
+		return nil, err
+	}
+	return client.CoreV1().RESTClient(), nil
+}
+
+// count counts the events of a watch, a line each. Its end before ctx's is an error.
+func (w *watchers) count(ctx context.Context, watcher int, stream io.ReadCloser) error {
+	defer stream.Close()
+	buffer := make([]byte, 8<<10)
+	for {
+		n, err := stream.Read(buffer)
+		events := int64(bytes.Count(buffer[:n], []byte("\n")))
+		w.events.Add(events)
+		w.counts[watcher].Add(events)
+		select {
+		case w.counted <- struct{}{}:
+		default:
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("watch %d ended after %d events: %w", watcher, w.counts[watcher].Load(), err)
+		}
+	}
+}
+
+// complete waits until every watcher has every event of the load, which has ended.
+func (w *watchers) complete(ctx context.Context, l *load) error {
+	late := time.NewTimer(30 * time.Second)
+	defer late.Stop()
+	for {
+		err := w.missing(l)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-w.counted:
+		case <-late.C:
+			return err
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		}
+	}
+}
+
+// missing is an error that names a watcher which has not as many events as there were.
+func (w *watchers) missing(l *load) error {
+	for i := range w.counts {
+		place := &l.places[watchedPlace(i)]
+		want := place.all.Load()
+		if watchesRed(i) {
+			want = place.red.Load()
+		}
+		if got := w.counts[i].Load(); got != want {
+			return fmt.Errorf("watch %d of %s has %d events of %d", i, namespaceName(watchedPlace(i)), got, want)
+		}
+	}
+	return nil
+}
