@@ -14,7 +14,7 @@ import (
 // each with what it prints. A command that prints an error fails. See cmdLike for what differs from run to run.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"apply"} {
+	for _, name := range []string{"apply", "backup"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(filepath.Join("..", "..", "docs", name+".md"))
