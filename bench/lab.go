@@ -20,6 +20,7 @@ type lab struct {
 	profiles   string // a folder, or empty
 	kubeconfig string // of a server that runs already, or empty
 	pid        int
+	keeps      bool // servers keep their objects on disk
 
 	dir    string // for kubeconfigs and state, removed at the end
 	binary string // the bowline that was built

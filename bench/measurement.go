@@ -61,7 +61,11 @@ type measurement struct {
 
 // measurements are the rows of the table.
 var measurements = []measurement{
-	processStart(), firstProcessStart(), planeStart(), idleMemory(), filledMemory(),
+	processStart(), firstProcessStart(), planeStart(),
+	restart("process start to /readyz, 10,000 objects of 1 KiB on disk", 10_000, 150),
+	restart("process start to /readyz, 100,000 objects of 1 KiB on disk", 100_000, 450),
+	onDisk(creates(1, 2_000, 0), 600), onDisk(creates(16, 10_000, 0), 3_500),
+	idleMemory(), filledMemory(),
 	creates(1, 4_000, 2_000), creates(16, 20_000, 5_500),
 	createPods("JSON", runtime.ContentTypeJSON, 1_800), createPods("protobuf", runtime.ContentTypeProtobuf, 2_400),
 	createsOfCustomResources(16, 10_000, 2_500),

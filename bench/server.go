@@ -30,7 +30,7 @@ type server struct {
 	cleanup []func(context.Context) error
 }
 
-// server starts a fresh server that keeps nothing, or connects to the one that was named.
+// server starts a fresh server, or connects to the one that was named.
 func (l *lab) server(ctx context.Context) (*server, error) {
 	if l.kubeconfig != "" {
 		config, err := restConfig(l.kubeconfig)
@@ -48,7 +48,11 @@ func (l *lab) server(ctx context.Context) (*server, error) {
 		}
 		return l.launch(ctx, kubeconfig, exec.Command(self, childServe, kubeconfig))
 	}
-	return l.launch(ctx, kubeconfig, exec.Command(l.binary, "up", "--ephemeral", "--listen", "127.0.0.1:0", "--kubeconfig", kubeconfig))
+	kept := []string{"--ephemeral"}
+	if l.keeps {
+		kept = []string{"--data", filepath.Join(dir, "plane")}
+	}
+	return l.launch(ctx, kubeconfig, exec.Command(l.binary, append([]string{"up", "--listen", "127.0.0.1:0", "--kubeconfig", kubeconfig}, kept...)...))
 }
 
 // launch starts a server and waits until it wrote its kubeconfig, which it does when it is ready.

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/store/log/disk"
+)
+
+// onDisk is a measurement of requests with a server that keeps its objects on disk.
+func onDisk(m measurement, target float64) measurement {
+	run := m.run
+	m.figures = []figure{{m.figures[0].work + ", on disk", m.figures[0].unit, target}}
+	m.starts = true
+	m.run = func(ctx context.Context, l *lab) ([]reading, error) {
+		keeping := *l
+		keeping.keeps = true
+		return run(ctx, &keeping)
+	}
+	return m
+}
+
+// restart times the start of a server that finds so many ConfigMaps of 1 KiB on disk, where another left them.
+func restart(work string, objects int, target float64) measurement {
+	filled := sync.OnceValues(func() (string, error) { return fillState(objects) })
+	return measurement{
+		figures: []figure{{work, milliseconds, target}},
+		starts:  true,
+		run: func(ctx context.Context, l *lab) ([]reading, error) {
+			state, err := filled()
+			if err != nil {
+				return nil, err
+			}
+			return l.timeStart(ctx, state)
+		},
+	}
+}
+
+// fillState makes a state folder with objects. It is the operating system's to remove, as it is for all runs.
+func fillState(objects int) (state string, err error) {
+	if state, err = os.MkdirTemp("", "bowline-bench-state-"); err != nil {
+		return "", err
+	}
+	ctx := context.Background()
+	kept, err := disk.Open(filepath.Join(state, "bowline", "objects"), disk.Options{})
+	if err != nil {
+		return "", err
+	}
+	plane, err := bowline.Start(ctx, bowline.Options{Storage: kept})
+	if err != nil {
+		return "", err
+	}
+	client, err := kubernetes.NewForConfig(plane.RESTConfig())
+	if err == nil {
+		err = drive(ctx, 128, objects, createConfigMap(ctx, client, "default"))
+	}
+	return state, errors.Join(err, plane.Close())
+}
