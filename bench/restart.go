@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -28,26 +27,27 @@ func onDisk(m measurement, target float64) measurement {
 
 // restart times the start of a server that finds so many ConfigMaps of 1 KiB on disk, where another left them.
 func restart(work string, objects int, target float64) measurement {
-	filled := sync.OnceValues(func() (string, error) { return fillState(objects) })
+	var state string // filled by the first run
 	return measurement{
 		figures: []figure{{work, milliseconds, target}},
 		starts:  true,
 		run: func(ctx context.Context, l *lab) ([]reading, error) {
-			state, err := filled()
-			if err != nil {
-				return nil, err
+			if state == "" {
+				var err error
+				if state, err = fillState(ctx, l.dir, objects); err != nil {
+					return nil, err
+				}
 			}
 			return l.timeStart(ctx, state)
 		},
 	}
 }
 
-// fillState makes a state folder with objects. It is the operating system's to remove, as it is for all runs.
-func fillState(objects int) (state string, err error) {
-	if state, err = os.MkdirTemp("", "bowline-bench-state-"); err != nil {
+// fillState makes a state folder with objects.
+func fillState(ctx context.Context, dir string, objects int) (state string, err error) {
+	if state, err = os.MkdirTemp(dir, "state-"); err != nil {
 		return "", err
 	}
-	ctx := context.Background()
 	kept, err := disk.Open(filepath.Join(state, "bowline", "objects"), disk.Options{})
 	if err != nil {
 		return "", err
