@@ -39,7 +39,8 @@ type Write struct {
 	Revision     uint64 // of an acknowledged write
 }
 
-// Change is what a write does to a key. Expect is what the key must be: anything if nil, absent if 0, else at a revision.
+// Change is what a write does to a key. Value is what it holds then or, of a deletion, what it held, if its writer knows. Expect is
+// what the key must be: anything if nil, absent if 0, else at a revision.
 type Change struct {
 	Key     string
 	Value   string

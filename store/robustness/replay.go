@@ -171,7 +171,7 @@ func likeliest(writes []*Write, seen []Change) int {
 
 // shows says whether what was seen may be a change of a write.
 func (c Change) shows(of Change) bool {
-	return c.Key == of.Key && c.Deleted == of.Deleted && (c.Deleted || c.Value == of.Value) &&
+	return c.Key == of.Key && c.Deleted == of.Deleted && (c.Value == of.Value || c.Deleted && of.Value == "") &&
 		(c.Expect == nil || of.Expect == nil || *c.Expect == *of.Expect)
 }
 
