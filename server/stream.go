@@ -17,6 +17,8 @@ type stream struct {
 	// sent counts the frames that were flushed, of which counted are in it.
 	sent    prometheus.Counter
 	counted int
+	// rested is how many events there were at the last rest.
+	rested int
 	// dirty says that something was written and not flushed.
 	dirty bool
 	// stall cuts off a client that leaves a write waiting for as long as patience lasts.
@@ -94,6 +96,14 @@ func (s *stream) flush() error {
 	s.done()
 	s.broken = s.broken || err != nil
 	return err
+}
+
+// rest gives back the room that gathering took, when nothing was sent since the last rest.
+func (s *stream) rest() {
+	if s.events == s.rested {
+		s.buf = nil
+	}
+	s.rested = s.events
 }
 
 // begin and done are around each write: stall runs in between.

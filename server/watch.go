@@ -36,78 +36,95 @@ type watching struct {
 	s         *Server
 	selected  *selection
 	stream    *stream
+	after     object.Revision // what the watch begins after; 0 for any
+	state     bool            // the client asks for the state first
 	bookmarks bool
+	ends      time.Time
 	form      object.Form     // of the events, unless they are transformed
 	sent      object.Revision // everything up to here was sent, or told by a bookmark
 }
 
-// watch streams the changes of a resource.
+// watch streams the changes of a resource. Its frame, and that of all that waits below it, stays on the goroutine's stack for
+// as long as the watch lasts, and what only the beginning needs is in newWatching.
 func (s *Server) watch(c *call) error {
-	if err := c.negotiate(asTable, asPartial); err != nil {
-		return err
-	}
-	q := c.http.URL.Query()
-	o, err := c.listOptions(q)
+	w, err := s.newWatching(c)
 	if err != nil {
 		return err
-	}
-	selected, err := c.selectionOf(q, false)
-	if err != nil {
-		return err
-	}
-	after, err := watchedFrom(o)
-	if err != nil {
-		return err
-	}
-	if initial := o.SendInitialEvents; initial != nil && *initial {
-		if err := s.tellDamage(c, selected); err != nil {
-			return err
-		}
-	}
-	if c.accept.as == asTable {
-		if _, err := c.includeObject(); err != nil {
-			return err
-		}
 	}
 	if !s.begin() {
 		return store.ErrClosed
 	}
 	defer s.work.Done()
-	w := &watching{c: c, s: s, selected: selected, bookmarks: o.AllowWatchBookmarks, form: c.accept.form(c.endpoint.GroupVersion())}
-	ctx, cancel := w.lifetime(o)
-	defer cancel()
 	c.spans.at(stageAnswer)
 	events, closed := s.metrics.watching(&c.route)
 	defer closed()
 	w.stream = newStream(c, s.patience, events)
 	defer w.stream.close()
 	defer context.AfterFunc(s.ctx, w.stream.hurry)()
-	w.run(ctx, after, o)
+	if w.run() {
+		w.follow()
+	}
 	return nil
 }
 
-// run sends the state where the client asked for it, and then the changes. What goes wrong from here on is an event.
-func (w *watching) run(ctx context.Context, after object.Revision, o *internalversion.ListOptions) {
+// newWatching reads what a watch is asked for.
+func (s *Server) newWatching(c *call) (*watching, error) {
+	if err := c.negotiate(asTable, asPartial); err != nil {
+		return nil, err
+	}
+	q := c.http.URL.Query()
+	o, err := c.listOptions(q)
+	if err != nil {
+		return nil, err
+	}
+	selected, err := c.selectionOf(q, false)
+	if err != nil {
+		return nil, err
+	}
+	after, err := watchedFrom(o)
+	if err != nil {
+		return nil, err
+	}
+	initial := o.SendInitialEvents != nil && *o.SendInitialEvents
+	if initial {
+		if err := s.tellDamage(c, selected); err != nil {
+			return nil, err
+		}
+	}
+	if c.accept.as == asTable {
+		if _, err := c.includeObject(); err != nil {
+			return nil, err
+		}
+	}
+	return &watching{
+		c: c, s: s, selected: selected, after: after, state: initial, bookmarks: o.AllowWatchBookmarks,
+		form: c.accept.form(c.endpoint.GroupVersion()), ends: time.Now().Add(lifetime(o)),
+	}, nil
+}
+
+// run sends the state where the client asked for it, and says whether the changes are to follow. What goes wrong from here
+// on is an event.
+func (w *watching) run() bool {
 	switch {
-	case o.SendInitialEvents != nil && *o.SendInitialEvents:
-		snapshot, err := w.state(after)
+	case w.state:
+		snapshot, err := w.newest()
+		if err == nil {
+			err = w.initial(snapshot)
+		}
 		if err != nil {
-			w.fail(err)
-			return
-		}
-		if err := w.initial(snapshot); err != nil {
 			w.fail(err) // unless the client is gone, and there is nobody to tell
-			return
+			return false
 		}
-		after = snapshot.Revision()
-	case after == 0:
-		after = w.s.store.Current()
+		w.after = snapshot.Revision()
+	case w.after == 0:
+		w.after = w.s.store.Current()
 	}
-	if w.stream.flush() == nil {
-		w.c.spans.end()
-		w.c.seats.Leave() // a watch that waits for changes takes nothing from others
-		w.follow(ctx, after)
+	if w.stream.flush() != nil {
+		return false
 	}
+	w.c.spans.end()
+	w.c.seats.Leave() // a watch that waits for changes takes nothing from others
+	return true
 }
 
 // watchedFrom is the revision that the watch starts after; 0 for any.
@@ -122,24 +139,21 @@ func watchedFrom(o *internalversion.ListOptions) (object.Revision, error) {
 	return after, nil
 }
 
-// state is the newest state, when it is not older than a revision.
-func (w *watching) state(notBefore object.Revision) (*store.Snapshot, error) {
+// newest is the newest state, when it is not older than the revision that the client names.
+func (w *watching) newest() (*store.Snapshot, error) {
 	at := store.Latest()
-	if notBefore > 0 {
-		at = store.AtLeast(notBefore)
+	if w.after > 0 {
+		at = store.AtLeast(w.after)
 	}
 	return w.s.store.Snapshot(w.c.context(), at)
 }
 
-// lifetime ends the watch at its timeout, when the client goes and when the server closes.
-func (w *watching) lifetime(o *internalversion.ListOptions) (context.Context, context.CancelFunc) {
-	lasts := shortestWatch + rand.N(shortestWatch)
+// lifetime is how long the watch lasts, unless the client goes or the server closes.
+func lifetime(o *internalversion.ListOptions) time.Duration {
 	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
-		lasts = time.Duration(*o.TimeoutSeconds) * time.Second
+		return time.Duration(*o.TimeoutSeconds) * time.Second
 	}
-	ctx, cancel := context.WithTimeout(w.c.context(), lasts)
-	stop := context.AfterFunc(w.s.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
+	return shortestWatch + rand.N(shortestWatch)
 }
 
 // initial sends the objects of a snapshot as added, and, to a client that takes bookmarks, one that ends them (KEP-3157).
@@ -162,40 +176,39 @@ func (w *watching) initial(snapshot *store.Snapshot) error {
 }
 
 // follow sends changes until the watch ends.
-func (w *watching) follow(ctx context.Context, after object.Revision) {
-	changes, err := w.s.store.Watch(w.selected.prefix, after, w.selected.needs()...)
+func (w *watching) follow() {
+	changes, err := w.s.store.Watch(w.selected.prefix, w.after, w.selected.needs()...)
 	if err != nil {
 		w.fail(err)
 		return
 	}
 	defer changes.Stop()
-	tick, lastTick, stop := w.ticker(ctx)
-	defer stop()
-	ended, last := w.c.ended(), false
-	for {
+	tick := time.NewTimer(w.pause())
+	defer tick.Stop()
+	ended, gone := w.c.ended(), w.c.context().Done()
+	for last := false; ; {
 		changed := changes.Changed()
 		more, err := w.drain(changes)
-		if err != nil {
-			w.fail(err)
-			return
-		}
-		if more {
-			continue
-		}
-		if last {
-			return
-		}
-		select {
-		case <-ended: // what was written until then is still sent
-			last = true
-		case <-changed:
-			runtime.Gosched() // under load, let writers run first: what they add goes out in the same write
-		case <-tick:
-			err = w.progress(changes)
-		case <-lastTick:
-			err = w.progress(changes)
-		case <-ctx.Done():
-			return
+		if err == nil && !more {
+			if last {
+				return
+			}
+			select {
+			case <-ended: // what was written until then is still sent
+				last = true
+			case <-changed:
+				runtime.Gosched() // under load, let writers run first: what they add goes out in the same write
+			case <-tick.C:
+				if !time.Now().Before(w.ends) {
+					return
+				}
+				err = w.tick(changes)
+				tick.Reset(w.pause())
+			case <-gone:
+				return
+			case <-w.s.ctx.Done():
+				return
+			}
 		}
 		if err != nil {
 			w.fail(err)
@@ -212,20 +225,23 @@ func (c *call) ended() <-chan struct{} {
 	return nil
 }
 
-// ticker paces bookmarks, for a watch that wants them: at every interval, and shortly before the watch ends, so that its
-// client resumes where it stood.
-func (w *watching) ticker(ctx context.Context) (tick, last <-chan time.Time, stop func()) {
+// pause is how long the watch waits until time alone makes it do something: a tick, at every interval and shortly before
+// the end, so that a client who takes bookmarks resumes where it stood; or the end.
+func (w *watching) pause() time.Duration {
+	left := time.Until(w.ends)
+	if w.bookmarks && left > bookmarkBefore {
+		left -= bookmarkBefore
+	}
+	return min(left, bookmarkEvery)
+}
+
+// tick sends a bookmark to a client that takes them, and gives back what a watch that sends nothing does not need.
+func (w *watching) tick(changes *store.Watch) error {
+	w.stream.rest()
 	if !w.bookmarks {
-		return nil, nil, func() {}
+		return nil
 	}
-	every := time.NewTicker(bookmarkEvery)
-	ends, _ := ctx.Deadline() // every watch has one
-	left := time.Until(ends) - bookmarkBefore
-	if left <= 0 {
-		return every.C, nil, every.Stop
-	}
-	once := time.NewTimer(left)
-	return every.C, once.C, func() { every.Stop(); once.Stop() }
+	return w.progress(changes)
 }
 
 // fail tells the client why its watch ends, where there is something to tell: a revision that is compacted, or that
