@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
@@ -93,9 +94,16 @@ func path(resource schema.GroupVersionResource, namespace, name, subresource str
 
 // do sends a request and returns the body of its answer. An error is the Status that the server sent, if it sent one.
 func do(ctx context.Context, q *rest.Request) ([]byte, error) {
+	body, _, err := doWarned(ctx, q)
+	return body, err
+}
+
+// doWarned is do with the warnings of the answer.
+func doWarned(ctx context.Context, q *rest.Request) ([]byte, []net.WarningHeader, error) {
 	result := q.Do(ctx)
 	if err := result.Error(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return result.Raw()
+	body, err := result.Raw()
+	return body, result.Warnings(), err
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
@@ -29,7 +32,13 @@ func Of[T Object](c *Client, resource schema.GroupVersionResource) Resource[T] {
 type Page[T Object] struct {
 	metav1.ListMeta
 	Items []T
+	// Incomplete says that the server has more such objects, which it cannot read. Who takes what is not listed for gone has to
+	// look at it.
+	Incomplete bool
 }
+
+// IncompleteList begins the warning of a server whose list leaves out objects that it cannot read.
+const IncompleteList = "incomplete list: "
 
 // Get reads one object.
 func (r Resource[T]) Get(ctx context.Context, namespace, name string) (T, error) {
@@ -42,7 +51,7 @@ func (r Resource[T]) Get(ctx context.Context, namespace, name string) (T, error)
 // List reads all objects that match.
 func (r Resource[T]) List(ctx context.Context, namespace string, options metav1.ListOptions) (*Page[T], error) {
 	q := r.client.rest.Get().AbsPath(path(r.resource, namespace, "", "")...)
-	body, err := do(ctx, r.client.options(q, &options))
+	body, warnings, err := doWarned(ctx, r.client.options(q, &options))
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +65,7 @@ func (r Resource[T]) List(ctx context.Context, namespace string, options metav1.
 			return nil, fmt.Errorf("item %d of the list of %s: %w", i, r.resource.Resource, err)
 		}
 	}
+	page.Incomplete = slices.ContainsFunc(warnings, func(w net.WarningHeader) bool { return strings.HasPrefix(w.Text, IncompleteList) })
 	return page, nil
 }
 

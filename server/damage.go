@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
@@ -49,8 +50,11 @@ func name(key object.Key) string {
 	return key.Name()
 }
 
-// incomplete begins the warning of a list that leaves objects out. Who takes what is not listed for gone has to look for it.
-const incomplete = "incomplete list: "
+// undefined is an error where nobody serves a resource since its definition cannot be read: its objects are there, and who heard
+// that they are not might act on that.
+func (s *Server) undefined(gr schema.GroupResource) error {
+	return s.store.Damage(object.KeyOf(definitionsResource, "", gr.String()))
+}
 
 // tellDamage lets a list say which objects it leaves out; a list of one object that cannot be read is an error.
 func (s *Server) tellDamage(c *call, selected *selection) error {
@@ -69,7 +73,7 @@ func (s *Server) tellDamage(c *call, selected *selection) error {
 	if more := len(damaged) - most; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	c.warn(fmt.Sprintf("%s%d of %s cannot be read and are left out: %s", incomplete, len(damaged), c.resource(), strings.Join(names, ", ")))
+	c.warn(fmt.Sprintf("%s%d of %s cannot be read and are left out: %s", client.IncompleteList, len(damaged), c.resource(), strings.Join(names, ", ")))
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
 	"github.com/bowline-dev/bowline/store/storetest"
@@ -172,4 +173,29 @@ func TestPlaneStartsWithoutWhatItNeverIsWithout(t *testing.T) {
 	w.send(t, http.MethodPost, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}`, "Content-Type", jsonType).
 		refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, `namespaces "default" is damaged`)
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
+}
+
+// TestResourceWhoseDefinitionIsDamagedIsNotGone: who hears that nobody serves it may take its objects for gone.
+func TestResourceWhoseDefinitionIsDamagedIsNotGone(t *testing.T) {
+	t.Parallel()
+	journal := furnished(t)
+	const key = object.Key("apiextensions.k8s.io/customresourcedefinitions//widgets.example.com")
+	w := start(t, func(o *bowline.Options) {
+		o.AcceptDamage, o.Storage = true, &storetest.Damaged{Log: journal.Open(), Keys: []object.Key{key}}
+	})
+	said := `customresourcedefinitions.apiextensions.k8s.io "widgets.example.com" is damaged and cannot be read`
+	for _, path := range []string{widgetsPath, widgetsPath + "/w", widgetsPath + "?watch=1"} {
+		w.get(t, path).refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)
+	}
+	_, err := w.Source().List(t.Context(), widgetsResource, client.Options{})
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonStoreReadError {
+		t.Errorf("an informer hears %v", err)
+	}
+	// Deleted and made anew, it serves the objects that are there still.
+	w.undefine(t, "widgets.example.com")
+	w.get(t, widgetsPath).want(t, http.StatusNotFound)
+	w.define(t, widgets())
+	if got := w.names(t, widgetsPath); got != "w" {
+		t.Errorf("the widgets are %q", got)
+	}
 }

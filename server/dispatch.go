@@ -41,6 +41,9 @@ func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Reque
 
 // unknownResource answers for what nobody serves: in a group that is not there with the 404 of a path, as Kubernetes does.
 func (s *Server) unknownResource(w http.ResponseWriter, r *http.Request, target route) error {
+	if err := s.undefined(target.gvr.GroupResource()); err != nil {
+		return err
+	}
 	if s.servesGroup(target.gvr.Group) {
 		return noResource()
 	}

@@ -36,6 +36,9 @@ func (src source) call(ctx context.Context, verb string, gvr schema.GroupVersion
 	}
 	entry, ok := src.s.kinds.Find(gvr)
 	if !ok {
+		if err := src.s.undefined(gvr.GroupResource()); err != nil {
+			return nil, wireError(err)
+		}
 		return nil, apierrors.NewNotFound(gvr.GroupResource(), "")
 	}
 	c.kind, c.endpoint = entry.Kind, entry.Endpoint

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -93,6 +94,9 @@ func (r *reconciler) list(ctx context.Context) ([]types.UID, error) {
 		page, err := r.networks.List(ctx, "", options)
 		if err != nil {
 			return nil, err
+		}
+		if page.Incomplete {
+			return nil, errors.New("the server has networks that it cannot read: what is real of those would be taken for swept")
 		}
 		for _, n := range page.Items {
 			uids = append(uids, n.UID)

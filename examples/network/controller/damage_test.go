@@ -1,0 +1,69 @@
+package controller_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/network/provider/record"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store/storetest"
+)
+
+// A plane that cannot read a Network, or the definition of Networks, still has it: its real network stays, until the object is
+// deleted.
+func TestWhatCannotBeReadIsNotSwept(t *testing.T) {
+	for what, lost := range map[string]object.Key{
+		"an object":      "samplecrd.k8s.io/networks/default/a",
+		"the definition": "apiextensions.k8s.io/customresourcedefinitions//networks.samplecrd.k8s.io",
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				journal, files := storetest.NewJournal(), &record.Memory{}
+				first := begin(t, files, bowline.Options{Storage: journal.Open()})
+				loop := first.run(nil, nil)
+				first.define()
+				n := first.declare("a", "192.168.0.0/16", "192.168.0.1")
+				settle()
+				first.are(n.UID)
+				loop.stop()
+				if err := first.plane.Close(); err != nil {
+					t.Fatal(err)
+				}
+
+				storage := &storetest.Damaged{Log: journal.Open(), Keys: []object.Key{lost}}
+				again := begin(t, files, bowline.Options{Storage: storage, AcceptDamage: true})
+				defer again.plane.Close()
+				defer again.run(nil, nil).stop()
+				settle()
+				again.are(n.UID)
+				if lost.Name() != "a" {
+					return
+				}
+				again.delete(v1.SchemeGroupVersion, "a")
+				again.declare("b", "10.0.0.0/8", "10.0.0.1") // whose end has everything looked at
+				again.delete(v1.SchemeGroupVersion, "b")
+				settle()
+				again.are()
+			})
+		})
+	}
+}
+
+// begin starts a plane in a world with these files.
+func begin(t *testing.T, files *record.Memory, o bowline.Options) *world {
+	t.Helper()
+	o.Controllers = []string{}
+	plane, err := bowline.Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(plane.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{T: t, plane: plane, client: c, files: files}
+}
