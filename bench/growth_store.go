@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
 	"github.com/bowline-dev/bowline/store/log/memory"
 )
@@ -80,53 +81,58 @@ func (c costs) inMemory(ctx context.Context, n int) error {
 	return nil
 }
 
-// timeGets is how long a get of any object takes.
+// timeGets is how long a get of any object takes: the median of a thousand rounds of a hundred.
 func (s *filledStore) timeGets(n int) time.Duration {
-	const times = 200_000
-	keys := make([]int, times)
-	for i := range keys {
-		keys[i] = i * 7919 % n
+	const round = 100
+	took := make([]time.Duration, 1_000)
+	var keys [round]object.Key
+	for i := range took {
+		for j := range keys {
+			keys[j] = storeKey((i*round + j) * 7919 % n)
+		}
+		start := time.Now()
+		for _, key := range keys {
+			s.Get(key)
+		}
+		took[i] = time.Since(start) / round
 	}
-	start := time.Now()
-	for _, i := range keys {
-		s.Get(storeKey(i))
-	}
-	return time.Since(start) / times
+	return medianOf(took)
 }
 
 // timeResumes is how long a watch takes from where it left off until it has the next thousand events.
 func (s *filledStore) timeResumes() (time.Duration, error) {
-	const times, missed = 100, 1_000
+	const missed = 1_000
+	took := make([]time.Duration, 100)
 	after := s.Current() - missed
-	start := time.Now()
-	for range times {
+	for i := range took {
+		start := time.Now()
 		w, err := s.Watch(allConfigMaps, after)
 		if err != nil {
 			return 0, err
 		}
 		events, err := w.Take(missed)
 		w.Stop()
+		took[i] = time.Since(start)
 		if err != nil || len(events) != missed {
 			return 0, fmt.Errorf("a watch that missed %d events took %d (%w)", missed, len(events), err)
 		}
 	}
-	return time.Since(start) / times, nil
+	return medianOf(took), nil
 }
 
 // timeForks is how long a fork of the store takes.
 func (s *filledStore) timeForks(ctx context.Context) (time.Duration, error) {
-	const times = 100
-	var took time.Duration
-	for range times {
+	took := make([]time.Duration, 100)
+	for i := range took {
 		start := time.Now()
 		fork, err := s.Fork(ctx)
 		if err != nil {
 			return 0, err
 		}
-		took += time.Since(start)
+		took[i] = time.Since(start)
 		if err := fork.Close(); err != nil {
 			return 0, err
 		}
 	}
-	return took / times, nil
+	return medianOf(took), nil
 }

@@ -41,10 +41,10 @@ func measureReads(ctx context.Context, _ []string) error {
 	return printJSON([]float64{float64(taken.Nanoseconds()) / 1e3, float64(page.Nanoseconds()) / 1e6, float64(exact.Nanoseconds()) / 1e6})
 }
 
-// update updates objects out of their order, by one writer, and returns how long one update takes.
+// update updates objects out of their order, by one writer, and returns how long one update takes, the median.
 func (s *filledStore) update(ctx context.Context, objects, times int) (time.Duration, error) {
-	var took time.Duration
-	for i := range times {
+	took := make([]time.Duration, times)
+	for i := range took {
 		change, err := s.change(i*7919%objects, store.Anything())
 		if err != nil {
 			return 0, err
@@ -53,16 +53,15 @@ func (s *filledStore) update(ctx context.Context, objects, times int) (time.Dura
 		if _, err := s.Commit(ctx, change); err != nil {
 			return 0, err
 		}
-		took += time.Since(start)
+		took[i] = time.Since(start)
 	}
-	return took / time.Duration(times), nil
+	return medianOf(took), nil
 }
 
-// timeSnapshots is how long a snapshot takes, each after an update, so that none is there already.
+// timeSnapshots is how long a snapshot takes, the median, each after an update, so that none is there already.
 func (s *filledStore) timeSnapshots(ctx context.Context, objects int) (time.Duration, error) {
-	const times = 10_000
-	var took time.Duration
-	for i := range times {
+	took := make([]time.Duration, 10_000)
+	for i := range took {
 		change, err := s.change(i*7919%objects, store.Anything())
 		if err != nil {
 			return 0, err
@@ -74,17 +73,17 @@ func (s *filledStore) timeSnapshots(ctx context.Context, objects int) (time.Dura
 		if _, err := s.Snapshot(ctx, store.Latest()); err != nil {
 			return 0, err
 		}
-		took += time.Since(start)
+		took[i] = time.Since(start)
 	}
-	return took / times, nil
+	return medianOf(took), nil
 }
 
-// timePages is how long it takes to get a state and 500 objects of it from the middle on; each page begins elsewhere, and the
+// timePages is how long it takes, the median, to get a state and 500 objects of it from the middle on; each page begins elsewhere, and the
 // state is not there already.
 func (s *filledStore) timePages(ctx context.Context, objects int, which store.Which) (time.Duration, error) {
-	const times, page = 200, 500
-	var took time.Duration
-	for i := range times {
+	const page = 500
+	took := make([]time.Duration, 200)
+	for i := range took {
 		change, err := s.change(i, store.Anything())
 		if err != nil {
 			return 0, err
@@ -104,10 +103,10 @@ func (s *filledStore) timePages(ctx context.Context, objects int, which store.Wh
 			bytes += len(o.Stored().Bytes())
 			return seen < page
 		})
-		took += time.Since(start)
+		took[i] = time.Since(start)
 		if seen != page || bytes < page*1024 {
 			return 0, fmt.Errorf("a page has %d objects with %d bytes", seen, bytes)
 		}
 	}
-	return took / times, nil
+	return medianOf(took), nil
 }

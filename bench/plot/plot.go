@@ -33,8 +33,8 @@ type Point struct{ X, Y float64 }
 
 // The size of a chart, and the room around its axes, in pixels.
 const (
-	width, height            = 760, 320
-	left, right, top, bottom = 76, 150, 44, 52
+	width, height            = 800, 320
+	left, right, top, bottom = 76, 190, 44, 52
 )
 
 var colours = []string{"#0b62a4", "#c2410c", "#15803d", "#7e22ce", "#a16207", "#be123c"}
