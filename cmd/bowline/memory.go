@@ -7,6 +7,14 @@ import (
 	"runtime/metrics"
 )
 
+// keepGarbage collects none, unless the user bounded it, until boundGarbage is called: nearly all that a start reads from disk
+// stays, and to look through a heap that only grows would be a quarter of the work.
+func keepGarbage() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(-1)
+	}
+}
+
 // boundGarbage bounds how much garbage the process may hold to less than the runtime's own 100 percent of what lives, unless
 // its user did. Nearly all that lives here are stored objects, which stay, and so the more there are, the less often a
 // collection comes, and the more memory waits for it: the share shrinks as the heap grows.

@@ -31,7 +31,7 @@ type upPlan struct {
 
 // run serves until ctx is done, and then stops in the opposite order of starting.
 func (p *upPlan) run(ctx context.Context) (err error) {
-	boundGarbage()
+	keepGarbage()
 	home, err := p.openHome()
 	if err != nil {
 		return err
@@ -48,6 +48,7 @@ func (p *upPlan) run(ctx context.Context) (err error) {
 		return err
 	}
 	plane, err := p.startPlane(ctx, home, kept)
+	boundGarbage()
 	if err != nil {
 		return err
 	}

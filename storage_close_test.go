@@ -1,0 +1,81 @@
+package bowline_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"go.uber.org/goleak"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/store/log/disk"
+)
+
+// TestPlanesOnDiskLeaveNothingOpen: no file, no goroutine, after planes that ran, and one that could not start, and that each
+// has what the one before it stored. Not parallel: it looks at all of the process.
+func TestPlanesOnDiskLeaveNothingOpen(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the open files of a process are counted in /proc")
+	}
+	dir := filepath.Join(t.TempDir(), "objects")
+	live := func(n int, o bowline.Options) {
+		t.Helper()
+		var err error
+		if o.Storage, err = disk.Open(dir, disk.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		plane, err := bowline.Start(t.Context(), o)
+		if err != nil {
+			if o.Listen == "" {
+				t.Fatal(err)
+			}
+			return
+		}
+		maps := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default")
+		_, err = maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("a-", n)}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+		if list, err := maps.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != n+1 {
+			t.Errorf("plane %d has %d objects (%v)", n, len(list.Items), err)
+		}
+		if err := plane.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	live(0, bowline.Options{}) // what a process opens once
+	goroutines, files := goleak.IgnoreCurrent(), openFiles(t)
+	for n := range 5 {
+		live(n+1, bowline.Options{})
+		live(0, bowline.Options{Listen: "nowhere"})
+	}
+	if now := openFiles(t); !slices.Equal(now, files) {
+		t.Errorf("open are %q, and were %q", now, files)
+	}
+	if err := goleak.Find(goroutines); err != nil {
+		t.Error(err)
+	}
+}
+
+// openFiles are the files that this process has open, sorted.
+func openFiles(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, e := range entries {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // else it was the folder itself
+			files = append(files, to)
+		}
+	}
+	slices.Sort(files)
+	return files
+}
