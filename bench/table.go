@@ -18,10 +18,10 @@ func (u unit) format(value float64) string {
 	}
 	precision := 1
 	switch {
+	case u == times || value < 1:
+		precision = 2
 	case value >= 100:
 		precision = 0
-	case value < 1:
-		precision = 2
 	}
 	return strconv.FormatFloat(value, 'f', precision, 64) + " " + string(u)
 }
