@@ -55,6 +55,8 @@ type measurement struct {
 	figures []figure
 	// starts says that the work is to start processes, so that a server that runs already cannot be measured.
 	starts bool
+	// most is how often it is measured at most, because it takes long; 0 is as often as asked for.
+	most int
 	// run does the work once, and returns a reading for each figure.
 	run func(context.Context, *lab) ([]reading, error)
 }
@@ -77,7 +79,7 @@ var measurements = []measurement{
 	applyConfigMaps("no change", 3_000, 0), applyConfigMaps("one field changed", 2_500, 1),
 	applyDeployments("no change", 1_000, 0), applyDeployments("one field changed", 800, 1),
 	customResource(), thousandDefinitions(), documents(), overload(),
-	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(),
+	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(false), millionObjects(true),
 }
 
 // result is a figure with all its readings, or what went wrong.
@@ -118,18 +120,22 @@ func (l *lab) measure(ctx context.Context, m measurement) []result {
 	for i, f := range m.figures {
 		rows[i].figure = f
 	}
-	for run := range l.runs {
+	runs := l.runs
+	if m.most > 0 {
+		runs = min(runs, m.most)
+	}
+	for run := range runs {
 		limited, cancel := context.WithTimeout(ctx, runLimit)
 		readings, err := m.run(limited, l)
 		cancel()
 		for i, f := range m.figures {
 			if err != nil {
-				rows[i].err = fmt.Errorf("%s: run %d of %d: %w", f.work, run+1, l.runs, err)
+				rows[i].err = fmt.Errorf("%s: run %d of %d: %w", f.work, run+1, runs, err)
 				fmt.Fprintln(os.Stderr, rows[i].err)
 				continue
 			}
 			rows[i].readings = append(rows[i].readings, readings[i])
-			fmt.Fprintf(os.Stderr, "%s: run %d of %d: %s\n", f.work, run+1, l.runs, f.unit.format(readings[i].Value))
+			fmt.Fprintf(os.Stderr, "%s: run %d of %d: %s\n", f.work, run+1, runs, f.unit.format(readings[i].Value))
 		}
 		if err != nil {
 			break

@@ -15,18 +15,28 @@ import (
 // million is how many objects a server has that is very full.
 const million = 1_000_000
 
-// millionObjects fills a server over HTTP with 16 clients, and measures what that costs and what it is worth afterwards.
-func millionObjects() measurement {
+// millionObjects fills a server over HTTP with 16 clients, and measures what that costs and what it is worth afterwards: a
+// server in memory, or one that keeps its objects on disk.
+func millionObjects(keeps bool) measurement {
+	kept := ""
+	if keeps {
+		kept = ", on disk"
+	}
 	return measurement{
 		figures: []figure{
-			{"1 M ConfigMaps of 1 KiB: live heap", mebibytes, 1.75 * 1024},
-			{"1 M ConfigMaps of 1 KiB: RssAnon", mebibytes, 3 * 1024},
-			{"1 M ConfigMaps of 1 KiB: create rate against that at 10,000", percent, 80},
-			{"list of 500 from the middle of 1 M, through the server", milliseconds, 20},
-			{"list of 500 of 1 M exactly as a minute ago, through the server", milliseconds, 20},
+			{"1 M ConfigMaps of 1 KiB: live heap" + kept, mebibytes, 1.75 * 1024},
+			{"1 M ConfigMaps of 1 KiB: RssAnon" + kept, mebibytes, 3 * 1024},
+			{"1 M ConfigMaps of 1 KiB: create rate against that at 10,000" + kept, percent, 80},
+			{"list of 500 from the middle of 1 M, through the server" + kept, milliseconds, 20},
+			{"list of 500 of 1 M exactly as a minute ago, through the server" + kept, milliseconds, 20},
 		},
 		starts: true,
-		run:    withServer(fillMillion),
+		most:   1,
+		run: func(ctx context.Context, l *lab) ([]reading, error) {
+			lab := *l
+			lab.keeps = keeps
+			return withServer(fillMillion)(ctx, &lab)
+		},
 	}
 }
 
