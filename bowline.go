@@ -113,25 +113,26 @@ func Start(ctx context.Context, o Options) (*Plane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
-	return begin(ctx, o, state)
+	return begin(ctx, o, state, nil)
 }
 
-// begin starts a plane on a store, which is the plane's from then on. o.Controllers are names.
-func begin(ctx context.Context, o Options, state *store.Store) (*Plane, error) {
+// begin starts a plane on a store, which is the plane's from then on. o.Controllers are names. like is the server of the plane
+// that this one is a fork of, or nil.
+func begin(ctx context.Context, o Options, state *store.Store, like *server.Server) (*Plane, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	p := &Plane{options: o, store: state, log: o.Log, drain: patience, queues: workqueue.NewMetrics()}
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	if err := p.start(ctx); err != nil {
+	if err := p.start(ctx, like); err != nil {
 		p.Close()
 		return nil, fmt.Errorf("starting the control plane: %w", err)
 	}
 	return p, nil
 }
 
-func (p *Plane) start(ctx context.Context) (err error) {
+func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 	o := p.options
 	authenticators := []auth.Authenticator{auth.InProcess()}
 	if o.Listen != "" {
@@ -148,6 +149,7 @@ func (p *Plane) start(ctx context.Context) (err error) {
 		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths()),
 		Plugins:        append(admission.Defaults(), o.Plugins...),
 		Initial:        p.initial(),
+		Like:           like,
 		Checks:         p.checks(o.Storage),
 		Collectors:     []prometheus.Collector{p.queues},
 		TracerProvider: o.TracerProvider,

@@ -35,5 +35,5 @@ func (p *Plane) Fork(ctx context.Context, change ...func(*Options)) (*Plane, err
 	if err != nil {
 		return nil, fmt.Errorf("forking the control plane: %w", err)
 	}
-	return begin(ctx, o, state)
+	return begin(ctx, o, state, p.server)
 }

@@ -80,15 +80,18 @@ func (r *Registry) Kinds() []Kind { return r.table.Load().kinds }
 // Generation counts the changes of the registry, to key what is derived from it.
 func (r *Registry) Generation() uint64 { return r.table.Load().generation }
 
-// Put adds a kind, or replaces the one that is stored under the same resource.
-func (r *Registry) Put(k Kind) {
+// Put adds kinds, or replaces those that are stored under the same resources.
+func (r *Registry) Put(added ...Kind) {
 	r.change(func(kinds []Kind) []Kind {
-		at := slices.IndexFunc(kinds, func(o Kind) bool { return o.Info().GroupResource() == k.Info().GroupResource() })
-		if at >= 0 {
-			kinds[at] = k
-			return kinds
+		for _, k := range added {
+			gr := k.Info().GroupResource()
+			if _, there := r.Stored(gr); !there {
+				kinds = append(kinds, k)
+				continue
+			}
+			kinds[slices.IndexFunc(kinds, func(o Kind) bool { return o.Info().GroupResource() == gr })] = k
 		}
-		return append(kinds, k)
+		return kinds
 	})
 }
 

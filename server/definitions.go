@@ -13,6 +13,7 @@ import (
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin/apiextensions"
+	"github.com/bowline-dev/bowline/kind/structural"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
 )
@@ -32,10 +33,18 @@ type definitions struct {
 	cleaning map[object.Key]bool
 	// waiting are the definitions, by group, whose names are not all accepted.
 	waiting map[string]map[object.Key]bool
+	// settled are the definitions that are served as a state of them says: there is nothing to be done about that state.
+	settled map[object.Key]settled
+}
+
+// settled is a state of a definition, and the kind that was made of it.
+type settled struct {
+	object *object.Object
+	kind   *structural.Kind
 }
 
 func newDefinitions(s *Server) *definitions {
-	return &definitions{s: s, cleaning: map[object.Key]bool{}, waiting: map[string]map[object.Key]bool{}}
+	return &definitions{s: s, cleaning: map[object.Key]bool{}, waiting: map[string]map[object.Key]bool{}, settled: map[object.Key]settled{}}
 }
 
 // load serves the kinds of all stored definitions: first those that were served before, whose names nobody may take from
@@ -47,6 +56,9 @@ func (d *definitions) load(ctx context.Context) error {
 	}
 	var established, others []object.Key
 	snapshot.Scan(object.Prefix(definitionsResource, ""), "", func(o *object.Object) bool {
+		if d.settled[o.Key].object == o {
+			return true
+		}
 		if crd, err := d.definitionOf(o); err == nil && apiextensions.IsEstablished(crd) && apiextensions.NamesAccepted(crd) {
 			established = append(established, o.Key)
 		} else {
@@ -99,7 +111,7 @@ func (d *definitions) settleOne(ctx context.Context, key object.Key) error {
 		}
 		changed := apiextensions.Establish(crd, apiextensions.TakenIn(d.s.kinds.Kinds(), crd), metav1.Now())
 		if changed {
-			if err := d.commit(ctx, current, crd); err != nil {
+			if current, err = d.commit(ctx, current, crd); err != nil {
 				if isConflict(err) {
 					continue
 				}
@@ -108,6 +120,9 @@ func (d *definitions) settleOne(ctx context.Context, key object.Key) error {
 		}
 		d.await(key, crd)
 		renamed, err := d.serve(crd)
+		if err == nil && apiextensions.IsEstablished(crd) && apiextensions.NamesAccepted(crd) {
+			d.settled[key] = settled{current, d.served(resourceOf(crd))}
+		}
 		if err != nil || !renamed {
 			return err
 		}
@@ -174,12 +189,12 @@ func isConflict(err error) bool {
 }
 
 // commit writes a definition that the server changed.
-func (d *definitions) commit(ctx context.Context, current *object.Object, crd *apiextensionsv1.CustomResourceDefinition) error {
+func (d *definitions) commit(ctx context.Context, current *object.Object, crd *apiextensionsv1.CustomResourceDefinition) (*object.Object, error) {
 	k, _ := d.s.kinds.Stored(definitionsResource)
 	fresh, err := encode(k, crd, current.Form())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, err = d.s.store.Commit(ctx, store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)})
-	return err
+	return fresh, err
 }

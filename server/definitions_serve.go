@@ -102,6 +102,7 @@ func (d *definitions) removed(ctx context.Context, before *object.Object) error 
 	}
 	gr := resourceOf(crd)
 	d.forgo(gr.Group, before.Key)
+	delete(d.settled, before.Key)
 	if apiextensions.IsEstablished(crd) {
 		if k := d.served(gr); k != nil {
 			defer k.End()

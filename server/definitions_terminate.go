@@ -88,7 +88,7 @@ func (d *definitions) report(key object.Key, failed error) error {
 		if !changed {
 			return nil
 		}
-		if err := d.commit(d.s.ctx, current, crd); !isConflict(err) {
+		if _, err := d.commit(d.s.ctx, current, crd); !isConflict(err) {
 			return err
 		}
 	}
@@ -226,7 +226,7 @@ func (d *definitions) release(ctx context.Context, key object.Key) error {
 		}
 		apiextensions.InstancesDeleted(crd, metav1.Now())
 		if len(crd.Finalizers) > 0 {
-			err = d.commit(ctx, current, crd)
+			_, err = d.commit(ctx, current, crd)
 		} else if _, err = d.s.store.Commit(ctx, store.Change{Key: key, Expect: store.At(current.Revision)}); err == nil {
 			return d.removed(ctx, current)
 		}

@@ -40,6 +40,9 @@ type Options struct {
 	Initial []kind.Initial
 	// Checks are what health means beside what the server knows itself.
 	Checks []Check
+	// Like is a server whose objects the store shares, or shared: what it has made of definitions is taken over, where they
+	// are the same.
+	Like *Server
 	// Collectors are what /metrics has beside what the server counts itself.
 	Collectors []prometheus.Collector
 	// TracerProvider makes the tracer of requests; nil traces nothing.
@@ -106,6 +109,9 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.healthChecks = s.checks(o.Checks)
 	s.admission = admission.NewChain(reader{s}, o.Plugins...)
 	s.crds = newDefinitions(s)
+	if o.Like != nil {
+		s.crds.takeOver(o.Like.crds)
+	}
 	if err := s.crds.load(ctx); err != nil {
 		s.Close()
 		return nil, err

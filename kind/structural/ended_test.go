@@ -76,3 +76,32 @@ func TestSuccessorTakesOverWhatIsCompiled(t *testing.T) {
 		t.Error("whoever reads by the first definition does not read as the last one says")
 	}
 }
+
+// TestSharedKindIsItsOwn but for what is compiled, which the two have in common.
+func TestSharedKindIsItsOwn(t *testing.T) {
+	t.Parallel()
+	k := newKind(t, widget).(*Kind)
+	cache := object.NewCache(1 << 20)
+	other := k.Share(cache)
+	a, _ := k.version.compiled()
+	b, _ := other.version.compiled()
+	if a != b || other.Stamp() != k.Stamp() || other.Cache() != cache || k.Cache() == cache {
+		t.Error("the schema is compiled twice, or the cache is shared")
+	}
+	for i, endpoint := range k.Info().Endpoints {
+		if in := other.In(endpoint.APIVersion()).(*Kind); in.definition != other.definition || in.Info().Endpoints[i].Version != endpoint.Version {
+			t.Errorf("in %s it is a kind of another definition", endpoint.APIVersion())
+		}
+	}
+	changed := newKind(t, pending).(*Kind)
+	changed.Succeed(other)
+	other.End()
+	select {
+	case <-k.Ended():
+		t.Error("the end of one is the end of both")
+	default:
+	}
+	if k.Codec() != object.Codec(k.definition) || other.Codec() != object.Codec(changed.definition) {
+		t.Error("a change of one is a change of both")
+	}
+}

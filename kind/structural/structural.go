@@ -11,6 +11,7 @@
 package structural
 
 import (
+	"sync"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -81,6 +82,26 @@ func (k *Kind) Codec() object.Codec { return k.latest() }
 // Succeed makes k what the definition of an older kind, of an earlier state of it, has become: stored objects of the old
 // kind are read and written as k says, in the versions that k has.
 func (k *Kind) Succeed(old *Kind) { k.succeed(old.definition) }
+
+// Share is the kind that New would make of the same state of the same definition, for another server: what was compiled, or
+// will be, is common to both. It is nil for one whose versions convert by more than their names, since a converter is a
+// server's own.
+func (k *Kind) Share(cache *object.Cache) *Kind {
+	if k.converter != nil {
+		return nil
+	}
+	d := &definition{
+		cache: cache, preserve: k.preserve, conversion: k.conversion, stamp: k.stamp, ended: make(chan struct{}),
+		uid: k.uid, generation: k.generation, names: k.names,
+	}
+	d.end = sync.OnceFunc(d.close)
+	for _, other := range k.kinds {
+		own := *other
+		own.definition = d
+		d.kinds = append(d.kinds, &own)
+	}
+	return d.kinds[0]
+}
 
 // Info implements kind.Kind.
 func (k *Kind) Info() *kind.Info { return &k.info }
