@@ -132,7 +132,7 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 		limit = 0
 	}
 	if limit <= 0 && selected.everything() && from == "" {
-		p.items = make([]*object.Object, 0, snapshot.Len(selected.prefix, ""))
+		p.items = make([]*object.Object, 0, snapshot.Remaining(selected.prefix, ""))
 	}
 	if err := c.convert(snapshot, selected, from); err != nil {
 		return nil, err
