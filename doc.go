@@ -11,7 +11,8 @@ process, that unmodified kubectl, client-go, controller-runtime and Helm cannot 
 	clients := kubernetes.NewForConfigOrDie(plane.RESTConfig())
 	clients.CoreV1().ConfigMaps("default").Create(ctx, configMap, metav1.CreateOptions{})
 
-With Options.Listen it answers on a TLS socket as well; the command bowline up is that, with a kubeconfig.
+With Options.Listen it answers on a TLS socket as well, and with Options.Storage its objects outlive it; the command bowline
+up is that, with a kubeconfig.
 
 # A write, stage by stage
 

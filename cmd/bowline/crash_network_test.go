@@ -7,18 +7,15 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -257,72 +254,9 @@ func (u *user) converge(t *testing.T, open func(plane, folder string) (provider.
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	declared, err := u.awaitReady(ctx, networks)
+	declared, err := awaitReady(ctx, networks)
 	if err != nil {
 		return err
 	}
 	return awaitReal(ctx, world, declared)
-}
-
-// awaitReady waits until every Network is ready for what it says now and none is being deleted, and returns them.
-func (u *user) awaitReady(ctx context.Context, networks client.Resource[*v1.Network]) ([]*v1.Network, error) {
-	for {
-		page, err := networks.List(ctx, metav1.NamespaceDefault, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		waiting := slices.IndexFunc(page.Items, func(n *v1.Network) bool {
-			return n.DeletionTimestamp != nil || n.Status.ObservedGeneration != n.Generation || !meta.IsStatusConditionTrue(n.Status.Conditions, v1.ConditionReady)
-		})
-		if waiting < 0 {
-			return page.Items, nil
-		}
-		changes, err := networks.Watch(ctx, metav1.NamespaceDefault, metav1.ListOptions{ResourceVersion: page.ResourceVersion})
-		if err != nil {
-			return nil, err
-		}
-		_, _, err = changes.Next()
-		changes.Stop()
-		if err != nil {
-			return nil, fmt.Errorf("waiting for %s, %+v: %w", page.Items[waiting].Name, page.Items[waiting].Status, err)
-		}
-	}
-}
-
-// awaitReal waits until there is a real network for each that is declared, as it is declared, and no other.
-func awaitReal(ctx context.Context, world provider.Provider, declared []*v1.Network) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var mu sync.Mutex // several may be told of changes at once
-	wrong := errors.New("nobody looked")
-	err := world.Watch(ctx, func(types.UID) {
-		mu.Lock()
-		defer mu.Unlock()
-		if wrong = compare(world, declared); wrong == nil {
-			cancel()
-		}
-	})
-	return errors.Join(err, wrong)
-}
-
-// compare says what is not real as it is declared.
-func compare(world provider.Provider, declared []*v1.Network) error {
-	uids, err := world.List(context.Background())
-	if err != nil {
-		return err
-	}
-	if len(uids) != len(declared) {
-		return fmt.Errorf("%d networks are real, and %d are declared", len(uids), len(declared))
-	}
-	for _, n := range declared {
-		actual, err := world.Get(context.Background(), n.UID)
-		if err != nil {
-			return fmt.Errorf("%s: %w", n.Name, err)
-		}
-		want := provider.Network{UID: n.UID, CIDR: netip.MustParsePrefix(n.Spec.CIDR), Gateway: netip.MustParseAddr(n.Spec.Gateway)}
-		if !actual.Matches(want) {
-			return fmt.Errorf("%s is real as %+v, and declared as %+v", n.Name, actual, n.Spec)
-		}
-	}
-	return nil
 }
