@@ -47,8 +47,9 @@ Follow a GET with ?watch=true:
 
   - Server.watch (server/watch.go) reads options and selectors, and finds the revision to begin after: the client's, or
     that of a snapshot whose objects it sends first;
-  - store.Store.Watch gives a cursor in the shared history of the resource. Nothing is copied for a watcher, and a
-    commit does no work for each: it closes one channel, and every watcher wakes and takes what is new;
+  - store.Store.Watch gives a cursor in the list of events that all share who watch the same: a resource, a namespace, an
+    object, what has a label or a field. A commit finds the lists that its objects concern, and closes one channel for each:
+    their watchers wake and take what is new (docs/watch.md);
   - object.Event.Frame encodes an event once for all watchers of one form (server/watch_send.go sends them); the stream
     (server/stream.go) gathers frames and flushes when there is nothing more to send;
   - a watcher that falls behind the history is closed, and resumes at its revision, or hears 410 Gone and lists again.
