@@ -2,6 +2,8 @@ package object
 
 import (
 	"encoding/binary"
+	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -18,7 +20,7 @@ type Event struct {
 	Deleted bool
 
 	// frames are those that were made so far; &dropped when none are kept.
-	frames atomic.Pointer[[]frame]
+	frames atomic.Pointer[[]*frame]
 }
 
 // Revision is that of the commit that made the change.
@@ -56,18 +58,33 @@ func (e *Event) TypeFor(matches func(*Object) bool) (watch.EventType, bool) {
 
 // frame is an event as one form of watch sends it, by readers of one stamp.
 type frame struct {
-	by    Stamp
-	kind  watch.EventType
-	form  Form
+	by   Stamp
+	kind watch.EventType
+	form Form
+	// made is closed when bytes or err are there.
+	made  chan struct{}
 	bytes []byte
+	err   error
 }
 
-// Frame is the event as a watch sends it in a form, by the codec that it reads by. It is made once and shared; the caller must not change it. To a
-// watcher whom an update takes the object from, the frame shows the last state that it saw, at the new revision.
+// Frame is the event as a watch sends it in a form, by the codec that it reads by. It is made once and shared, also by those
+// who ask for it while it is made; the caller must not change it. To a watcher whom an update takes the object from, the
+// frame shows the last state that it saw, at the new revision.
 func (e *Event) Frame(by Codec, kind watch.EventType, form Form) ([]byte, error) {
-	if f := e.keptFrame(by.Stamp(), kind, form); f != nil {
-		return f, nil
+	f, mine := e.frame(by.Stamp(), kind, form)
+	if !mine {
+		<-f.made
+		return f.bytes, f.err
 	}
+	defer close(f.made)
+	f.err = fmt.Errorf("%s: its event of revision %d could not be made", e.Key(), e.Revision()) // should what follows panic
+	if f.bytes, f.err = e.encode(by, kind, form); f.err != nil {
+		e.takeBack(f)
+	}
+	return f.bytes, f.err
+}
+
+func (e *Event) encode(by Codec, kind watch.EventType, form Form) ([]byte, error) {
 	shown, err := e.Shown(kind)
 	if err != nil {
 		return nil, err
@@ -76,9 +93,7 @@ func (e *Event) Frame(by Codec, kind watch.EventType, form Form) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	bytes := AppendFrame(nil, kind, form.Format, enc.Bytes())
-	e.keepFrame(frame{by.Stamp(), kind, form, bytes})
-	return bytes, nil
+	return AppendFrame(nil, kind, form.Format, enc.Bytes()), nil
 }
 
 // Shown is the state that an event of a type shows: see Frame.
@@ -89,17 +104,39 @@ func (e *Event) Shown(kind watch.EventType) (*Object, error) {
 	return e.Object, nil
 }
 
-func (e *Event) keptFrame(by Stamp, kind watch.EventType, form Form) []byte {
-	frames := e.frames.Load()
-	if frames == nil {
-		return nil
-	}
-	for _, f := range *frames {
-		if f.by == by && f.kind == kind && f.form == form {
-			return f.bytes
+// frame finds a frame that somebody makes or has made; mine says that it is the caller who has to.
+func (e *Event) frame(by Stamp, kind watch.EventType, form Form) (f *frame, mine bool) {
+	for {
+		old := e.frames.Load()
+		var next []*frame
+		if old != nil {
+			for _, f := range *old {
+				if f.by == by && f.kind == kind && f.form == form {
+					return f, false
+				}
+			}
+			next = append(next, *old...)
+		}
+		f = &frame{by: by, kind: kind, form: form, made: make(chan struct{})}
+		next = append(next, f)
+		if old == &dropped || e.frames.CompareAndSwap(old, &next) {
+			return f, true
 		}
 	}
-	return nil
+}
+
+// takeBack lets a frame that could not be made be tried again.
+func (e *Event) takeBack(f *frame) {
+	for {
+		old := e.frames.Load()
+		if old == nil || old == &dropped {
+			return
+		}
+		next := slices.DeleteFunc(slices.Clone(*old), func(other *frame) bool { return other == f })
+		if e.frames.CompareAndSwap(old, &next) {
+			return
+		}
+	}
 }
 
 // DropFrames gives back the frames that were made, and lets none be kept from now on: few watchers read an old event
@@ -107,24 +144,7 @@ func (e *Event) keptFrame(by Stamp, kind watch.EventType, form Form) []byte {
 func (e *Event) DropFrames() { e.frames.Store(&dropped) }
 
 // dropped is in the place of the frames of an event that keeps none.
-var dropped []frame
-
-func (e *Event) keepFrame(f frame) {
-	for {
-		old := e.frames.Load()
-		if old == &dropped {
-			return
-		}
-		var next []frame
-		if old != nil {
-			next = append(next, *old...)
-		}
-		next = append(next, f)
-		if e.frames.CompareAndSwap(old, &next) {
-			return
-		}
-	}
-}
+var dropped []*frame
 
 // AppendFrame appends one event of a watch stream around an encoded object: a JSON line, or a length-prefixed
 // WatchEvent message.

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/bowline-dev/bowline/object"
@@ -118,34 +120,53 @@ func TestFrameOfWhatNoLongerMatches(t *testing.T) {
 	}
 }
 
+// TestWatchersShareFrames lets watchers of two forms ask at once, again and again: of each event each form is encoded once
+// at most, and every watcher of a form has the same bytes at the same place.
 func TestWatchersShareFrames(t *testing.T) {
 	t.Parallel()
-	e, codec := update(t, asJSON)
-	made := make([][]byte, 32)
-	var group sync.WaitGroup
-	for i := range made {
-		group.Go(func() {
-			form := asJSON
-			if i%2 == 1 {
-				form = asProtobuf
+	for range 50 {
+		e, codec := update(t, asJSON)
+		made, begin := make([][]byte, 32), make(chan struct{})
+		var group sync.WaitGroup
+		for i := range made {
+			group.Go(func() {
+				form := asJSON
+				if i%2 == 1 {
+					form = asProtobuf
+				}
+				<-begin
+				made[i], _ = e.Frame(codec, watch.Modified, form)
+			})
+		}
+		close(begin)
+		group.Wait()
+		for i := range made {
+			if &made[i][0] != &made[i%2][0] {
+				t.Fatalf("watcher %d got a frame of its own", i)
 			}
-			made[i], _ = e.Frame(codec, watch.Modified, form)
-		})
-	}
-	group.Wait()
-	again, err := e.Frame(codec, watch.Modified, asJSON)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if more, _ := e.Frame(codec, watch.Modified, asJSON); &more[0] != &again[0] {
-		t.Error("a frame was made twice")
-	}
-	for i := range made {
-		if !bytes.Equal(made[i], made[i%2]) {
-			t.Errorf("watcher %d got another frame", i)
+		}
+		if n := codec.(configMaps).encoded.Load(); n != 1 {
+			t.Fatalf("protobuf was encoded %d times, beside the JSON that was there", n)
 		}
 	}
 }
+
+// TestFrameThatCannotBeMadeIsTriedAgain by the next watcher, and is not kept as it failed.
+func TestFrameThatCannotBeMadeIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	e, codec := update(t, asJSON)
+	if _, err := e.Frame(failing{codec.(configMaps)}, watch.Modified, asProtobuf); err == nil {
+		t.Fatal("a codec that fails made a frame")
+	}
+	if _, err := e.Frame(codec, watch.Modified, asProtobuf); err != nil {
+		t.Errorf("the frame cannot be made any more: %v", err)
+	}
+}
+
+// failing is a codec that cannot encode now.
+type failing struct{ configMaps }
+
+func (failing) Encode(object.Form, runtime.Object) ([]byte, error) { return nil, errors.New("not now") }
 
 func TestDroppedFramesAreMadeAgainAndNotKept(t *testing.T) {
 	t.Parallel()
