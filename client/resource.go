@@ -65,7 +65,9 @@ func (r Resource[T]) List(ctx context.Context, namespace string, options metav1.
 			return nil, fmt.Errorf("item %d of the list of %s: %w", i, r.resource.Resource, err)
 		}
 	}
-	page.Incomplete = slices.ContainsFunc(warnings, func(w net.WarningHeader) bool { return strings.HasPrefix(w.Text, IncompleteList) })
+	page.Incomplete = slices.ContainsFunc(warnings, func(w net.WarningHeader) bool {
+		return strings.HasPrefix(w.Text, IncompleteList)
+	})
 	return page, nil
 }
 

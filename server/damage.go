@@ -37,7 +37,8 @@ func unreadable(err *store.UnreadableError) metav1.Status {
 	return metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonStoreReadError,
 		Message: fmt.Sprintf("%s %q is damaged and cannot be read: %v; "+
-			"restore the plane from a backup with bowline restore, or delete the object, which nothing brings back", gr, name(err.Key), err.Err),
+			"restore the plane from a backup with bowline restore, or delete the object, which nothing brings back",
+			gr, name(err.Key), err.Err),
 		Details: &metav1.StatusDetails{Group: gr.Group, Kind: gr.Resource, Name: err.Key.Name()},
 	}
 }
@@ -73,7 +74,8 @@ func (s *Server) tellDamage(c *call, selected *selection) error {
 	if more := len(damaged) - most; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	c.warn(fmt.Sprintf("%s%d of %s cannot be read and are left out: %s", client.IncompleteList, len(damaged), c.resource(), strings.Join(names, ", ")))
+	c.warn(fmt.Sprintf("%s%d of %s cannot be read and are left out: %s",
+		client.IncompleteList, len(damaged), c.resource(), strings.Join(names, ", ")))
 	return nil
 }
 
@@ -105,7 +107,8 @@ func (s *Server) discard(c *call, key object.Key, o *metav1.DeleteOptions) (*rem
 		return nil, err
 	}
 	s.log.Warn("an object that could not be read was deleted", "key", key, "user", c.user.Name)
-	c.warn(fmt.Sprintf("%s %q could not be read: it was deleted without regard to its finalizers and to what it owned", c.resource(), name(key)))
+	c.warn(fmt.Sprintf("%s %q could not be read: it was deleted without regard to its finalizers and to what it owned",
+		c.resource(), name(key)))
 	return &removed{}, nil
 }
 
