@@ -45,8 +45,7 @@ func liveHeap() uint64 {
 
 // garbagePercent is the share of garbage that a heap may hold. With 100,000 objects of 1 KiB 70 percent take a sixth less memory
 // than 100 would, with a million 55 percent a tenth less than 70 would. What collections cost a create does not grow with the
-// heap, but as the share shrinks: by its inverse (in bench/: go run . -row '00,000|1 M', with
-// GOGC=100, GOGC=70, and without).
+// heap, only as the share shrinks (in bench/: go run . -row '00,000|1 M', with GOGC=100, GOGC=70, and without).
 func garbagePercent(live uint64) int {
 	switch {
 	case live < 512<<20:
