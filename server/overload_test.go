@@ -275,7 +275,8 @@ func (b trickle) Read(p []byte) (int, error) {
 	}
 }
 
-// TestOpenWatchesHoldNoSeats once they have begun, with or without the state.
+// TestOpenWatchesHoldNoSeats once they have begun, with or without the state. They come in groups that find places to wait,
+// however slowly the first of a group begins: one who sends all at the same time is a flood.
 func TestOpenWatchesHoldNoSeats(t *testing.T) {
 	t.Parallel()
 	for _, query := range []string{"?watch=1", "?watch=1&resourceVersion=0", "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"} {
@@ -286,8 +287,11 @@ func TestOpenWatchesHoldNoSeats(t *testing.T) {
 				w := c.as(t, "watcher", "")
 				var open sync.WaitGroup
 				ctx, cancel := context.WithCancel(t.Context())
-				for range 500 {
-					open.Go(func() { w.try(ctx, http.MethodGet, "/api/v1/namespaces"+query, http.NoBody) })
+				for range 10 {
+					for range 50 {
+						open.Go(func() { w.try(ctx, http.MethodGet, "/api/v1/namespaces"+query, http.NoBody) })
+					}
+					synctest.Wait()
 				}
 				c.quiet(t)
 				if open := series(c.plane.scrape(t), "apiserver_longrunning_requests"); len(open) != 1 || !strings.HasSuffix(open[0], " 500") {
