@@ -34,9 +34,6 @@ import (
 // encodingBudget bounds what second encodings of objects (JSON beside protobuf) hold, in bytes.
 const encodingBudget = 64 << 20
 
-// patience is how long Close waits for requests in flight before it cuts them off.
-const patience = 5 * time.Second
-
 // Options say how a plane starts. The zero value works: in memory, in process, no socket, all controllers.
 type Options struct {
 	// Storage is where objects are kept, such as disk.Open makes it (package store/log/disk). A plane that is started again on
@@ -290,45 +287,3 @@ func (p *Plane) IssueClient(name string, groups ...string) (*rest.Config, error)
 
 // Source is where informers of this process list and watch, as the administrator: they share the server's objects.
 func (p *Plane) Source() client.Source { return p.server.Source(admin) }
-
-// Close stops the plane: new connections are refused, watches end, requests in flight are given some seconds, and
-// every goroutine that the plane started has ended when it returns. It may be called again.
-func (p *Plane) Close() error { return p.close() }
-
-func (p *Plane) shutdown() error {
-	p.cancel()
-	p.loops.Wait()
-	var watches sync.WaitGroup
-	if p.server != nil {
-		watches.Go(p.server.Close)
-	}
-	var err error
-	switch {
-	case p.http != nil:
-		err = p.drainSocket()
-	case p.listener != nil:
-		err = p.listener.Close()
-	}
-	watches.Wait()
-	if p.transport != nil {
-		p.transport.Close()
-	}
-	p.sockets.Wait()
-	if p.store != nil {
-		err = errors.Join(err, p.store.Close())
-	}
-	return err
-}
-
-// drainSocket closes the socket: at once for new requests, after a while for those in flight.
-func (p *Plane) drainSocket() error {
-	ctx, cancel := context.WithTimeout(context.Background(), p.drain)
-	defer cancel()
-	err := p.http.Shutdown(ctx)
-	if errors.Is(err, context.DeadlineExceeded) {
-		p.log.Warn("requests that were still in flight were cut off", "after", p.drain)
-		err = p.http.Close()
-	}
-	p.requests.close()
-	return err
-}

@@ -1,0 +1,53 @@
+package bowline
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// patience is how long Close waits for requests in flight before it cuts them off.
+const patience = 5 * time.Second
+
+// Close stops the plane: new connections are refused, watches end, requests in flight are given some seconds, and
+// every goroutine that the plane started has ended when it returns. It may be called again.
+func (p *Plane) Close() error { return p.close() }
+
+func (p *Plane) shutdown() error {
+	p.cancel()
+	p.loops.Wait()
+	var watches sync.WaitGroup
+	if p.server != nil {
+		watches.Go(p.server.Close)
+	}
+	var err error
+	switch {
+	case p.http != nil:
+		err = p.drainSocket()
+	case p.listener != nil:
+		err = p.listener.Close()
+	}
+	watches.Wait()
+	if p.transport != nil {
+		p.transport.Close()
+	}
+	p.sockets.Wait()
+	if p.store != nil {
+		err = errors.Join(err, p.store.Close())
+	}
+	return err
+}
+
+// drainSocket closes the socket: at once for new requests, after a while for those in flight.
+func (p *Plane) drainSocket() error {
+	ctx, cancel := context.WithTimeout(context.Background(), p.drain)
+	defer cancel()
+	err := p.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		p.log.Warn("requests that were still in flight were cut off", "after", p.drain)
+		err = p.http.Close()
+	}
+	p.requests.close()
+	return err
+}
