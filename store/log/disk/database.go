@@ -56,9 +56,7 @@ func (l *Log) databaseOptions(g *guard) *pebble.Options {
 		MaxOpenFiles:          500,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) {
-				if pebble.IsCorruptionError(err) {
-					tell(l.damage)
-				} else {
+				if !pebble.IsCorruptionError(err) { // of which DataCorruption tells
 					g.stop(err)
 				}
 			},
@@ -97,23 +95,32 @@ type found struct {
 
 // newest reads at which revision a database began, and its last entry, nil if there is none.
 func newest(db *pebble.DB) (object.Revision, *found, error) {
-	value, closer, err := db.Get(baseKey)
+	last, err := edge(db, (*pebble.Iterator).Last)
 	if err != nil {
+		return 0, nil, err
+	}
+	value, closer, err := db.Get(baseKey)
+	switch {
+	case pebble.IsCorruptionError(err) && last != nil:
+		return 0, last, nil // nobody needs to know where it began
+	case err != nil:
 		return 0, nil, fmt.Errorf("the revision that it began at is missing: %w", err)
 	}
 	defer closer.Close()
-	if len(value) != 8 {
+	number, ok := bytes.CutPrefix(value, []byte(factMagic))
+	if !ok || len(number) != 8 {
 		return 0, nil, fmt.Errorf("the revision that it began at is %q: %w", value, object.ErrDamaged)
 	}
-	base := object.Revision(binary.BigEndian.Uint64(value))
-	last, err := edge(db, (*pebble.Iterator).Last)
-	return base, last, err
+	return object.Revision(binary.BigEndian.Uint64(number)), last, nil
 }
 
-// beforeFirst is the revision before the oldest entry, or the current one if there is none.
+// beforeFirst is the revision before the oldest entry, or the current one if there is none; never if it cannot be read.
 func beforeFirst(db *pebble.DB, current object.Revision) (object.Revision, error) {
 	first, err := edge(db, (*pebble.Iterator).First)
-	if first == nil || err != nil {
+	switch {
+	case pebble.IsCorruptionError(err):
+		return never, nil
+	case first == nil || err != nil:
 		return current, err
 	}
 	return first.revision - 1, nil
@@ -137,7 +144,7 @@ func edge(db *pebble.DB, seek func(*pebble.Iterator) bool) (*found, error) {
 // start writes the first fact into a new database: that its revisions begin at the clock in microseconds, with 16 digits at
 // least (see package memory).
 func start(db *pebble.DB, base object.Revision) error {
-	return db.Set(baseKey, binary.BigEndian.AppendUint64(nil, uint64(base)), pebble.Sync)
+	return db.Set(baseKey, binary.BigEndian.AppendUint64([]byte(factMagic), uint64(base)), pebble.Sync)
 }
 
 // sixteenDigits is the smallest number that is as wide as object.RevisionPlaceholder.

@@ -71,11 +71,11 @@ type Log struct {
 	// scratch are buffers that appends use again.
 	scratch struct{ key, value []byte }
 
-	// compact tells the keeper that there is something to trim, and damage that a file is not as it was written.
-	compact, damage chan struct{}
-	work            sync.WaitGroup
-	ctx             context.Context
-	stop            context.CancelFunc
+	// compact tells the keeper that there is something to trim.
+	compact chan struct{}
+	work    sync.WaitGroup
+	ctx     context.Context
+	stop    context.CancelFunc
 }
 
 var _ log.Log = (*Log)(nil)
@@ -88,7 +88,7 @@ func Open(dir string, options Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{dir: dir, options: options, lock: lock, compact: make(chan struct{}, 1), damage: make(chan struct{}, 1)}
+	l := &Log{dir: dir, options: options, lock: lock, compact: make(chan struct{}, 1)}
 	if err := l.begin(); err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
@@ -103,7 +103,7 @@ func (l *Log) begin() error {
 	}
 	err := l.openAny()
 	if err == nil {
-		if err = l.reading(l.locate); err != nil {
+		if err = l.locate(); err != nil {
 			err = errors.Join(err, l.db.Close())
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -21,9 +20,6 @@ type guard struct {
 	once   sync.Once
 	cause  error
 	failed chan struct{} // closed by the first failure
-
-	// mends are what is read in the place of what files hold, by their names: see salvage.
-	mends atomic.Pointer[map[string][]mend]
 }
 
 func newGuard(beneath vfs.FS) *guard { return &guard{FS: beneath, failed: make(chan struct{})} }
@@ -61,7 +57,7 @@ func (g *guard) change(do func() error) error {
 }
 
 // create makes a file to write to; one that swallows everything once the guard has stopped.
-func (g *guard) create(name string, do func() (vfs.File, error)) (vfs.File, error) {
+func (g *guard) create(do func() (vfs.File, error)) (vfs.File, error) {
 	var f vfs.File
 	err := g.change(func() (err error) {
 		f, err = do()
@@ -70,27 +66,27 @@ func (g *guard) create(name string, do func() (vfs.File, error)) (vfs.File, erro
 	if f == nil && err == nil {
 		return &guarded{File: nowhere{}, guard: g}, nil
 	}
-	return g.wrap(name, f, err)
+	return g.wrap(f, err)
 }
 
 // open opens what is there. After the guard has stopped, what is missing may be what it did not write.
-func (g *guard) open(name string, do func() (vfs.File, error)) (vfs.File, error) {
+func (g *guard) open(do func() (vfs.File, error)) (vfs.File, error) {
 	f, err := do()
 	if err != nil && g.err() != nil {
 		return nil, g.err()
 	}
-	return g.wrap(name, f, err)
+	return g.wrap(f, err)
 }
 
-func (g *guard) wrap(name string, f vfs.File, err error) (vfs.File, error) {
+func (g *guard) wrap(f vfs.File, err error) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &guarded{File: f, name: name, guard: g}, nil
+	return &guarded{File: f, guard: g}, nil
 }
 
 func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.create(name, func() (vfs.File, error) {
+	return g.create(func() (vfs.File, error) {
 		if err := g.before(name); err != nil {
 			return nil, err
 		}
@@ -99,19 +95,19 @@ func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 }
 
 func (g *guard) ReuseForWrite(from, to string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.create(to, func() (vfs.File, error) { return g.FS.ReuseForWrite(from, to, category) })
+	return g.create(func() (vfs.File, error) { return g.FS.ReuseForWrite(from, to, category) })
 }
 
 func (g *guard) OpenReadWrite(name string, category vfs.DiskWriteCategory, options ...vfs.OpenOption) (vfs.File, error) {
-	return g.create(name, func() (vfs.File, error) { return g.FS.OpenReadWrite(name, category, options...) })
+	return g.create(func() (vfs.File, error) { return g.FS.OpenReadWrite(name, category, options...) })
 }
 
 func (g *guard) Open(name string, options ...vfs.OpenOption) (vfs.File, error) {
-	return g.open(name, func() (vfs.File, error) { return g.FS.Open(name, options...) })
+	return g.open(func() (vfs.File, error) { return g.FS.Open(name, options...) })
 }
 
 func (g *guard) OpenDir(name string) (vfs.File, error) {
-	return g.open(name, func() (vfs.File, error) { return g.FS.OpenDir(name) })
+	return g.open(func() (vfs.File, error) { return g.FS.OpenDir(name) })
 }
 
 func (g *guard) Stat(name string) (vfs.FileInfo, error) {

@@ -11,14 +11,7 @@ import (
 // guarded is an open file of a guard. Reads are those of the file.
 type guarded struct {
 	vfs.File
-	name  string
 	guard *guard
-}
-
-func (f *guarded) ReadAt(p []byte, at int64) (n int, err error) {
-	n, err = f.File.ReadAt(p, at)
-	f.guard.mend(f.name, p[:n], at)
-	return n, err
 }
 
 func (f *guarded) Write(p []byte) (n int, err error) {

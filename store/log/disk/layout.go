@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,8 +15,7 @@ import (
 // The first byte of a key in the database says what is kept there.
 const (
 	// versions are the states of objects: their key, a zero byte, and the revision with its bits turned over, so that the
-	// newest comes first. The value is a CRC-32C of all that, in 4 bytes, little endian, and the object's record: none where
-	// the revision deleted the object.
+	// newest comes first. See appendState for the value.
 	versions = 'o'
 	// entries are one for each commit, by revision: see entry.
 	entries = 'r'
@@ -46,21 +46,51 @@ func splitVersionKey(data []byte) (key []byte, revision object.Revision, err err
 	return data[1:end], object.Revision(^binary.BigEndian.Uint64(data[end+1:])), nil
 }
 
-// appendState appends the value of a state, which is kept by a version key; a nil object is a deletion.
+// Each value begins with what it is, so that all are found in what is left of a damaged block (salvage.go).
+const (
+	stateMagic = "\xb0\x1e\xc0\xde"
+	entryMagic = "\xb0\x1e\xc0\xdf"
+	factMagic  = "\xb0\x1e\xc0\xd0"
+)
+
+// appendState appends the value of a state; a nil object is a deletion. It says itself what it is, so that what is not at
+// its place is noticed:
+//
+//	magic      4 bytes
+//	checksum   4 bytes, CRC-32C of the lengths and the key, little endian
+//	lengths    of the key, in 2 bytes, and of the record, in 4, big endian
+//	key        the version key
+//	record     of the object, with a checksum of its own; none for a deletion
 func appendState(dst, key []byte, o *object.Object) []byte {
-	dst = binary.LittleEndian.AppendUint32(dst, crc32.Checksum(key, castagnoli))
+	start := len(dst)
+	dst = append(dst, stateMagic+"\x00\x00\x00\x00"...)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(key)))
+	dst = append(append(dst, 0, 0, 0, 0), key...)
+	record := len(dst)
 	if o != nil {
 		dst = o.AppendRecord(dst)
 	}
+	head := dst[start:]
+	binary.BigEndian.PutUint32(head[10:], uint32(len(dst)-record))
+	binary.LittleEndian.PutUint32(head[4:], crc32.Checksum(head[8:record-start], castagnoli))
 	return dst
 }
 
-// splitState is the record in the value of a state, empty for a deletion. The record has a checksum of its own.
-func splitState(key, value []byte) (record []byte, err error) {
-	if len(value) < 4 || binary.LittleEndian.Uint32(value) != crc32.Checksum(key, castagnoli) {
-		return nil, fmt.Errorf("the key %q is not the one that it was written by: %w", key, object.ErrDamaged)
+// splitState reads a state at the beginning of data: the key that it was written by, and the record. Of a state that is cut short
+// there is the key alone.
+func splitState(data []byte) (key, record []byte, err error) {
+	const head = 14
+	if len(data) >= head && string(data[:4]) == stateMagic {
+		end := head + int(binary.BigEndian.Uint16(data[8:]))
+		if end <= len(data) && binary.LittleEndian.Uint32(data[4:]) == crc32.Checksum(data[8:end], castagnoli) {
+			length := int(binary.BigEndian.Uint32(data[10:]))
+			if length > len(data)-end {
+				return data[head:end], nil, fmt.Errorf("its record is cut short: %w", object.ErrDamaged)
+			}
+			return data[head:end], data[end : end+length], nil
+		}
 	}
-	return value[4:], nil
+	return nil, nil, fmt.Errorf("it does not say what it is: %w", object.ErrDamaged)
 }
 
 func appendEntryKey(dst []byte, revision object.Revision) []byte {
@@ -76,6 +106,7 @@ func splitEntryKey(data []byte) (object.Revision, error) {
 
 // entry is what is kept of a commit beside the states that it made: when it was, and which states it replaced. Its bytes are
 //
+//	magic      4 bytes
 //	checksum   4 bytes, CRC-32C of all that follows, little endian
 //	time       8 bytes, microseconds since 1970
 //	changes    for each: the length of the key, the key, the revision of the state before (0: none), 1 if it was deleted
@@ -95,6 +126,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // appendEntry appends the entry of a commit.
 func appendEntry(dst []byte, at time.Time, commit *log.Commit) []byte {
+	dst = append(dst, entryMagic...)
 	start := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(at.UnixMicro()))
@@ -116,7 +148,8 @@ var errEntry = errors.New("the entry of the commit is damaged")
 
 // readEntry reads what appendEntry wrote, into changes. Keys are copied.
 func readEntry(data []byte, changes []changed) (entry, error) {
-	if len(data) < 12 || binary.LittleEndian.Uint32(data) != crc32.Checksum(data[4:], castagnoli) {
+	data, ok := bytes.CutPrefix(data, []byte(entryMagic))
+	if !ok || len(data) < 12 || binary.LittleEndian.Uint32(data) != crc32.Checksum(data[4:], castagnoli) {
 		return entry{}, errEntry
 	}
 	e := entry{at: time.UnixMicro(int64(binary.BigEndian.Uint64(data[4:]))), changes: changes}

@@ -30,11 +30,7 @@ const chunk = 512
 // damaged is named, and of the history what follows the last damage is handed on. The keeper begins its work after it.
 func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, error) {
 	current := object.Revision(l.current.Load())
-	var h *history
-	err := l.reading(func() (err error) {
-		h, err = l.readHistory(current)
-		return err
-	})
+	h, err := l.readHistory(current)
 	if err != nil {
 		return 0, fmt.Errorf("the store in %s: %w", l.dir, err)
 	}
@@ -56,8 +52,8 @@ func (l *Log) loadStates(ctx context.Context, h *history, into log.Loading) erro
 	read := make(chan error, 1)
 	go func() {
 		defer close(chunks)
-		r := reader{db: l.db, chunks: chunks, next: make([]stored, 0, chunk)}
-		err := l.reading(func() error { return r.run(ctx) })
+		r := reader{log: l, chunks: chunks, next: make([]stored, 0, chunk)}
+		err := r.run(ctx)
 		if err == nil {
 			err = r.flush(ctx)
 		}
@@ -80,7 +76,7 @@ func (l *Log) loadStates(ctx context.Context, h *history, into log.Loading) erro
 
 // reader reads the states of all objects, newest first for each, and hands them on in chunks.
 type reader struct {
-	db      *pebble.DB
+	log     *Log
 	chunks  chan<- []stored
 	objects object.Reader
 
@@ -90,13 +86,28 @@ type reader struct {
 	next []stored
 }
 
-// run reads what follows the last state that was read.
-func (r *reader) run(ctx context.Context) (err error) {
+// run reads all states. Those of a damaged block are salvaged.
+func (r *reader) run(ctx context.Context) error {
 	lower, upper := bounds(versions)
-	if r.at != nil {
-		lower = append(r.at, 0)
+	for {
+		err := r.between(ctx, lower, upper)
+		if !pebble.IsCorruptionError(err) {
+			return err
+		}
+		if bytes.Compare(r.at, lower) >= 0 {
+			lower = append(bytes.Clone(r.at), 0)
+		}
+		next, saved := r.salvage(lower)
+		if !saved {
+			return r.log.located(err)
+		}
+		lower = next
 	}
-	i, err := r.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+}
+
+// between reads states in order, up to what cannot be read.
+func (r *reader) between(ctx context.Context, lower, upper []byte) (err error) {
+	i, err := r.log.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err
 	}
@@ -136,10 +147,13 @@ func (r *reader) read(value []byte) error {
 		r.key = object.Key(key)
 	}
 	s := stored{key: r.key, revision: revision}
-	record, err := splitState(r.at, value)
-	if err != nil {
+	written, record, err := splitState(value)
+	switch {
+	case err != nil:
 		s.err = err
-	} else if len(record) > 0 {
+	case !bytes.Equal(written, r.at):
+		s.err = fmt.Errorf("it was written by the key %q: %w", written, object.ErrDamaged)
+	case len(record) > 0:
 		s.object, s.err = r.objects.Read(r.key, revision, bytes.Clone(record))
 	}
 	r.next = append(r.next, s)
@@ -191,23 +205,35 @@ type version struct {
 }
 
 // readHistory reads the entries that are not too old.
-func (l *Log) readHistory(current object.Revision) (h *history, err error) {
-	h = &history{after: current, current: current, more: map[version]*object.Object{}, older: map[version]*object.Object{}}
+func (l *Log) readHistory(current object.Revision) (*history, error) {
+	h := &history{current: current, more: map[version]*object.Object{}, older: map[version]*object.Object{}}
 	lower, upper := bounds(entries)
-	i, err := l.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	last, err := h.read(l.db, lower, upper, time.Now().Add(-l.options.HistoryAge))
+	if pebble.IsCorruptionError(err) { // watches do not resume; the last entry was read
+		l.options.Log.Error("the store's history is damaged, and left out", "folder", l.dir, "error", l.located(err))
+		h.entries, err = nil, nil
+	} else if err == nil && last != current && last != 0 {
+		err = fmt.Errorf("the commits up to %d cannot be read: %w", current, object.ErrDamaged)
+	}
+	h.after = current - object.Revision(len(h.entries))
+	h.made = make([]*object.Object, len(h.entries))
+	return h, l.located(err)
+}
+
+// read appends entries, and returns the revision of the last one.
+func (h *history) read(db *pebble.DB, lower, upper []byte, oldest time.Time) (last object.Revision, err error) {
+	i, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
-	oldest := time.Now().Add(-l.options.HistoryAge)
-	last := object.Revision(0)
 	for ok := i.First(); ok; ok = i.Next() {
 		revision, err := splitEntryKey(i.Key())
 		if err != nil {
-			return nil, err
+			return last, err
 		}
 		if last != 0 && revision != last+1 {
-			return nil, fmt.Errorf("commits %d to %d are missing: a file was lost, or is of another time", last+1, revision-1)
+			return last, fmt.Errorf("commits %d to %d are missing: a file was lost, or is of another time", last+1, revision-1)
 		}
 		last = revision
 		e, err := readEntry(i.Value(), nil)
@@ -217,9 +243,7 @@ func (l *Log) readHistory(current object.Revision) (h *history, err error) {
 		}
 		h.entries = append(h.entries, e)
 	}
-	h.after = current - object.Revision(len(h.entries))
-	h.made = make([]*object.Object, len(h.entries))
-	return h, i.Error()
+	return last, i.Error()
 }
 
 // remember keeps a state if the history shows it. It is the newest of its object, or the one that the revision next replaced.

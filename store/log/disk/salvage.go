@@ -1,154 +1,111 @@
 package disk
 
 import (
-	"context"
-	"errors"
+	"bytes"
 	"fmt"
-	"io"
 	"path"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/sstable"
-	"github.com/cockroachdb/pebble/v2/sstable/block"
-	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/wal"
+	"github.com/cockroachdb/pebble/v2/sstable/colblk"
+
+	"github.com/bowline-dev/bowline/object"
 )
 
 // A table is damaged when a block of it is not what its checksum says. The database then reads nothing of the block, nor what
-// other tables have of the same keys. But a state has checksums of its own, and one bit that changed is in one of them: so the
-// block is read as it is, with a checksum that fits, and what is damaged in it is found, and named, by itself.
+// other tables have of the same keys; and what the block says of itself is not to be trusted: which keys it has, what is newer
+// than what, where its parts begin. But every value in it begins with what it is, and states have checksums of their own. So
+// the bytes are looked through: states that are whole are live as ever, and one that is damaged costs its object alone. Where
+// that leaves anything open (there are rows that nobody can name, or deletions, or another table with keys in between) the store
+// is refused, and is to be restored.
 
-// mend is what is read of a file in the place of what it holds from an offset on. The file stays as it is.
-type mend struct {
-	at    int64
-	bytes [block.TrailerLen]byte
-}
-
-// mend puts right what was read of a file from an offset on.
-func (g *guard) mend(name string, read []byte, from int64) {
-	mends := g.mends.Load()
-	if mends == nil {
-		return
+// salvage takes the states of the next damaged block at or after a key, and returns where the database can read again. It is
+// false where that cannot be said for sure.
+func (r *reader) salvage(lower []byte) (next []byte, saved bool) {
+	levels, err := r.log.db.SSTables()
+	if err != nil {
+		return nil, false
 	}
-	for _, m := range (*mends)[name] {
-		for i, b := range m.bytes {
-			if at := m.at + int64(i) - from; at >= 0 && at < int64(len(read)) {
-				read[at] = b
+	tables := slices.Concat(levels...)
+	for i := range tables {
+		blocks, err := readBlocks(r.log.options.FS, path.Join(r.log.dir, fmt.Sprintf("%06d.sst", uint64(tables[i].BackingSSTNum))))
+		if err != nil {
+			return nil, false
+		}
+		for j := 0; j < len(blocks); j++ {
+			if !blocks[j].damaged {
+				continue
 			}
-		}
-	}
-}
-
-// reading reads from the database, and reads again where damaged blocks were mended for it.
-func (l *Log) reading(read func() error) error {
-	err := survive(read)
-	if err == nil || !pebble.IsCorruptionError(err) {
-		return err
-	}
-	mended, unmended := l.salvage()
-	if mended == 0 || unmended != nil {
-		return errors.Join(err, unmended)
-	}
-	return survive(read)
-}
-
-// survive makes an error of a panic: a block that is read although it is damaged may say anything of itself.
-func survive(read func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("a damaged block cannot be read: %v", r)
-		}
-	}()
-	return read()
-}
-
-// named adds to an error of opening the database which write-ahead log is damaged, if one is, since the database does not say.
-// Nothing can be salvaged there: what commits after the damage rest on is unknown.
-func (l *Log) named(err error) error {
-	if !pebble.IsCorruptionError(err) {
-		return err
-	}
-	logs, unlisted := wal.Scan(wal.Dir{FS: l.options.FS, Dirname: l.dir})
-	if unlisted != nil {
-		return errors.Join(err, unlisted)
-	}
-	for _, log := range logs {
-		if at, damage := readLog(log); damage != nil && !errors.Is(damage, io.EOF) {
-			return fmt.Errorf("commits cannot be read, from byte %d of %s on: restore a backup: %w", at.Physical, at.PhysicalFile, err)
-		}
-	}
-	return err
-}
-
-// readLog reads a write-ahead log to where it ends.
-func readLog(log wal.LogicalLog) (at wal.Offset, err error) {
-	r := log.OpenForRead()
-	defer r.Close()
-	for err == nil {
-		var record io.Reader
-		if record, at, err = r.NextRecord(); err == nil {
-			_, err = io.Copy(io.Discard, record)
-		}
-	}
-	return at, err
-}
-
-// salvage mends the damaged blocks of all tables, and says how many those are.
-func (l *Log) salvage() (mended int, err error) {
-	levels, err := l.db.SSTables()
-	if err != nil {
-		return 0, err
-	}
-	mends := map[string][]mend{}
-	for _, tables := range levels {
-		for _, table := range tables {
-			name := path.Join(l.dir, fmt.Sprintf("%06d.sst", uint64(table.BackingSSTNum)))
-			found, bad := damagedBlocks(l.options.FS, name)
-			if bad != nil {
-				err = errors.Join(err, fmt.Errorf("%s, with keys from %q to %q: %w", name, table.Smallest.UserKey, table.Largest.UserKey, bad))
+			states, whole := r.statesIn(blocks[j].bytes)
+			_, upper := bounds(versions)
+			if j+1 < len(blocks) {
+				upper = firstStateIn(blocks[j+1], upper)
 			}
-			if len(found) > 0 {
-				l.options.Log.Error("a file of the store is damaged", "path", name, "blocks", len(found),
-					"from", string(table.Smallest.UserKey), "to", string(table.Largest.UserKey))
-				mends[name] = found
-				mended += len(found)
+			if upper != nil && bytes.Compare(upper, lower) <= 0 || whole && len(states) == 0 {
+				continue // the damage is elsewhere
 			}
+			if !whole || upper == nil || !alone(tables, i, lower, upper) {
+				return nil, false
+			}
+			if first := states[0]; bytes.Compare(appendVersionKey(nil, first.key, first.revision), lower) < 0 {
+				return nil, false
+			}
+			r.next = append(r.next, states...)
+			return upper, true
 		}
 	}
-	l.guard.mends.Store(&mends)
-	return mended, err
+	return nil, false
 }
 
-// damagedBlocks finds the blocks of a table whose checksums are not theirs, and the checksums that would be.
-func damagedBlocks(fs vfs.FS, name string) (found []mend, err error) {
-	f, err := fs.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	readable, err := sstable.NewSimpleReadable(f)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	r, err := sstable.NewReader(context.Background(), readable, sstable.ReaderOptions{})
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	layout, err := r.Layout()
-	if err != nil {
-		return nil, err
-	}
-	for _, data := range layout.Data {
-		handle := data.Handle
-		bytes := make([]byte, handle.Length+block.TrailerLen)
-		if _, err := f.ReadAt(bytes, int64(handle.Offset)); err != nil {
-			return found, err
-		}
-		if block.ValidateChecksum(block.ChecksumTypeCRC32c, bytes, handle) != nil {
-			sum := block.Checksummer{Type: block.ChecksumTypeCRC32c}
-			fits := sum.Checksum(bytes[:handle.Length], byte(block.NoCompressionIndicator))
-			found = append(found, mend{int64(handle.Offset + handle.Length), block.MakeTrailer(byte(block.NoCompressionIndicator), fits)})
+// alone says that no other table has keys from lower up to upper.
+func alone(tables []pebble.SSTableInfo, i int, lower, upper []byte) bool {
+	for j, t := range tables {
+		if j != i && bytes.Compare(t.Largest.UserKey, lower) >= 0 && bytes.Compare(t.Smallest.UserKey, upper) < 0 {
+			return false
 		}
 	}
-	return found, nil
+	return true
+}
+
+// firstStateIn is the key of the first state in a block, nil if the block is damaged, and otherwise where there is none.
+func firstStateIn(b rawBlock, otherwise []byte) []byte {
+	if b.damaged {
+		return nil
+	}
+	at := bytes.Index(b.bytes, []byte(stateMagic))
+	if at < 0 {
+		return otherwise
+	}
+	key, _, _ := splitState(b.bytes[at:])
+	return key
+}
+
+// statesIn are the states in the bytes of a block, in their order, and whether they and the entries and facts there are all that
+// the block says to have.
+func (r *reader) statesIn(block []byte) (found []stored, whole bool) {
+	const head = 4 // where Pebble keeps the length of the longest key
+	if len(block) < head+7 {
+		return nil, false
+	}
+	rows := int(colblk.DecodeHeader(block[head:]).Rows)
+	rows -= bytes.Count(block, []byte(entryMagic)) + bytes.Count(block, []byte(factMagic))
+	for at := bytes.Index(block, []byte(stateMagic)); at >= 0; at = bytes.Index(block, []byte(stateMagic)) {
+		block = block[at:]
+		written, record, err := splitState(block)
+		key, revision, unread := splitVersionKey(written)
+		if unread != nil {
+			return found, false
+		}
+		rows--
+		s := stored{key: object.Key(key), revision: revision, err: err}
+		if err == nil && len(record) > 0 {
+			s.object, s.err = r.objects.Read(s.key, revision, bytes.Clone(record))
+		}
+		found = append(found, s)
+		block = block[len(stateMagic)+len(written)+len(record):]
+	}
+	ordered := slices.IsSortedFunc(found, func(a, b stored) int {
+		return bytes.Compare(appendVersionKey(nil, a.key, a.revision), appendVersionKey(nil, b.key, b.revision))
+	})
+	return found, rows == 0 && ordered
 }

@@ -13,20 +13,18 @@ const (
 	trimWorthwhile = 64
 	// trimBatch bounds the commits whose leftovers go at once, so that no commit waits long for it.
 	trimBatch = 256
+	// never is what was trimmed where nothing is to be trimmed any more: entries must go in order.
+	never = ^object.Revision(0)
 )
 
 // Compact tells the keeper when there is something to trim.
 func (l *Log) Compact(before object.Revision) {
 	told := l.before.Swap(uint64(before))
-	if uint64(before)/trimWorthwhile != told/trimWorthwhile {
-		tell(l.compact)
+	if uint64(before)/trimWorthwhile == told/trimWorthwhile {
+		return
 	}
-}
-
-// tell lets the keeper know, if it does not yet.
-func tell(keeper chan<- struct{}) {
 	select {
-	case keeper <- struct{}{}:
+	case l.compact <- struct{}{}:
 	default:
 	}
 }
@@ -39,10 +37,6 @@ func (l *Log) keep() {
 			return
 		case <-l.guard.failed:
 			l.repair()
-		case <-l.damage:
-			if _, err := l.salvage(); err != nil {
-				l.options.Log.Error("a damaged file of the store", "folder", l.dir, "error", err)
-			}
 		case <-l.compact:
 			l.trim()
 		}
@@ -56,8 +50,8 @@ func (l *Log) trim() {
 	upto := min(object.Revision(l.before.Load()), object.Revision(l.current.Load())-1)
 	for l.trimmed < upto && l.ctx.Err() == nil && l.guard.err() == nil {
 		if err := l.trimSome(upto); err != nil {
-			l.options.Log.Error("the store's history cannot be trimmed", "folder", l.dir, "error", err)
-			l.trimmed = upto
+			l.options.Log.Error("the store's history is not trimmed any more", "folder", l.dir, "error", err)
+			l.trimmed = never
 			return
 		}
 	}
@@ -101,13 +95,12 @@ func (l *Log) trimSome(upto object.Revision) (err error) {
 }
 
 // forget deletes the states that a commit replaced, and its deletions. Each was written once. Where an object was deleted
-// that cannot be read, nobody knows which state that was, and all go.
+// that cannot be read, nobody knows which state that was, and the deletion stays.
 func forget(batch *pebble.Batch, revision object.Revision, changes []changed) error {
 	for _, c := range changes {
 		var err error
 		switch {
 		case c.deleted && c.previous == 0:
-			err = batch.DeleteRange(appendVersionKey(nil, c.key, revision), appendVersionKey(nil, c.key, 0), nil)
 		case c.deleted:
 			err = batch.Delete(appendVersionKey(nil, c.key, revision), nil)
 		}
