@@ -121,23 +121,33 @@ func patchTypeFor(method string) string {
 	return jsonType
 }
 
-// TestListThatIsNotReadEndsWithItsTime so that no client can hold what it asked for.
-func TestListThatIsNotReadEndsWithItsTime(t *testing.T) {
+// TestAnswerThatIsNotReadEndsWithItsTime, whatever is asked for and in whichever form, so that no client can hold what it asked
+// for, or its seats.
+func TestAnswerThatIsNotReadEndsWithItsTime(t *testing.T) {
 	t.Parallel()
-	for _, accept := range []string{jsonType, protobufType, yamlType} {
-		t.Run(accept, func(t *testing.T) {
+	const table, metadata = "application/json;as=Table;g=meta.k8s.io;v=v1", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	for name, c := range map[string]struct{ path, accept string }{
+		"JSON": {configMaps, jsonType}, "protobuf": {configMaps, protobufType}, "YAML": {configMaps, yamlType},
+		"table": {configMaps + "?includeObject=Object", table}, "metadata": {configMaps, metadata}, "indented": {configMaps + "?pretty=1", jsonType},
+		"one object": {configMaps + "/a", jsonType}, "document": {"/openapi/v2", jsonType},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := start(t)
+				crowd := startCrowd(t)
+				crowd.release()
+				w := crowd.as(t, "reader", "")
 				for _, name := range []string{"a", "b", "c"} {
-					cm := configMap(name, "k", strings.Repeat("x", 100<<10))
+					cm := configMap(name, "k", strings.Repeat("x", 200<<10))
+					cm.Annotations = map[string]string{"a": strings.Repeat("x", 100<<10)}
 					must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t)
 				}
-				req := must(http.NewRequest(http.MethodGet, w.host+configMaps, nil))(t)
-				req.Header.Set("Accept", accept)
+				req := must(http.NewRequest(http.MethodGet, w.host+c.path, nil))(t)
+				req.Header.Set("Accept", c.accept)
 				resp := must(w.wire.Do(req))(t)
 				defer resp.Body.Close()
 				time.Sleep(2 * time.Minute)
+				crowd.quiet(t)
 				if n, err := io.Copy(io.Discard, resp.Body); err == nil {
 					t.Errorf("after two minutes all %d bytes could be read", n)
 				}

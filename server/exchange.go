@@ -47,6 +47,15 @@ func (x *exchange) Write(data []byte) (int, error) {
 	return n, err
 }
 
+// farewell is how long a client may take for the rest of its answer once the request's time is over: that may have been all that
+// the answer says.
+const farewell = 5 * time.Second
+
+// cutOff gives the client little time from now on, so that none holds what it asked for by not reading it.
+func (x *exchange) cutOff() {
+	http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(farewell))
+}
+
 // Unwrap lets http.ResponseController reach the connection.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 

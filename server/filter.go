@@ -53,6 +53,7 @@ func (s *Server) serve(x *exchange, r *http.Request) {
 			return
 		}
 		defer cancel()
+		defer whenOver(ctx, x.cutOff)()
 		r = r.WithContext(ctx)
 	}
 	if err := s.enter(x, r, user); err != nil {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,8 +23,6 @@ func (c *call) answerList(p *page) error {
 	if err != nil {
 		return err
 	}
-	// A client that does not take its list within the request's time is cut off.
-	defer whenOver(c.context(), func() { http.NewResponseController(c.w).SetWriteDeadline(time.Now()) })()
 	c.sendWarnings()
 	if c.accept.name == mediaProtobuf {
 		return c.writeProtobufList(p, encodings)
