@@ -94,8 +94,9 @@ func ours(name string) bool {
 	return slices.Contains([]string{lockFile, holderFile, holderFile + ".new", formatFile + ".new"}, name)
 }
 
+// notEntered says why a folder's lock was not taken: its file cannot be made, or somebody has it.
 func notEntered(fsys vfs.FS, dir string, err error) error {
-	if errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
+	if _, ok := errors.AsType[*fs.PathError](err); ok || errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
 		return fmt.Errorf("the store's folder %s cannot be written to: %w", dir, err)
 	}
 	held := &InUseError{Dir: dir}

@@ -145,7 +145,7 @@ func TestTheSecondUserOfAFolderIsToldOfTheFirst(t *testing.T) {
 
 func TestMissingFilesAreNamed(t *testing.T) {
 	t.Parallel()
-	for _, pattern := range []string{"*.log", "MANIFEST-*", "*.sst"} {
+	for _, pattern := range []string{"*.log", "MANIFEST-*", "*.sst", "marker.manifest.*", "marker.format-version.*"} {
 		t.Run(pattern, func(t *testing.T) {
 			t.Parallel()
 			dir := filled(t)
@@ -166,6 +166,54 @@ func TestMissingFilesAreNamed(t *testing.T) {
 				t.Errorf("without %s: %v", name, err)
 			}
 		})
+	}
+}
+
+// TestWhatIsNoFileIsNamed puts something else in the place of a file of a store: nothing waits for it, or takes the store for a new
+// one.
+func TestWhatIsNoFileIsNamed(t *testing.T) {
+	t.Parallel()
+	others := map[string]func(name string) error{
+		"folder":  func(name string) error { return os.Mkdir(name, 0o700) },
+		"nowhere": func(name string) error { return os.Symlink("nowhere", name) },
+		"itself":  func(name string) error { return os.Symlink(filepath.Base(name), name) },
+		"pipe":    func(name string) error { return syscall.Mkfifo(name, 0o600) },
+	}
+	for other, put := range others {
+		for _, pattern := range []string{"FORMAT", "*.log", "MANIFEST-*", "marker.manifest.*", "OPTIONS-*"} {
+			t.Run(other+" for "+pattern, func(t *testing.T) {
+				t.Parallel()
+				dir := filled(t)
+				names, _ := filepath.Glob(filepath.Join(dir, pattern))
+				if len(names) == 0 {
+					t.Fatal("there is none")
+				}
+				name := names[len(names)-1]
+				if err := errors.Join(os.Remove(name), put(name)); err != nil {
+					t.Fatal(err)
+				}
+				_, err := disk.Open(dir, disk.Options{})
+				if err == nil || !strings.Contains(err.Error(), filepath.Base(name)) {
+					t.Errorf("it is opened with %v", err)
+				}
+				if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) == 0 {
+					t.Error("its tables are gone")
+				}
+			})
+		}
+	}
+}
+
+func TestALockThatIsNoFileIsNobodys(t *testing.T) {
+	t.Parallel()
+	dir := filled(t)
+	lock := filepath.Join(dir, "LOCK")
+	if err := errors.Join(os.Remove(lock), os.Mkdir(lock, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	var inUse *disk.InUseError
+	if err := refused(t, dir); errors.As(err, &inUse) || !strings.Contains(err.Error(), lock) {
+		t.Errorf("it is refused with %v", err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -79,9 +78,16 @@ func (l *Log) prepare() error {
 
 // readState is what the folder says of itself; not ready where it is empty.
 func (l *Log) readState() (state, error) {
-	text, err := readWhole(l.options.FS, l.dir, formatFile)
-	if errors.Is(err, fs.ErrNotExist) {
+	names, err := l.options.FS.List(l.dir)
+	if err == nil && !slices.Contains(names, formatFile) {
 		return state{layout: layout}, nil
+	}
+	var text string
+	if err == nil {
+		err = l.mustBeFile(formatFile) // a link that leads nowhere is no empty folder
+	}
+	if err == nil {
+		text, err = readWhole(l.options.FS, l.dir, formatFile)
 	}
 	if err != nil {
 		return state{}, fmt.Errorf("the store in %s: %w", l.dir, err)
@@ -141,19 +147,54 @@ func (l *Log) clear() error {
 	return nil
 }
 
-// mustBeComplete finds missing files that the database would not miss.
+// file is a sort of files.
+type file struct{ pattern, holds string }
+
+// vital are the files without which the database would begin anew, with no commits, and remove what is there.
+var vital = []file{
+	{"*.log", "the last commits"},
+	{"MANIFEST-*", "the list of its files"},
+	{"marker.manifest.*", "which list of its files counts"},
+	{"marker.format-version.*", "how its files are written"},
+}
+
+// mustBeComplete finds what is missing that the database would not miss, and what it would wait for although it is no file.
 func (l *Log) mustBeComplete() error {
 	names, err := l.options.FS.List(l.dir)
 	if err != nil {
 		return fmt.Errorf("the store in %s: %w", l.dir, err)
 	}
-	for _, needed := range []struct{ pattern, holds string }{
-		{"*.log", "the last commits"}, {"MANIFEST-*", "the list of its files"},
-	} {
-		if !slices.ContainsFunc(names, func(name string) bool { ok, _ := path.Match(needed.pattern, name); return ok }) {
+	for _, v := range vital {
+		if !slices.ContainsFunc(names, func(name string) bool { return matches(v.pattern, name) }) {
 			return fmt.Errorf("the store in %s is not complete: the file %s is missing, which holds %s: put it back, or restore a backup",
-				l.dir, needed.pattern, needed.holds)
+				l.dir, v.pattern, v.holds)
 		}
+	}
+	for _, name := range names {
+		read := slices.ContainsFunc(vital, func(v file) bool { return matches(v.pattern, name) }) || matches("OPTIONS-*", name)
+		if !read {
+			continue
+		}
+		if err := l.mustBeFile(name); err != nil {
+			return fmt.Errorf("the store in %s: %w", l.dir, err)
+		}
+	}
+	return nil
+}
+
+func matches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
+
+// mustBeFile refuses a folder, a pipe, or a link to one or to nothing, in the place of a file.
+func (l *Log) mustBeFile(name string) error {
+	info, err := l.options.FS.Stat(path.Join(l.dir, name))
+	switch {
+	case err != nil:
+		return fmt.Errorf("its file %s cannot be reached: put it back, or restore a backup: %w", name, err)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s in it is no file, but %s: put it back, or restore a backup", name, info.Mode())
 	}
 	return nil
 }
