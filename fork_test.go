@@ -174,59 +174,6 @@ func TestForkAndPlaneAreChangedAtOnce(t *testing.T) {
 	}
 }
 
-// TestDefinitionChangesInOneOfTwo: the objects that both share are read by each as its own definition says, at once, and the
-// other's watches go on.
-func TestDefinitionChangesInOneOfTwo(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := tied(t, bowline.Options{Controllers: []string{}})
-		f := l.fork()
-		watch := func(of *life) <-chan string {
-			w, err := of.dynamic.Resource(knots).Watch(t.Context(), metav1.ListOptions{})
-			of.must(err)
-			t.Cleanup(w.Stop)
-			told := make(chan string, 100)
-			go func() {
-				defer close(told)
-				for e := range w.ResultChan() {
-					told <- string(e.Type)
-				}
-			}()
-			return told
-		}
-		ofPlane, ofFork := watch(l), watch(f)
-		synctest.Wait()
-		const before, after = `"loops":1`, `"strands":3`
-		f.done("PATCH", definitionPath, `{"spec":{"versions":[{"name":"v1","served":true,"storage":true,
-			"schema":{"openAPIV3Schema":{"type":"object","properties":{"strands":{"type":"integer","default":3}}}}}]}}`)
-		for range 3 { // what one has read is not given to the other
-			for _, path := range []string{knotsPath, knotsPath + "/reef", "/apis/example.com/v1/knots?fieldSelector=metadata.name%3Dreef"} {
-				if got := l.done("GET", path, ""); !strings.Contains(got, before) || strings.Contains(got, after) {
-					t.Errorf("the plane reads %s", got)
-				}
-				if got := f.done("GET", path, ""); strings.Contains(got, before) || !strings.Contains(got, after) {
-					t.Errorf("the fork reads %s", got)
-				}
-			}
-		}
-		if events := <-ofFork + " " + <-ofFork; events != "ADDED " {
-			t.Errorf("the fork's watch says %q, and does not end", events)
-		}
-		l.done("PATCH", knotsPath+"/reef", `{"metadata":{"labels":{"a":"b"}}}`)
-		if events := <-ofPlane + " " + <-ofPlane; events != "ADDED MODIFIED" {
-			t.Errorf("the plane's watch says %s", events)
-		}
-		l.done("DELETE", definitionPath, "")
-		synctest.Wait()
-		if code, _ := l.ask("GET", knotsPath, ""); code != http.StatusNotFound {
-			t.Errorf("where the definition was deleted, knots answer %d", code)
-		}
-		if got := f.done("GET", knotsPath+"/reef", ""); !strings.Contains(got, after) || strings.Contains(got, `"labels"`) {
-			t.Errorf("where it was not, the knot is %s", got)
-		}
-	})
-}
-
 // TestForkOutlivesItsPlane, and the plane its forks, in any order; nothing goes on after the last. Not parallel: it looks at all
 // goroutines.
 func TestForkOutlivesItsPlane(t *testing.T) {

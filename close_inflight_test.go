@@ -1,0 +1,70 @@
+package bowline
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/admission"
+)
+
+// TestCloseCutsOffRequestsInFlight that do not end in time, and waits for their handlers.
+func TestCloseCutsOffRequestsInFlight(t *testing.T) {
+	t.Parallel()
+	plugin := &holding{entered: make(chan struct{})}
+	plane, err := Start(t.Context(), Options{Listen: "127.0.0.1:0", Plugins: []admission.Plugin{plugin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane.drain = 50 * time.Millisecond
+	config, err := plane.TLSConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan error, 1)
+	go func() {
+		response, err := (&http.Client{Transport: transport}).Post(config.Host+mapsPath, "application/json", strings.NewReader(`{"metadata":{"name":"a"}}`))
+		if err == nil {
+			response.Body.Close()
+		}
+		answered <- err
+	}()
+	<-plugin.entered
+	if err := plane.Close(); err != nil {
+		t.Error(err)
+	}
+	if !plugin.left.Load() {
+		t.Error("Close returned before the request's handler")
+	}
+	if err := <-answered; err == nil {
+		t.Error("a request that was cut off has an answer")
+	}
+}
+
+// holding keeps creates of config maps until their requests end.
+type holding struct {
+	entered chan struct{}
+	left    atomic.Bool
+}
+
+func (*holding) Name() string { return "Holding" }
+func (*holding) Handles(_ admission.Operation, r schema.GroupResource, _ string) bool {
+	return r.Resource == "configmaps"
+}
+func (h *holding) Admit(ctx context.Context, _ *admission.Attributes, _ admission.Reader) error {
+	close(h.entered)
+	<-ctx.Done()
+	h.left.Store(true)
+	return ctx.Err()
+}
+func (*holding) Validate(context.Context, *admission.Attributes, admission.Reader) error { return nil }
