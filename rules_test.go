@@ -22,7 +22,7 @@ var mayImport = map[string][]string{
 	"kind":        {"object"},
 	"patch":       {"object", "kind"},
 	"admission":   {"object", "kind", "patch"},
-	"store":       {"object"},
+	"store":       {"object", "internal"},
 	"auth":        {"object", "internal"},
 	"server":      {"object", "kind", "patch", "admission", "store", "auth", "client"},
 	"client":      {"object"},

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/seed"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
 	"github.com/bowline-dev/bowline/store/log/memory"
@@ -157,11 +158,11 @@ func TestForksAreIndependent(t *testing.T) {
 				return
 			}
 			if depth < 3 && n%200 == 100 {
-				next, copied, seed := fork(t, s), map[string]string{}, random.Uint64()
+				next, copied, random := fork(t, s), map[string]string{}, rand.New(rand.NewPCG(random.Uint64(), 0))
 				for key, value := range model {
 					copied[key] = value
 				}
-				group.Go(func() { write(next, copied, depth+1, rand.New(rand.NewPCG(seed, 0))) })
+				group.Go(func() { write(next, copied, depth+1, random) })
 			}
 		}
 		if got := len(values(t, s)); got != len(model) {
@@ -173,9 +174,8 @@ func TestForksAreIndependent(t *testing.T) {
 			}
 		}
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	group.Go(func() { write(s, begun, 0, rand.New(rand.NewPCG(seed, 0))) })
+	random := rand.New(rand.NewPCG(seed.Of(t), 0))
+	group.Go(func() { write(s, begun, 0, random) })
 	group.Wait()
 }
 

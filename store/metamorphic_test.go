@@ -2,22 +2,19 @@ package store_test
 
 import (
 	"flag"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/bowline-dev/bowline/internal/seed"
 	"github.com/bowline-dev/bowline/store/log"
 	"github.com/bowline-dev/bowline/store/log/disk"
 	"github.com/bowline-dev/bowline/store/log/memory"
 	"github.com/bowline-dev/bowline/store/storetest"
 )
 
-var (
-	metamorphicSeconds = flag.Int("metamorphic.seconds", 0, "how long TestMetamorphic goes on; one script if 0")
-	metamorphicSeed    = flag.Uint64("metamorphic.seed", 0, "the first script of TestMetamorphic; random if 0")
-)
+var metamorphicSeconds = flag.Int("metamorphic.seconds", 0, "how long TestMetamorphic goes on; one script if 0")
 
 // TestMetamorphic compares what stores of all logs answer to the same random operations, with restarts and forks between.
 func TestMetamorphic(t *testing.T) {
@@ -27,12 +24,8 @@ func TestMetamorphic(t *testing.T) {
 		{Name: "journal", Medium: func(*testing.T) storetest.Reopen { return storetest.NewJournal().Open }, Durable: true},
 		{Name: "disk", Medium: folder, Durable: true},
 	}
-	seed := *metamorphicSeed
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	for begin := time.Now(); ; seed++ {
-		storetest.Metamorphic(t, seed, 2000, subjects...)
+	for begin, script := time.Now(), seed.Of(t); ; script++ {
+		storetest.Metamorphic(t, script, 2000, subjects...)
 		if t.Failed() || time.Since(begin) >= time.Duration(*metamorphicSeconds)*time.Second {
 			return
 		}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/seed"
 	"github.com/bowline-dev/bowline/server/fair"
 )
 
@@ -140,8 +141,8 @@ func (m *model) startOne() bool {
 // TestQueueDoesWhatItsModelDoes over random requests of random weights, some of which give up.
 func TestQueueDoesWhatItsModelDoes(t *testing.T) {
 	t.Parallel()
-	for range 20 {
-		seed := rand.Uint64()
+	first := seed.Of(t)
+	for seed := first; seed != first+20; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 0))

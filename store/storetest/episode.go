@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/bowline-dev/bowline/internal/seed"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
 	"github.com/bowline-dev/bowline/store/robustness"
@@ -31,7 +32,7 @@ type watching struct {
 	lazy  bool
 }
 
-func newEpisode() *episode { return &episode{seed: rand.Uint64()} }
+func newEpisode(t *testing.T) *episode { return &episode{seed: seed.Of(t)} }
 
 // begin remembers where the history begins, and lets two watchers for each thing to watch begin there.
 func (e *episode) begin() {
@@ -99,5 +100,5 @@ func (e *episode) end(t *testing.T) {
 			e.list(t, s, robustness.Where{Prefix: string(prefix)}, store.Latest())
 		}
 	}
-	e.judge(t, e.seed)
+	e.judge(t)
 }

@@ -9,7 +9,7 @@ import (
 
 // guaranteesHoldUnderFaults records many clients of one store whose log holds up and fails appends.
 func guaranteesHoldUnderFaults(t *testing.T, l log.Log) {
-	e := newEpisode()
+	e := newEpisode(t)
 	e.stores = []*store.Store{start(t, newChaos(l, e.seed), store.Options{})}
 	e.begin()
 	e.run(t, 4, 60, nil)
@@ -19,7 +19,7 @@ func guaranteesHoldUnderFaults(t *testing.T, l log.Log) {
 // guaranteesHoldForSlowWatchers records watchers that the history leaves behind, one of them for sure: they list, and watch
 // from there.
 func guaranteesHoldForSlowWatchers(t *testing.T, l log.Log) {
-	e := newEpisode()
+	e := newEpisode(t)
 	e.patient = true
 	e.stores = []*store.Store{start(t, l, store.Options{HistoryBytes: 12_000})}
 	e.begin()
@@ -34,7 +34,7 @@ func guaranteesHoldForSlowWatchers(t *testing.T, l log.Log) {
 // guaranteesHoldOverReopening records clients of a durable log over several lives of its store, each of which ends while they
 // work.
 func guaranteesHoldOverReopening(t *testing.T, open Reopen) {
-	e := newEpisode()
+	e := newEpisode(t)
 	for life := range uint64(4) {
 		s := start(t, newChaos(open(), e.seed+life), store.Options{})
 		e.stores = []*store.Store{s}
@@ -54,7 +54,7 @@ func guaranteesHoldOverReopening(t *testing.T, open Reopen) {
 
 // guaranteesHoldForTwoStores records clients of two stores that share a log.
 func guaranteesHoldForTwoStores(t *testing.T, open Reopen) {
-	e := newEpisode()
+	e := newEpisode(t)
 	for i := range uint64(2) {
 		e.stores = append(e.stores, start(t, newChaos(open(), e.seed+i), store.Options{}))
 	}

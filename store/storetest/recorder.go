@@ -116,7 +116,7 @@ func seenBy(where robustness.Where, events []*object.Event) (seen []robustness.E
 }
 
 // judge fails the test when the history breaks a guarantee, and keeps the history then. It logs what the history has.
-func (r *recorder) judge(t *testing.T, seed uint64) {
+func (r *recorder) judge(t *testing.T) {
 	t.Helper()
 	counts := map[robustness.Outcome]int{}
 	for _, w := range r.history.Writes {
@@ -143,5 +143,5 @@ func (r *recorder) judge(t *testing.T, seed uint64) {
 	if data, err := json.MarshalIndent(r.history, "", " "); err != nil || os.WriteFile(path, data, 0o600) != nil {
 		t.Errorf("the history could not be written to %s", path)
 	}
-	t.Errorf("%d guarantees broken; seed %d, history in %s, kept with go test -artifacts", len(broken), seed, path)
+	t.Errorf("%d guarantees broken; the history is in %s, kept with go test -artifacts", len(broken), path)
 }

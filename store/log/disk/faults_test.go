@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/bowline-dev/bowline/internal/seed"
 	"github.com/bowline-dev/bowline/store"
 )
 
@@ -25,7 +26,7 @@ func sampled(random *rand.Rand, oneIn int) bool { return thorough || random.IntN
 // was acknowledged, whole; of what was under way it has all or nothing; and so again after a second crash.
 func TestEveryCrashLeavesWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
+	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 6))
 	l, memory := newLedger(seed), vfs.NewCrashableMem()
 	crashes, changes := 0, int64(0)
@@ -84,7 +85,7 @@ func (a account) survives(t *testing.T, fs *vfs.MemFS) error {
 // and nothing else; and that is on the disk in the end, whatever syncs have reported.
 func TestEveryFaultIsSurvived(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
+	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 7))
 	total := int64(0)
 	faultless := fault{seed: seed, number: -1}

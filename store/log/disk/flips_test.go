@@ -14,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/bowline-dev/bowline/internal/seed"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store/log"
 	"github.com/bowline-dev/bowline/store/log/disk"
@@ -25,7 +26,7 @@ import (
 // do, to tear the end of the log of the last commits, cannot be told from damage there; a store that was closed has nothing there.
 func TestNoDamageGoesUnnoticed(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
+	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 8))
 	for _, ends := range []string{"closed", "crashed"} {
 		l, memory := newLedger(seed), vfs.NewCrashableMem()
