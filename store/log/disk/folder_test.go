@@ -204,6 +204,42 @@ func TestWhatIsNoFileIsNamed(t *testing.T) {
 	}
 }
 
+// TestWhatIsRefusedLosesNoFile damages the end of the list of files of a store that a crash has left: the list then ends earlier,
+// like one that the crash cut short, and tables and logs that it does not name look like leftovers.
+func TestWhatIsRefusedLosesNoFile(t *testing.T) {
+	t.Parallel()
+	dir := filled(t)
+	for _, name := range []string{"b", "c"} { // the second start makes a table of what the first left
+		s, _ := begun(t, dir, disk.Options{})
+		put(t, s, name, "1")
+		crashed := filepath.Join(t.TempDir(), "crashed")
+		if err := os.CopyFS(crashed, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		closed(t, s)
+		dir = crashed
+	}
+	lists, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	newest := lists[len(lists)-1]
+	info, err := os.Stat(newest)
+	if err == nil {
+		err = os.Truncate(newest, info.Size()-1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadDir(dir)
+	l := open(t, dir, disk.Options{})
+	if _, err := store.New(t.Context(), l, store.Options{AcceptDamage: true}); err == nil {
+		t.Fatal("it is served, without what the table had")
+	}
+	for _, e := range before {
+		if _, err := os.Stat(filepath.Join(dir, e.Name())); err != nil && e.Name() != "HOLDER" && !strings.HasPrefix(e.Name(), "marker.") {
+			t.Error(err)
+		}
+	}
+}
+
 func TestALockThatIsNoFileIsNobodys(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)

@@ -14,8 +14,15 @@ import (
 // doing in memory, and no write is tried again that may already have been lost: after a failed fsync the pages in memory
 // count as clean, and a second fsync would report what is not so (https://lwn.net/Articles/752063). Whoever uses the guard
 // asks it for its failure before they believe that something is durable.
+//
+// It also keeps what the database would remove until that has proved to be whole: one that misses some of its files takes others
+// for leftovers.
 type guard struct {
 	vfs.FS
+
+	mu      sync.Mutex
+	trusted bool
+	kept    []string // the files that are to be removed once the database is trusted
 
 	once   sync.Once
 	cause  error
@@ -42,30 +49,27 @@ func (g *guard) err() error {
 	}
 }
 
-// change makes a change, unless the guard has stopped; if it fails the guard stops. Where something must be there and is
-// not, that is no failure of the disk.
+// change makes a change, unless the guard has stopped; if it fails the guard stops. It returns nil, as for what was done.
 func (g *guard) change(do func() error) error {
 	if g.err() != nil {
 		return nil
 	}
-	err := do()
-	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
-		return err
+	if err := do(); err != nil {
+		g.stop(err)
 	}
-	g.stop(err)
 	return nil
 }
 
 // create makes a file to write to; one that swallows everything once the guard has stopped.
 func (g *guard) create(do func() (vfs.File, error)) (vfs.File, error) {
-	var f vfs.File
-	err := g.change(func() (err error) {
-		f, err = do()
+	var f vfs.File = nowhere{}
+	err := g.change(func() error {
+		made, err := do()
+		if err == nil {
+			f = made
+		}
 		return err
 	})
-	if f == nil && err == nil {
-		return &guarded{File: nowhere{}, guard: g}, nil
-	}
 	return g.wrap(f, err)
 }
 
@@ -122,13 +126,23 @@ func (g *guard) Link(from, to string) error {
 	return g.change(func() error { return g.FS.Link(from, to) })
 }
 
+// Remove removes a file, once the database is trusted. That it is gone already is no failure of the disk.
 func (g *guard) Remove(name string) error {
-	return g.change(func() error {
-		if err := g.before(name); err != nil {
-			return err
+	if g.keeps(name) {
+		return nil
+	}
+	var missing error
+	_ = g.change(func() error {
+		err := g.before(name)
+		if err == nil {
+			err = g.FS.Remove(name)
 		}
-		return g.FS.Remove(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			missing, err = err, nil
+		}
+		return err
 	})
+	return missing
 }
 
 func (g *guard) RemoveAll(name string) error {

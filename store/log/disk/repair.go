@@ -72,6 +72,9 @@ func (e *lostError) Error() string {
 // failed fsync, and writes all of it to new files, whose fsyncs succeed or fail like any: so what was read is durable then.
 // It must hold everything that was acknowledged. Commits beyond that, whose writers were told that they failed, go.
 func (l *Log) reopen() error {
+	if err := l.mustBeComplete(); err != nil { // the folder may be elsewhere, and a database would be made in its place
+		return err
+	}
 	db, g, err := l.open(false)
 	if err != nil {
 		return err
@@ -86,6 +89,7 @@ func (l *Log) reopen() error {
 	if err = errors.Join(g.err(), err); err != nil {
 		return errors.Join(err, db.Close())
 	}
+	g.trust()
 	l.mu.Lock()
 	l.db, l.guard, l.failure, l.trimmed = db, g, nil, trimmed
 	l.mu.Unlock()

@@ -2,7 +2,10 @@ package disk_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -125,6 +128,45 @@ func TestAFullDiskRefusesWritesUntilThereIsRoomAndReadsGoOn(t *testing.T) {
 		again, _ := started(t, crashed)
 		if value(again, "a") != "2" || value(again, "b") != "1" {
 			t.Errorf("after a crash there is %q and %q", value(again, "a"), value(again, "b"))
+		}
+		closed(t, again)
+	})
+}
+
+// TestAFolderThatWasMovedAwayIsMissed moves the folder of a store that is in use: what was written before somebody noticed is there
+// when it is back, and no other is made in its place.
+func TestAFolderThatWasMovedAwayIsMissed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "objects")
+	synctest.Test(t, func(t *testing.T) {
+		s, l := begun(t, dir, disk.Options{})
+		if err := os.Rename(dir, dir+".away"); err != nil {
+			t.Fatal(err)
+		}
+		last, big := "", strings.Repeat("x", 20<<10)
+		for i := range 2000 {
+			name := fmt.Sprint("big-", i)
+			if _, err := s.Commit(t.Context(), storetest.Put(storetest.Key(name), big, store.Anything())); err != nil {
+				break
+			}
+			last = name
+		}
+		time.Sleep(20 * time.Second)
+		if err := l.Health(); err == nil || last == "" || !strings.Contains(err.Error(), dir) {
+			t.Errorf("after %s the health is %v", last, err)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Error("a folder was made in its place")
+		}
+		if err := os.Rename(dir+".away", dir); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(6 * time.Second)
+		put(t, s, "back", "1")
+		closed(t, s)
+		again, _ := begun(t, dir, disk.Options{})
+		if value(again, last) != big || value(again, "back") != "1" {
+			t.Errorf("%s or what was written after it is missing", last)
 		}
 		closed(t, again)
 	})

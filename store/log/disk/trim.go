@@ -29,8 +29,9 @@ func (l *Log) Compact(before object.Revision) {
 	}
 }
 
-// keep trims and repairs, until the log is closed.
+// keep trims and repairs, until the log is closed. All was read by then.
 func (l *Log) keep() {
+	l.guard.trust()
 	for {
 		select {
 		case <-l.ctx.Done():
