@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/internal/seed"
 	"github.com/bowline-dev/bowline/store/log/memory"
 	"github.com/bowline-dev/bowline/store/robustness"
 	"github.com/bowline-dev/bowline/store/storetest"
@@ -30,7 +31,7 @@ import (
 // server and store, finds nothing to object to in all that they were told.
 func TestWatchesOfTheAPIKeepTheirGuarantees(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
+	seed := seed.Of(t)
 	synctest.Test(t, func(t *testing.T) {
 		faults := &storetest.Faults{Log: memory.New()}
 		w := start(t, func(o *bowline.Options) { o.Storage = faults })

@@ -21,6 +21,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/internal/seed"
 	"github.com/bowline-dev/bowline/store/log"
 	"github.com/bowline-dev/bowline/store/log/disk"
 	"github.com/bowline-dev/bowline/store/log/memory"
@@ -41,7 +42,7 @@ func TestRequestsAreLinearizable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRegisters()
+			r := newRegisters(t)
 			w := test.start(t, func(o *bowline.Options) { o.Storage = test.storage(t) })
 			r.work(t, w, 8, 25, nil)
 			r.judge(t)
@@ -53,7 +54,7 @@ func TestRequestsAreLinearizable(t *testing.T) {
 // synced yet. What a client was told before that holds after it.
 func TestRequestsAreLinearizableOverCrashes(t *testing.T) {
 	t.Parallel()
-	r := newRegisters()
+	r := newRegisters(t)
 	fs := vfs.NewCrashableMem()
 	for range 4 {
 		w := startPlane(t, bowline.Options{
@@ -94,8 +95,9 @@ type operation struct {
 
 type crash struct{ began, ended int64 }
 
-func newRegisters() *registers {
-	seed := rand.Uint64()
+func newRegisters(t *testing.T) *registers {
+	t.Helper()
+	seed := seed.Of(t)
 	return &registers{seed: seed, random: rand.New(rand.NewPCG(seed, 0))}
 }
 

@@ -54,7 +54,9 @@ func TestLoadedObjectsAreReadByTheDefinitionOfNow(t *testing.T) {
 	w := start(t, on(journal))
 	w.define(t, widgets())
 	w.create(t, widgetsPath, widget("a", `{"color":"red","size":3}`))
-	var before struct{ Metadata struct{ ResourceVersion string } }
+	var before struct {
+		Metadata struct{ ResourceVersion string }
+	}
 	w.get(t, widgetsPath).into(t, &before)
 	const schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
 	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `[

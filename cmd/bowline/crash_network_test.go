@@ -26,6 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 	"github.com/bowline-dev/bowline/examples/network/provider/bridge"
 	"github.com/bowline-dev/bowline/examples/network/provider/record"
+	"github.com/bowline-dev/bowline/internal/seed"
 )
 
 // TestNetworksComeTrueOverCrashes: the whole loop is killed at random points while a user declares, changes and deletes
@@ -49,7 +50,7 @@ func TestNetworksComeTrueOverCrashes(t *testing.T) {
 
 func networksComeTrue(t *testing.T, rounds int, open func(plane, folder string) (provider.Provider, error)) {
 	name := filepath.Base(t.Name())
-	u := &user{seed: crashSeed(t), folder: t.TempDir(), provider: name, declared: map[string]int{}}
+	u := &user{seed: seed.Of(t), folder: t.TempDir(), provider: name, declared: map[string]int{}}
 	u.random = rand.New(rand.NewPCG(u.seed, 2<<32))
 	defer func() {
 		t.Logf("seed %d: %d kills; %d requests acknowledged, %d not answered, of which %d were done; %d networks in the end",

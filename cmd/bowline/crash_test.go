@@ -17,6 +17,8 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"github.com/bowline-dev/bowline/internal/seed"
 )
 
 // TestKilledUnderLoadLosesNothing: a server is killed at random points while clients write; each start has every acknowledged
@@ -50,20 +52,6 @@ func crashCount(t *testing.T, usual int) int {
 	return count
 }
 
-// crashSeed is what the choices of a test follow from.
-func crashSeed(t *testing.T) uint64 {
-	t.Helper()
-	text := os.Getenv("BOWLINE_SEED")
-	if text == "" {
-		return rand.Uint64()
-	}
-	seed, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("BOWLINE_SEED is %q: it must be a number", text)
-	}
-	return seed
-}
-
 // crashes is a folder, what clients know of it, and counts.
 type crashes struct {
 	seed    uint64
@@ -77,7 +65,7 @@ type crashes struct {
 }
 
 func newCrashes(t *testing.T) *crashes {
-	c := &crashes{seed: crashSeed(t), folder: t.TempDir()}
+	c := &crashes{seed: seed.Of(t), folder: t.TempDir()}
 	c.random = rand.New(rand.NewPCG(c.seed, 1<<32))
 	for id := range 8 {
 		c.writers = append(c.writers, newWriter(id, c.seed))
