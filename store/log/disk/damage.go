@@ -25,7 +25,7 @@ func (l *Log) located(err error) error {
 		return errors.Join(err, unlisted)
 	}
 	for _, table := range slices.Concat(levels...) {
-		name := path.Join(l.dir, fmt.Sprintf("%06d.sst", uint64(table.BackingSSTNum)))
+		name := l.tableName(table)
 		if n, unread := countDamaged(l.options.FS, name); n > 0 || unread != nil {
 			err = fmt.Errorf("%w\n%s is damaged, which has keys from %q to %q (%d blocks; %v): restore a backup",
 				err, name, table.Smallest.UserKey, table.Largest.UserKey, n, unread)
@@ -84,19 +84,16 @@ type rawBlock struct {
 
 // readBlocks reads the blocks of a table, in the order of their keys.
 func readBlocks(fs vfs.FS, name string) (blocks []rawBlock, err error) {
+	r, err := openTable(fs, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
 	f, err := fs.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	readable, err := sstable.NewSimpleReadable(f)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	r, err := sstable.NewReader(context.Background(), readable, sstable.ReaderOptions{})
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	defer func() { err = errors.Join(err, f.Close()) }()
 	layout, err := r.Layout()
 	if err != nil {
 		return nil, err
@@ -110,4 +107,25 @@ func readBlocks(fs vfs.FS, name string) (blocks []rawBlock, err error) {
 		blocks = append(blocks, rawBlock{bytes[:data.Length:data.Length], bad})
 	}
 	return blocks, nil
+}
+
+func (l *Log) tableName(table pebble.SSTableInfo) string {
+	return path.Join(l.dir, fmt.Sprintf("%06d.sst", uint64(table.BackingSSTNum)))
+}
+
+// openTable opens a table; to close the reader closes its file.
+func openTable(fs vfs.FS, name string) (*sstable.Reader, error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	readable, err := sstable.NewSimpleReadable(f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r, err := sstable.NewReader(context.Background(), readable, sstable.ReaderOptions{})
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
 }

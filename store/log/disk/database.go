@@ -22,7 +22,7 @@ const (
 	// cacheBytes is small: nothing is read twice.
 	cacheBytes = 1 << 20
 	// blockBytes is what is lost together where a table is damaged.
-	blockBytes = 8 << 10
+	blockBytes = 4 << 10
 	// maxMemTables bounds the memory when tables are not written as fast as commits come, which then wait.
 	maxMemTables = 8
 )

@@ -2,11 +2,11 @@ package disk
 
 import (
 	"bytes"
-	"fmt"
-	"path"
+	"errors"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/sstable/colblk"
 
 	"github.com/bowline-dev/bowline/object"
@@ -28,7 +28,7 @@ func (r *reader) salvage(lower []byte) (next []byte, saved bool) {
 	}
 	tables := slices.Concat(levels...)
 	for i := range tables {
-		blocks, err := readBlocks(r.log.options.FS, path.Join(r.log.dir, fmt.Sprintf("%06d.sst", uint64(tables[i].BackingSSTNum))))
+		blocks, err := readBlocks(r.log.options.FS, r.log.tableName(tables[i]))
 		if err != nil {
 			return nil, false
 		}
@@ -44,10 +44,13 @@ func (r *reader) salvage(lower []byte) (next []byte, saved bool) {
 			if upper != nil && bytes.Compare(upper, lower) <= 0 || whole && len(states) == 0 {
 				continue // the damage is elsewhere
 			}
-			if !whole || upper == nil || !alone(tables, i, lower, upper) {
+			others, clear := r.statesBeside(tables, i, lower, upper)
+			if !whole || upper == nil || !clear {
 				return nil, false
 			}
-			if first := states[0]; bytes.Compare(appendVersionKey(nil, first.key, first.revision), lower) < 0 {
+			states = append(states, others...)
+			slices.SortFunc(states, byKey)
+			if bytes.Compare(states[0].at(), lower) < 0 {
 				return nil, false
 			}
 			r.next = append(r.next, states...)
@@ -57,14 +60,59 @@ func (r *reader) salvage(lower []byte) (next []byte, saved bool) {
 	return nil, false
 }
 
-// alone says that no other table has keys from lower up to upper.
-func alone(tables []pebble.SSTableInfo, i int, lower, upper []byte) bool {
-	for j, t := range tables {
-		if j != i && bytes.Compare(t.Largest.UserKey, lower) >= 0 && bytes.Compare(t.Smallest.UserKey, upper) < 0 {
-			return false
+// at is the key that a state is kept by.
+func (s *stored) at() []byte { return appendVersionKey(nil, s.key, s.revision) }
+
+func byKey(a, b stored) int { return bytes.Compare(a.at(), b.at()) }
+
+// statesBeside are the states from one key up to another of all tables but one, and whether there are no deletions among them.
+func (r *reader) statesBeside(tables []pebble.SSTableInfo, but int, lower, upper []byte) (found []stored, clear bool) {
+	for i, t := range tables {
+		if i == but || bytes.Compare(t.Largest.UserKey, lower) < 0 || bytes.Compare(t.Smallest.UserKey, upper) >= 0 {
+			continue
 		}
+		states, clear, err := r.statesOf(r.log.tableName(t), lower, upper)
+		if err != nil || !clear {
+			return nil, false
+		}
+		found = append(found, states...)
 	}
-	return true
+	return found, true
+}
+
+func (r *reader) statesOf(name string, lower, upper []byte) (found []stored, clear bool, err error) {
+	table, err := openTable(r.log.options.FS, name)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, table.Close()) }()
+	i, err := table.NewIter(sstable.NoTransforms, lower, upper, sstable.AssertNoBlobHandles)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, i.Close()) }()
+	for kv := i.First(); kv != nil; kv = i.Next() {
+		value, _, err := kv.Value(nil)
+		if err != nil || kv.K.Kind() != pebble.InternalKeyKindSet {
+			return nil, false, err
+		}
+		written, record, err := splitState(value)
+		if err != nil || !bytes.Equal(written, kv.K.UserKey) {
+			return nil, false, err
+		}
+		found = append(found, r.state(written, record))
+	}
+	return found, true, i.Error()
+}
+
+// state is that of a key and a record.
+func (r *reader) state(written, record []byte) stored {
+	key, revision, err := splitVersionKey(written)
+	s := stored{key: object.Key(key), revision: revision, err: err}
+	if err == nil && len(record) > 0 {
+		s.object, s.err = r.objects.Read(s.key, revision, bytes.Clone(record))
+	}
+	return s
 }
 
 // firstStateIn is the key of the first state in a block, nil if the block is damaged, and otherwise where there is none.
@@ -91,21 +139,13 @@ func (r *reader) statesIn(block []byte) (found []stored, whole bool) {
 	rows -= bytes.Count(block, []byte(entryMagic)) + bytes.Count(block, []byte(factMagic))
 	for at := bytes.Index(block, []byte(stateMagic)); at >= 0; at = bytes.Index(block, []byte(stateMagic)) {
 		block = block[at:]
-		written, record, err := splitState(block)
-		key, revision, unread := splitVersionKey(written)
-		if unread != nil {
+		written, record, _ := splitState(block)
+		if written == nil {
 			return found, false
 		}
 		rows--
-		s := stored{key: object.Key(key), revision: revision, err: err}
-		if err == nil && len(record) > 0 {
-			s.object, s.err = r.objects.Read(s.key, revision, bytes.Clone(record))
-		}
-		found = append(found, s)
+		found = append(found, r.state(written, record))
 		block = block[len(stateMagic)+len(written)+len(record):]
 	}
-	ordered := slices.IsSortedFunc(found, func(a, b stored) int {
-		return bytes.Compare(appendVersionKey(nil, a.key, a.revision), appendVersionKey(nil, b.key, b.revision))
-	})
-	return found, rows == 0 && ordered
+	return found, rows == 0 && slices.IsSortedFunc(found, byKey)
 }
