@@ -19,7 +19,8 @@ up is that, with a kubeconfig.
 Follow a POST of a ConfigMap through the code:
 
   - parseRoute (server/route.go) makes a verb and a resource of method and URL; server.Server.serve (server/filter.go) finds
-    out who sends the request (package auth) and whether they may;
+    out who sends the request (package auth) and whether they may; enter (server/overload.go) lets it work once it is its
+    turn (docs/overload.md);
   - serveResource finds the kind.Entry in the kind.Registry, and the verb's function: create (server/create.go);
   - call.decode (server/decode.go) reads the body in the version of the URL: JSON, YAML or protobuf. The kind takes it to
     the version that its rules work on, with defaults: the hub version of a typed kind, the version of the URL for a
