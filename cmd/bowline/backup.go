@@ -60,7 +60,7 @@ Exit codes: 0 the backup is there; 1 failed, and nothing is; 2 the command line 
 	}
 	set := cmd.Flags()
 	set.StringVar(&flags.data, "data", "", "`folder` to read, which no server uses; without it a running server is asked")
-	set.StringVar(&flags.kubeconfig, "kubeconfig", "", "`file` that says how to reach the server (default: as bowline kubectl finds it)")
+	addKubeconfig(cmd, &flags.kubeconfig)
 	set.BoolVar(&flags.force, "force", false, "replace FILE where it is there already")
 	set.BoolVar(&flags.acceptDamage, "accept-damage", false, "make a backup although some objects cannot be read, without them")
 	return cmd

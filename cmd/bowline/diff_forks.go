@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,8 +39,8 @@ Exit codes: 0 they are equal; 3 they differ, and what differs has been printed; 
   bowline diff-forks -o json plane.backup ~/.local/state/bowline/kubeconfig`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains(outputs, flags.output) {
-				return usagef("--output is %q: it must be one of %s", flags.output, strings.Join(outputs, ", "))
+			if err := oneOf("output", flags.output, outputs); err != nil {
+				return err
 			}
 			if flags.patch && flags.output == "json" {
 				return usagef("--patch is for people, and --output json for programs: leave one of them out")
@@ -50,10 +48,8 @@ Exit codes: 0 they are equal; 3 they differ, and what differs has been printed; 
 			return untilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd.OutOrStdout(), args) })
 		},
 	}
-	set := cmd.Flags()
-	set.StringVarP(&flags.output, "output", "o", outputs[0], "`format` of what is printed: "+strings.Join(outputs, ", "))
-	set.BoolVar(&flags.patch, "patch", false, "print each object that differs as a unified difference")
-	complete(cmd, "output", outputs)
+	addOutput(cmd, &flags.output)
+	cmd.Flags().BoolVar(&flags.patch, "patch", false, "print each object that differs as a unified difference")
 	return cmd
 }
 
@@ -109,11 +105,12 @@ func twoPlanes(args []string) (a, b string, err error) {
 // openPlane begins to read the state that a file names: a backup, or the server of a kubeconfig.
 func openPlane(ctx context.Context, path string) (*backup.Reader, func() error, error) {
 	r, closed, err := openState(ctx, path)
-	if err == nil && len(r.Head().Damaged) > 0 {
-		err = errors.Join(fmt.Errorf("%d objects are damaged, %s first: bowline verify names them", len(r.Head().Damaged), r.Head().Damaged[0]), closed())
-	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if damaged := r.Head().Damaged; len(damaged) > 0 {
+		err := fmt.Errorf("%s: %d objects are damaged, %s first: bowline verify names them", path, len(damaged), damaged[0])
+		return nil, nil, errors.Join(err, closed())
 	}
 	return r, closed, nil
 }

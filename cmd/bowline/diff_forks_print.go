@@ -40,14 +40,14 @@ type changedObject struct {
 func printChangesJSON(to io.Writer, changes []difference.Change) error {
 	list := make([]changedObject, len(changes))
 	for i, c := range changes {
-		list[i] = changedObject{Change: c.What, Resource: c.Key.GroupResource().String(), Namespace: c.Key.Namespace(), Name: c.Key.Name()}
+		list[i] = changedObject{
+			Change: c.What, Resource: c.Key.GroupResource().String(), Namespace: c.Key.Namespace(), Name: c.Key.Name(),
+		}
 		if c.What == difference.Changed {
 			list[i].Fields = difference.Fields(c.Before, c.After)
 		}
 	}
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(map[string]any{"changes": list})
+	return printJSON(to, map[string]any{"changes": list})
 }
 
 // fieldsShown is how many fields of an object the table names.
@@ -68,7 +68,8 @@ func printChanges(to io.Writer, changes []difference.Change) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(to, "%d added, %d changed, %d removed.\n", counts[difference.Added], counts[difference.Changed], counts[difference.Removed])
+	_, err := fmt.Fprintf(to, "%d added, %d changed, %d removed.\n",
+		counts[difference.Added], counts[difference.Changed], counts[difference.Removed])
 	return err
 }
 

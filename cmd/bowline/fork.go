@@ -74,23 +74,24 @@ Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line 
 func (f *forkFlags) add(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.from, "from", "", "`file` of bowline backup to fork, or - for standard input, instead of a running server")
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "`file` that says how to reach the source (default: as bowline kubectl finds it)")
-	set.StringVar(&f.write, "write-kubeconfig", "", "`file` to write the kubeconfig of the fork to (default: one in a temporary folder)")
+	addKubeconfig(cmd, &f.kubeconfig)
+	set.StringVar(&f.write, "write-kubeconfig", "",
+		"`file` to write the kubeconfig of the fork to (default: one in a temporary folder)")
 	set.StringSliceVar(&f.controllers, "controllers", nil, "`list` of controllers to run in the fork: names, or '*' for all of "+
 		strings.Join(knownControllers(), ", ")+" (default: none)")
 	set.BoolVar(&f.acceptDamage, "accept-damage", false, "fork although some objects cannot be read, without them")
-	set.StringVarP(&f.output, "output", "o", outputs[0], "`format` of what is printed when the fork is ready: "+strings.Join(outputs, ", "))
-	complete(cmd, "output", outputs)
+	addOutput(cmd, &f.output)
 	complete(cmd, "controllers", append(knownControllers(), everyController))
 }
 
 // check returns the controllers that are asked for, none being an empty list.
 func (f *forkFlags) check() ([]string, error) {
+	if err := oneOf("output", f.output, outputs); err != nil {
+		return nil, err
+	}
 	switch {
 	case f.from != "" && f.kubeconfig != "":
 		return nil, usagef("--from names a file and --kubeconfig a server: leave one of them out")
-	case !slices.Contains(outputs, f.output):
-		return nil, usagef("--output is %q: it must be one of %s", f.output, strings.Join(outputs, ", "))
 	case slices.Contains(f.controllers, networkController):
 		return nil, usagef("the network controller does not run in a fork: two planes would fight over one real network")
 	case len(f.controllers) == 0:

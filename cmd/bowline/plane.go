@@ -35,8 +35,8 @@ func (p *upPlan) startPlane(ctx context.Context, home *home, kept *storage) (*bo
 	}
 	var damaged *store.DamagedError
 	if errors.As(err, &damaged) {
-		return nil, fmt.Errorf("%w\nNothing was changed. Make another folder of a backup with bowline restore, or serve all the rest, and delete "+
-			"what is damaged, with --accept-damage; bowline verify --data looks through everything", err)
+		return nil, fmt.Errorf("%w\nNothing was changed. Make another folder of a backup with bowline restore, or serve all the "+
+			"rest, and delete what is damaged, with --accept-damage; bowline verify --data looks through everything", err)
 	}
 	return plane, err
 }

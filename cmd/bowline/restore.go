@@ -80,7 +80,9 @@ func (f *restoreFlags) run(ctx context.Context, to *screen, path string, stdin i
 	if err := accepts(folder, r.Head()); err != nil {
 		return err
 	}
-	restoring := &restoring{ctx: ctx, from: r, to: to, accept: f.acceptDamage, progress: newProgress(to, "restoring", r.Head().Objects)}
+	restoring := &restoring{
+		ctx: ctx, from: r, to: to, accept: f.acceptDamage, progress: newProgress(to, "restoring", r.Head().Objects),
+	}
 	revision := backup.Next(r.Head().Revision, time.Now())
 	if err := restoring.into(folder, revision); err != nil {
 		return fmt.Errorf("%s was not restored, and %s has no store: %w", path, folder, err)
@@ -148,8 +150,8 @@ func (r *restoring) into(folder state.Folder, revision object.Revision) error {
 func (r *restoring) missing() error {
 	for _, key := range r.from.Head().Damaged {
 		if !r.accept {
-			return fmt.Errorf("%s and %d more were damaged before it was made and are not in it: restore without them with --accept-damage",
-				key, len(r.from.Head().Damaged)-1)
+			return fmt.Errorf("%s and %d more were damaged before it was made and are not in it: restore without them "+
+				"with --accept-damage", key, len(r.from.Head().Damaged)-1)
 		}
 		r.to.line("not restored: " + string(key) + ": it was damaged before the backup was made")
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,12 +32,7 @@ var (
 	logFormats       = []string{"text", "json"}
 )
 
-func upCommand(started time.Time) *cobra.Command {
-	var flags upFlags
-	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "Serve the Kubernetes API and make true what is declared, until stopped",
-		Long: `Serves the Kubernetes API over HTTPS, runs controllers, and applies what -f names. It prints where it listens and the
+const upHelp = `Serves the Kubernetes API over HTTPS, runs controllers, and applies what -f names. It prints where it listens and the
 kubeconfig to use, then a line for each declared object as it becomes true: Established for a definition, Ready for
 what has that condition, stored for the rest. It runs until SIGINT, SIGTERM or, where the terminal is closed, SIGHUP; a
 second signal stops it at once.
@@ -54,8 +48,9 @@ unless --accept-damage says to go on without them. Nothing of them is removed bu
 
 Where OTEL_EXPORTER_OTLP_ENDPOINT names a collector of OpenTelemetry, each request is traced there, stage by stage.
 
-Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line is wrong.`,
-		Example: `  # Serve on https://127.0.0.1:6443, with the controllers that are on by default.
+Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line is wrong.`
+
+const upExamples = `  # Serve on https://127.0.0.1:6443, with the controllers that are on by default.
   bowline up
 
   # Declare networks and make them real: as bridges where that is permitted, else as records.
@@ -72,8 +67,16 @@ Exit codes: 0 stopped cleanly; 1 failed, or stopped at once; 2 the command line 
   OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 bowline up
 
   # Declare what another program prints.
-  helm template ./chart | bowline up -f -`,
-		Args: cobra.NoArgs,
+  helm template ./chart | bowline up -f -`
+
+func upCommand(started time.Time) *cobra.Command {
+	var flags upFlags
+	cmd := &cobra.Command{
+		Use:     "up",
+		Short:   "Serve the Kubernetes API and make true what is declared, until stopped",
+		Long:    upHelp,
+		Example: upExamples,
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("data") && flags.data == "" {
 				return usagef("--data is empty: name a folder, or leave it out")
@@ -118,23 +121,13 @@ func (f *upFlags) add(cmd *cobra.Command) {
 	complete(cmd, "controllers", append(knownControllers(), networkController, everyController))
 }
 
-// complete offers these values to the shell's completion.
-func complete(cmd *cobra.Command, flag string, values []string) {
-	offer := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return values, cobra.ShellCompDirectiveNoFileComp
-	}
-	if err := cmd.RegisterFlagCompletionFunc(flag, offer); err != nil {
-		panic(err) // the flag is defined right above
-	}
-}
-
 // plan checks the flags and returns what they ask for.
 func (f *upFlags) plan() (*upPlan, error) {
-	if !slices.Contains(networkProviders, f.networkProvider) {
-		return nil, usagef("--network-provider is %q: it must be one of %s", f.networkProvider, strings.Join(networkProviders, ", "))
+	if err := oneOf("network-provider", f.networkProvider, networkProviders); err != nil {
+		return nil, err
 	}
-	if !slices.Contains(logFormats, f.logFormat) {
-		return nil, usagef("--log-format is %q: it must be one of %s", f.logFormat, strings.Join(logFormats, ", "))
+	if err := oneOf("log-format", f.logFormat, logFormats); err != nil {
+		return nil, err
 	}
 	host, port, err := net.SplitHostPort(f.listen)
 	if _, notPort := strconv.ParseUint(port, 10, 16); err == nil && notPort != nil {

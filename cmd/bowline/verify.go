@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -60,11 +58,9 @@ Exit codes: 0 nothing is wrong; 1 it could not be told; 2 the command line is wr
 			return untilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd, args) })
 		},
 	}
-	set := cmd.Flags()
-	set.StringVar(&flags.data, "data", "", "`folder` to look through, which no server uses")
-	set.StringVar(&flags.kubeconfig, "kubeconfig", "", "`file` that says how to reach the server (default: as bowline kubectl finds it)")
-	set.StringVarP(&flags.output, "output", "o", outputs[0], "`format` of what is printed: "+strings.Join(outputs, ", "))
-	complete(cmd, "output", outputs)
+	cmd.Flags().StringVar(&flags.data, "data", "", "`folder` to look through, which no server uses")
+	addKubeconfig(cmd, &flags.kubeconfig)
+	addOutput(cmd, &flags.output)
 	return cmd
 }
 
@@ -79,10 +75,7 @@ func (f *verifyFlags) check(args []string) error {
 	if sources > 1 {
 		return usagef("FILE, --data and --kubeconfig each name something to look through: leave all but one of them out")
 	}
-	if !slices.Contains(outputs, f.output) {
-		return usagef("--output is %q: it must be one of %s", f.output, strings.Join(outputs, ", "))
-	}
-	return nil
+	return oneOf("output", f.output, outputs)
 }
 
 func (f *verifyFlags) run(ctx context.Context, cmd *cobra.Command, args []string) error {

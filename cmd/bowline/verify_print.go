@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -49,9 +48,7 @@ func (f finding) object() string {
 // print prints a table and a summary, or JSON.
 func (v *verification) print(to io.Writer, output string) error {
 	if output == "json" {
-		encoder := json.NewEncoder(to)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(v)
+		return printJSON(to, v)
 	}
 	if len(v.Findings) > 0 {
 		table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
@@ -69,7 +66,8 @@ func (v *verification) print(to io.Writer, output string) error {
 
 // summary is the last line.
 func (v *verification) summary() string {
-	looked := fmt.Sprintf("Looked through %d objects of the plane %s at revision %d: ", v.Head.Objects, v.Head.Plane, v.Head.Revision)
+	looked := fmt.Sprintf("Looked through %d objects of the plane %s at revision %d: ",
+		v.Head.Objects, v.Head.Plane, v.Head.Revision)
 	if len(v.Findings) == 0 {
 		return looked + "nothing is wrong."
 	}

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -26,27 +24,19 @@ func versionCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return printVersions(cmd.OutOrStdout(), output) },
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", outputs[0], "`format` of what is printed: "+strings.Join(outputs, ", "))
-	complete(cmd, "output", outputs)
+	addOutput(cmd, &output)
 	return cmd
 }
 
-// outputs are the formats that what is a table may be printed in.
-var outputs = []string{"text", "json"}
-
 func printVersions(to io.Writer, output string) error {
-	bowline, kubernetes := versions()
-	var err error
-	switch output {
-	case "text":
-		_, err = fmt.Fprintf(to, "bowline     %s\nkubernetes  %s\ngo          %s\n", bowline, kubernetes, runtime.Version())
-	case "json":
-		encoder := json.NewEncoder(to)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(map[string]string{"bowline": bowline, "kubernetes": kubernetes, "go": runtime.Version()})
-	default:
-		err = usagef("--output is %q: it must be one of %s", output, strings.Join(outputs, ", "))
+	if err := oneOf("output", output, outputs); err != nil {
+		return err
 	}
+	bowline, kubernetes := versions()
+	if output == "json" {
+		return printJSON(to, map[string]string{"bowline": bowline, "kubernetes": kubernetes, "go": runtime.Version()})
+	}
+	_, err := fmt.Fprintf(to, "bowline     %s\nkubernetes  %s\ngo          %s\n", bowline, kubernetes, runtime.Version())
 	return err
 }
 
