@@ -17,7 +17,7 @@ func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Reque
 	if !ok {
 		return s.unknownResource(w, r, target)
 	}
-	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user, spans: x.spans, seats: &x.seats}
+	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user, spans: x.spans, exchange: x}
 	if target.subresource != "" {
 		if c.sub = c.info().Subresource(target.subresource); c.sub == nil {
 			return c.noSubresource()

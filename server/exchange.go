@@ -21,6 +21,8 @@ type exchange struct {
 	// seats are what the request holds while it works, and left counts it out.
 	seats fair.Seats
 	left  func()
+	// watch is what goes on once all that led to it has returned; nil for most.
+	watch *watching
 }
 
 // leave ends the request's work for others to begin with theirs.
@@ -65,10 +67,17 @@ func (s *Server) told(serve func(*exchange, *http.Request)) http.Handler {
 		if r.Method != http.MethodGet {
 			roomy(0)
 		}
-		x := &exchange{ResponseWriter: w, route: parseRoute(r), begun: time.Now()}
+		x := newExchange(w, r)
 		defer s.tell(x, r)
 		serve(x, r)
 	})
+}
+
+// newExchange is not part of told, whose frame stays on the stack of each open watch: a route is large.
+//
+//go:noinline
+func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
+	return &exchange{ResponseWriter: w, route: parseRoute(r), begun: time.Now()}
 }
 
 // tell is also called for a request that panics, to end its connection.

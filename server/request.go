@@ -15,7 +15,6 @@ import (
 	"github.com/bowline-dev/bowline/auth"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/server/fair"
 )
 
 // maxBody is the largest request body, in bytes: what kube-apiserver takes.
@@ -32,8 +31,8 @@ type call struct {
 	user     *auth.User
 	accept   media
 	spans    *spans // nil while nobody traces
-	// seats are what the request holds while it works: a watch leaves them once it has sent the state.
-	seats *fair.Seats
+	// exchange is told of a watch that goes on; nil in process.
+	exchange *exchange
 	// warnings are sent with the answer, in order.
 	warnings []string
 }

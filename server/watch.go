@@ -41,11 +41,12 @@ type watching struct {
 	bookmarks bool
 	ends      time.Time
 	form      object.Form     // of the events, unless they are transformed
+	close     func()          // ends what watch began
 	sent      object.Revision // everything up to here was sent, or told by a bookmark
 }
 
-// watch streams the changes of a resource. Its frame, and that of all that waits below it, stays on the goroutine's stack for
-// as long as the watch lasts, and what only the beginning needs is in newWatching.
+// watch begins to stream the changes of a resource: it sends the head of the answer and the state. What follows is the
+// exchange's to do, once the request's seats and the frames of all that led here are free again.
 func (s *Server) watch(c *call) error {
 	w, err := s.newWatching(c)
 	if err != nil {
@@ -54,15 +55,24 @@ func (s *Server) watch(c *call) error {
 	if !s.begin() {
 		return store.ErrClosed
 	}
-	defer s.work.Done()
 	c.spans.at(stageAnswer)
-	events, closed := s.metrics.watching(&c.route)
-	defer closed()
+	events, uncount := s.metrics.watching(&c.route)
 	w.stream = newStream(c, s.patience, events)
-	defer w.stream.close()
-	defer context.AfterFunc(s.ctx, w.stream.hurry)()
-	if w.run() {
-		w.follow()
+	unhurry := context.AfterFunc(s.ctx, w.stream.hurry)
+	w.close = func() {
+		unhurry()
+		w.stream.close()
+		uncount()
+		s.work.Done()
+	}
+	follows := false
+	defer func() {
+		if !follows {
+			w.close()
+		}
+	}()
+	if follows = w.run(); follows {
+		c.exchange.watch = w
 	}
 	return nil
 }
@@ -123,7 +133,6 @@ func (w *watching) run() bool {
 		return false
 	}
 	w.c.spans.end()
-	w.c.seats.Leave() // a watch that waits for changes takes nothing from others
 	return true
 }
 
