@@ -3,6 +3,7 @@ package disk_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
 	"github.com/bowline-dev/bowline/store/log"
 	"github.com/bowline-dev/bowline/store/log/disk"
 	"github.com/bowline-dev/bowline/store/storetest"
@@ -97,6 +99,39 @@ func TestADamagedObjectIsNamedAndCostsNoOther(t *testing.T) {
 		if _, served := live["object-123"]; served {
 			t.Error("the damaged object is served as if it were whole")
 		}
+	}
+}
+
+// TestADamagedBlockKeepsWhatOtherTablesHave replaces and deletes objects whose old states are in a block that is damaged later: the
+// new states are in another table, as are the deletions of what the history has let go of.
+func TestADamagedBlockKeepsWhatOtherTablesHave(t *testing.T) {
+	t.Parallel()
+	dir, want := inTables(t, 300)
+	s, err := store.New(t.Context(), open(t, dir, disk.Options{}), store.Options{HistoryAge: 1, HistoryBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		name := fmt.Sprintf("object-%03d", 110+i%20)
+		if name == "object-123" || name == "object-124" {
+			continue
+		}
+		want[name] = fmt.Sprint("replaced by ", i)
+		put(t, s, name, want[name])
+	}
+	if _, err := s.Commit(t.Context(), storetest.Delete(storetest.Key("object-124"), store.Anything())); err != nil {
+		t.Fatal(err)
+	}
+	delete(want, "object-124")
+	closed(t, s)
+	flip(t, dir, "*.sst", "the value of 123")
+	live, damaged, err := loaded(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(want, "object-123")
+	if !maps.Equal(live, want) || len(damaged) != 1 || !strings.Contains(damaged[0], "/configmaps/default/object-123: ") {
+		t.Errorf("damaged are %q; there are %d objects, and %d should be", damaged, len(live), len(want))
 	}
 }
 

@@ -3,6 +3,7 @@ package disk
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -16,8 +17,8 @@ import (
 // other tables have of the same keys; and what the block says of itself is not to be trusted: which keys it has, what is newer
 // than what, where its parts begin. But every value in it begins with what it is, and states have checksums of their own. So
 // the bytes are looked through: states that are whole are live as ever, and one that is damaged costs its object alone. Where
-// that leaves anything open (there are rows that nobody can name, or deletions, or another table with keys in between) the store
-// is refused, and is to be restored.
+// that leaves anything open (there are rows that nobody can name, or deletions among them) the store is refused, and is to be
+// restored.
 
 // salvage takes the states of the next damaged block at or after a key, and returns where the database can read again. It is
 // false where that cannot be said for sure.
@@ -44,13 +45,13 @@ func (r *reader) salvage(lower []byte) (next []byte, saved bool) {
 			if upper != nil && bytes.Compare(upper, lower) <= 0 || whole && len(states) == 0 {
 				continue // the damage is elsewhere
 			}
-			others, clear := r.statesBeside(tables, i, lower, upper)
-			if !whole || upper == nil || !clear {
+			if !whole || upper == nil {
 				return nil, false
 			}
-			states = append(states, others...)
-			slices.SortFunc(states, byKey)
-			if bytes.Compare(states[0].at(), lower) < 0 {
+			if states, err = r.merged(states, tables, i, lower, upper); err != nil {
+				return nil, false
+			}
+			if len(states) > 0 && bytes.Compare(states[0].at(), lower) < 0 {
 				return nil, false
 			}
 			r.next = append(r.next, states...)
@@ -65,44 +66,74 @@ func (s *stored) at() []byte { return appendVersionKey(nil, s.key, s.revision) }
 
 func byKey(a, b stored) int { return bytes.Compare(a.at(), b.at()) }
 
-// statesBeside are the states from one key up to another of all tables but one, and whether there are no deletions among them.
-func (r *reader) statesBeside(tables []pebble.SSTableInfo, but int, lower, upper []byte) (found []stored, clear bool) {
-	for i, t := range tables {
-		if i == but || bytes.Compare(t.Largest.UserKey, lower) < 0 || bytes.Compare(t.Smallest.UserKey, upper) >= 0 {
-			continue
-		}
-		states, clear, err := r.statesOf(r.log.tableName(t), lower, upper)
-		if err != nil || !clear {
-			return nil, false
-		}
-		found = append(found, states...)
-	}
-	return found, true
+// row is what a table has by a key, since a change of the database that its number tells from others.
+type row struct {
+	state   stored
+	deleted bool
+	number  uint64
 }
 
-func (r *reader) statesOf(name string, lower, upper []byte) (found []stored, clear bool, err error) {
-	table, err := openTable(r.log.options.FS, name)
+// merged are the states of a table from one key up to another, with what the other tables have there, in order. It fails where
+// it is not known whether a deletion came before or after a state.
+func (r *reader) merged(states []stored, tables []pebble.SSTableInfo, own int, lower, upper []byte) ([]stored, error) {
+	rows := map[string]row{}
+	for i, t := range tables {
+		if i != own && bytes.Compare(t.Largest.UserKey, lower) >= 0 && bytes.Compare(t.Smallest.UserKey, upper) < 0 {
+			if err := r.rowsOf(t, lower, upper, rows); err != nil {
+				return nil, err
+			}
+		}
+	}
+	oldest, newest := uint64(tables[own].SmallestSeqNum), uint64(tables[own].LargestSeqNum)
+	for _, s := range states {
+		switch other, ok := rows[string(s.at())]; {
+		case !ok || other.number < oldest:
+			rows[string(s.at())] = row{state: s}
+		case other.number <= newest:
+			return nil, fmt.Errorf("%s is in two tables, and one is damaged: %w", s.key, object.ErrDamaged)
+		}
+	}
+	states = states[:0]
+	for _, found := range rows {
+		if !found.deleted {
+			states = append(states, found.state)
+		}
+	}
+	slices.SortFunc(states, byKey)
+	return states, nil
+}
+
+// rowsOf adds what a table has from one key up to another, where that is newer than what is known.
+func (r *reader) rowsOf(t pebble.SSTableInfo, lower, upper []byte, rows map[string]row) (err error) {
+	table, err := openTable(r.log.options.FS, r.log.tableName(t))
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	defer func() { err = errors.Join(err, table.Close()) }()
 	i, err := table.NewIter(sstable.NoTransforms, lower, upper, sstable.AssertNoBlobHandles)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	defer func() { err = errors.Join(err, i.Close()) }()
 	for kv := i.First(); kv != nil; kv = i.Next() {
-		value, _, err := kv.Value(nil)
-		if err != nil || kv.K.Kind() != pebble.InternalKeyKindSet {
-			return nil, false, err
+		found := row{number: uint64(kv.SeqNum()), deleted: kv.Kind() == pebble.InternalKeyKindDelete}
+		if known, ok := rows[string(kv.K.UserKey)]; ok && known.number > found.number {
+			continue
 		}
-		written, record, err := splitState(value)
-		if err != nil || !bytes.Equal(written, kv.K.UserKey) {
-			return nil, false, err
+		if !found.deleted {
+			value, _, err := kv.Value(nil)
+			if err != nil {
+				return err
+			}
+			written, record, err := splitState(value)
+			if err != nil || !bytes.Equal(written, kv.K.UserKey) {
+				return fmt.Errorf("the value by %q: %w", kv.K.UserKey, object.ErrDamaged)
+			}
+			found.state = r.state(written, record)
 		}
-		found = append(found, r.state(written, record))
+		rows[string(kv.K.UserKey)] = found
 	}
-	return found, true, i.Error()
+	return i.Error()
 }
 
 // state is that of a key and a record.
