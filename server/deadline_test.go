@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -154,4 +155,30 @@ func TestAnswerThatIsNotReadEndsWithItsTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestStateThatIsTakenSlowlyKeepsNoSeats from others for longer than a request may take, and comes nevertheless.
+func TestStateThatIsTakenSlowlyKeepsNoSeats(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		crowd := startCrowd(t)
+		crowd.release()
+		w := crowd.as(t, "reader", "")
+		const objects, size = 40, 60 << 10
+		for i := range objects {
+			cm := configMap(fmt.Sprint("m", i), "k", strings.Repeat("x", size))
+			must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t)
+		}
+		resp := must(w.wire.Get(w.host + configMaps + "?watch=1&resourceVersion=0"))(t)
+		defer resp.Body.Close()
+		if _, working, seats := crowd.counts(t); working != 1 || seats < 2 {
+			t.Errorf("while the state is sent %d work, with %d seats", working, seats)
+		}
+		for range 10 { // a write is of two objects, and may take 30 seconds
+			time.Sleep(10 * time.Second)
+			must(io.CopyN(io.Discard, resp.Body, 64<<10))(t)
+		}
+		crowd.quiet(t)
+		must(io.CopyN(io.Discard, resp.Body, (objects-12)*size))(t)
+	})
 }

@@ -165,10 +165,15 @@ func lifetime(o *internalversion.ListOptions) time.Duration {
 	return shortestWatch + rand.N(shortestWatch)
 }
 
-// initial sends the objects of a snapshot as added, and, to a client that takes bookmarks, one that ends them (KEP-3157).
+// initial sends the objects of a snapshot as added, and, to a client that takes bookmarks, one that ends them (KEP-3157). A
+// client that takes its time keeps its watch, but not the seats of others.
 func (w *watching) initial(snapshot *store.Snapshot) error {
 	var err error
+	slow := time.Now().Add(w.s.timeout)
 	w.selected.scan(snapshot, "", func(obj *object.Object) bool {
+		if time.Now().After(slow) {
+			w.c.exchange.seats.Leave()
+		}
 		if w.selected.matches(obj) {
 			err = w.send(&object.Event{Object: obj}, watch.Added)
 		}
