@@ -148,6 +148,11 @@ var errEntry = errors.New("the entry of the commit is damaged")
 
 // readEntry reads what appendEntry wrote, into changes. Keys are copied.
 func readEntry(data []byte, changes []changed) (entry, error) {
+	return readEntryWith(data, changes, func(key []byte) object.Key { return object.Key(key) })
+}
+
+// readEntryWith is readEntry with who copies the keys.
+func readEntryWith(data []byte, changes []changed, keep func([]byte) object.Key) (entry, error) {
 	data, ok := bytes.CutPrefix(data, []byte(entryMagic))
 	if !ok || len(data) < 12 || binary.LittleEndian.Uint32(data) != crc32.Checksum(data[4:], castagnoli) {
 		return entry{}, errEntry
@@ -164,7 +169,7 @@ func readEntry(data []byte, changes []changed) (entry, error) {
 		if n <= 0 || len(rest) <= n {
 			return entry{}, errEntry
 		}
-		e.changes = append(e.changes, changed{object.Key(key), object.Revision(previous), rest[n] == 1})
+		e.changes = append(e.changes, changed{keep(key), object.Revision(previous), rest[n] == 1})
 		rest = rest[n+1:]
 	}
 	return e, nil
