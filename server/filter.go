@@ -15,7 +15,7 @@ import (
 )
 
 // recovered answers a panic of a request with a 500: one request's fault is nobody else's. A watch that next began follows
-// its changes from here: with the frames of all that led to it, each waiting goroutine would hold 8 KiB of stack instead of 4.
+// its changes from here: with the frames of all that led to it, a goroutine whose stack once grew would wait with 16 KiB, not 8.
 func (s *Server) recovered(next func(*exchange, *http.Request)) func(*exchange, *http.Request) {
 	return func(x *exchange, r *http.Request) {
 		defer func() {
