@@ -43,7 +43,8 @@ func TestKeysOrderByNamespaceThenName(t *testing.T) {
 
 func TestParseRevision(t *testing.T) {
 	t.Parallel()
-	if r, err := object.ParseRevision("1700000000000000"); err != nil || r != 1_700_000_000_000_000 || r.String() != "1700000000000000" {
+	const text = "1700000000000000"
+	if r, err := object.ParseRevision(text); err != nil || r != 1_700_000_000_000_000 || r.String() != text {
 		t.Errorf("the revision is %d, %v", r, err)
 	}
 	for _, s := range []string{"", "-1", "1.5", "abc", "99999999999999999999", "+1", " 1"} {

@@ -106,7 +106,7 @@ func (r *Reader) readHead(h *head, o *Object) {
 	o.UID = types.UID(h.text())
 	o.Labels = r.texts(h)
 	o.Fields = r.texts(h)
-	if n := h.number(); n > 0 && n <= uint64(len(h.rest)) {
+	if n := h.count(); n > 0 {
 		o.Owners = make([]types.UID, n)
 		for i := range o.Owners {
 			o.Owners[i] = types.UID(h.text())
@@ -117,12 +117,13 @@ func (r *Reader) readHead(h *head, o *Object) {
 // placed says whether the positions lie within the data.
 func (e *Encoding) placed() bool {
 	end := int32(len(e.data))
-	return 0 <= e.revision && 0 <= e.width && e.width <= 20 && e.revision <= end-e.width && 0 <= e.item && e.item <= e.itemEnd && e.itemEnd <= end
+	return 0 <= e.revision && 0 <= e.width && e.width <= 20 && e.revision <= end-e.width &&
+		0 <= e.item && e.item <= e.itemEnd && e.itemEnd <= end
 }
 
 func (r *Reader) texts(h *head) map[string]string {
-	n := h.number()
-	if n == 0 || n > uint64(len(h.rest)) {
+	n := h.count()
+	if n == 0 {
 		return nil
 	}
 	texts := make(map[string]string, n)
@@ -177,12 +178,18 @@ func (h *head) number() uint64 {
 	return 0
 }
 
-func (h *head) text() string {
+// count is the number of things that follow, each of which takes a byte at least.
+func (h *head) count() uint64 {
 	n := h.number()
 	if n > uint64(len(h.rest)) {
 		h.failed = true
-		return ""
+		return 0
 	}
+	return n
+}
+
+func (h *head) text() string {
+	n := h.count()
 	text := h.rest[:n]
 	h.rest = h.rest[n:]
 	return text

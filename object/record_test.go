@@ -2,8 +2,10 @@ package object_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"reflect"
 	"testing"
 
@@ -15,7 +17,8 @@ import (
 // recorded makes a committed object with everything that a record keeps.
 func recorded(t testing.TB) *object.Object {
 	t.Helper()
-	data := fmt.Appendf(nil, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":%q},"spec":{}}`, object.RevisionPlaceholder)
+	data := fmt.Appendf(nil, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":%q},"spec":{}}`,
+		object.RevisionPlaceholder)
 	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +44,8 @@ func TestRecordKeepsTheWholeObject(t *testing.T) {
 	if !reflect.DeepEqual(got.Header, o.Header) || got.Revision != o.Revision || got.Form() != o.Form() {
 		t.Errorf("read back: %+v of %d in %v, not %+v", got.Header, got.Revision, got.Form(), o.Header)
 	}
-	if !bytes.Equal(got.Stored().Bytes(), o.Stored().Bytes()) || !bytes.Equal(got.Stored().AppendItem(nil), o.Stored().AppendItem(nil)) {
+	if !bytes.Equal(got.Stored().Bytes(), o.Stored().Bytes()) ||
+		!bytes.Equal(got.Stored().AppendItem(nil), o.Stored().AppendItem(nil)) {
 		t.Errorf("read back: %s", got.Stored().Bytes())
 	}
 	if again, err := got.At(7); err != nil || !bytes.Contains(again.Stored().Bytes(), []byte(`"resourceVersion":"7"`)) {
@@ -64,6 +68,26 @@ func TestDamagedRecordIsFound(t *testing.T) {
 		}
 		if _, err := r.Read(o.Key, o.Revision, whole[:i]); !errors.Is(err, object.ErrDamaged) {
 			t.Fatalf("cut to %d bytes: %v", i, err)
+		}
+	}
+}
+
+// TestRecordWhoseCountsAreWrongIsDamaged gives records with a right checksum counts that their heads have no room for.
+func TestRecordWhoseCountsAreWrongIsDamaged(t *testing.T) {
+	t.Parallel()
+	o := recorded(t)
+	for name, counts := range map[string][]byte{
+		"labels": {9}, "fields": {0, 9}, "owners": {0, 0, 9}, "owners, in a number without an end": {0, 0, 0xff},
+	} {
+		head := []byte{0, 0, 2, 'v', '1', 0, 1, 0, 1, 1, 'u'} // stamp, form, positions and uid
+		head = append(head, counts...)
+		record := append([]byte{1, byte(len(head))}, head...)
+		record = append(record, "data"...)
+		sum := crc32.Checksum(record, crc32.MakeTable(crc32.Castagnoli))
+		record = append(binary.LittleEndian.AppendUint32(nil, sum), record...)
+		var r object.Reader
+		if got, err := r.Read(o.Key, o.Revision, record); !errors.Is(err, object.ErrDamaged) {
+			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 }

@@ -22,6 +22,21 @@ func ParseRevision(s string) (Revision, error) {
 	return Revision(n), nil
 }
 
+// sixteenDigits is the smallest number that is as wide as RevisionPlaceholder.
+const sixteenDigits = 1_000_000_000_000_000
+
+// FirstRevision is where the revisions of a new plane begin: at the clock in microseconds. No store commits a million times a
+// second for long, so that a plane without a memory of the ones before it begins above everything that they served, and whoever
+// resumes from then is told that their revision is gone instead of being answered wrongly. It has 16 digits from the year 2001
+// on, and before it, as in a bubble of testing/synctest, it is lifted to as many.
+func FirstRevision(now time.Time) Revision {
+	first := now.UnixMicro()
+	if first < sixteenDigits {
+		first += sixteenDigits
+	}
+	return Revision(first)
+}
+
 // epoch is how far apart the revisions of a plane and of another that goes on with its state are: more than one commits in the
 // life of a fork or a backup.
 const epoch = 1 << 32

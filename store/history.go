@@ -33,7 +33,10 @@ type history struct {
 }
 
 func newHistory(age time.Duration, budget int) history {
-	return history{age: age, budget: budget, past: newPast(), feeds: map[object.Key]*feed{}, audiences: map[object.Key]*audience{}}
+	return history{
+		age: age, budget: budget,
+		past: newPast(), feeds: map[object.Key]*feed{}, audiences: map[object.Key]*audience{},
+	}
 }
 
 // record is an event and when it was made, in nanoseconds since the store's start.
@@ -126,7 +129,7 @@ func held(e *object.Event) int {
 	return bytes
 }
 
-// trim drops what is out of bounds, by whole commits. A commit that is over the budget alone stays until the next.
+// trim drops what is out of bounds now, by whole commits. A commit that is over the budget alone stays until the next.
 func (h *history) trim(now time.Duration) {
 	for h.records.len() > 0 {
 		first := h.records.at(h.records.first)

@@ -59,7 +59,7 @@ func (s *state) publish(commits []*proposal) (waiting []chan struct{}, oldest ob
 		}
 		s.current = p.commit.Revision
 	}
-	s.trim(now)
+	s.history.trim(now)
 	return s.progress.take(waiting), s.history.oldest
 }
 
@@ -72,9 +72,6 @@ func (s *state) apply(e *object.Event, now time.Duration, waiting []chan struct{
 	}
 	return s.history.add(e, now, waiting)
 }
-
-// trim keeps the history within its bounds. The lock is held.
-func (s *state) trim(now time.Duration) { s.history.trim(now) }
 
 // snapshot is the current state. The lock is held.
 func (s *state) snapshot() *Snapshot {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable/block"
@@ -141,19 +140,7 @@ func edge(db *pebble.DB, seek func(*pebble.Iterator) bool) (*found, error) {
 	return &found{revision, bytes.Clone(i.Value())}, err
 }
 
-// start writes the first fact into a new database: that its revisions begin at the clock in microseconds, with 16 digits at
-// least (see package memory).
+// start writes the first fact into a new database: where its revisions begin.
 func start(db *pebble.DB, base object.Revision) error {
 	return db.Set(baseKey, binary.BigEndian.AppendUint64([]byte(factMagic), uint64(base)), pebble.Sync)
-}
-
-// sixteenDigits is the smallest number that is as wide as object.RevisionPlaceholder.
-const sixteenDigits = 1_000_000_000_000_000
-
-func clock() object.Revision {
-	now := time.Now().UnixMicro()
-	if now < sixteenDigits {
-		now += sixteenDigits
-	}
-	return object.Revision(now)
 }

@@ -8,9 +8,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/bowline-dev/bowline/object"
 )
 
 // layout is the version of what layout.go describes. A program reads the layouts up to its own, and makes its own of them.
@@ -111,7 +114,7 @@ func (l *Log) create() error {
 }
 
 func (l *Log) makeEmpty() error {
-	return l.make(func(db *pebble.DB) error { return start(db, clock()) })
+	return l.make(func(db *pebble.DB) error { return start(db, object.FirstRevision(time.Now())) })
 }
 
 // make makes a log of what write puts into an empty database; its last write is to be synced.

@@ -99,16 +99,15 @@ func (l *Log) trimSome(upto object.Revision) (err error) {
 // that cannot be read, nobody knows which state that was, and the deletion stays.
 func forget(batch *pebble.Batch, revision object.Revision, changes []changed) error {
 	for _, c := range changes {
-		var err error
-		switch {
-		case c.deleted && c.previous == 0:
-		case c.deleted:
-			err = batch.Delete(appendVersionKey(nil, c.key, revision), nil)
+		if c.previous == 0 {
+			continue
 		}
-		if c.previous != 0 && err == nil {
-			err = batch.Delete(appendVersionKey(nil, c.key, c.previous), nil)
+		if c.deleted {
+			if err := batch.Delete(appendVersionKey(nil, c.key, revision), nil); err != nil {
+				return err
+			}
 		}
-		if err != nil {
+		if err := batch.Delete(appendVersionKey(nil, c.key, c.previous), nil); err != nil {
 			return err
 		}
 	}

@@ -19,28 +19,16 @@ type Log struct {
 
 var _ log.Log = (*Log)(nil)
 
-// sixteenDigits is the smallest number that is as wide as object.RevisionPlaceholder.
-const sixteenDigits = 1_000_000_000_000_000
-
-// New makes a log whose revisions begin at the clock in microseconds. Since no store commits a million times a second
-// for long, one that was restarted begins above everything that it served before, and a client that resumes from then
-// is told that its revision is gone instead of being answered wrongly. Revisions have 16 digits from the year 2001 on,
-// and before it, as in a bubble of testing/synctest, they are lifted to as many.
-func New() *Log {
-	l := new(Log)
-	start := uint64(time.Now().UnixMicro())
-	if start < sixteenDigits {
-		start += sixteenDigits
-	}
-	l.current.Store(start)
-	return l
-}
+// New makes a log whose revisions begin at object.FirstRevision.
+func New() *Log { return at(object.FirstRevision(time.Now())) }
 
 // After makes a log for a store that goes on with a state of another one, at that one's revision: its own revisions begin an
 // epoch above it.
-func After(revision object.Revision) *Log {
+func After(revision object.Revision) *Log { return at(object.NextEpoch(revision, time.Now())) }
+
+func at(revision object.Revision) *Log {
 	l := new(Log)
-	l.current.Store(uint64(object.NextEpoch(revision, time.Now())))
+	l.current.Store(uint64(revision))
 	return l
 }
 
