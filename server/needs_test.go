@@ -34,6 +34,7 @@ func TestSelectorsSeeWhatTheySelectFromEverything(t *testing.T) {
 		for i, s := range selectors {
 			seen[i] = read(watchFrom(s[0], s[1]))
 		}
+		synctest.Wait() // each has begun with the state of now, which is none
 		w.shufflePods(t, pods)
 		w.create(t, "/api/v1/namespaces", `{"metadata":{"name":"last"}}`) // a revision that no watch has an event of
 		events := <-all

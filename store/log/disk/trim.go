@@ -32,10 +32,9 @@ func (l *Log) Compact(before object.Revision) {
 // keep trims and repairs, until the log is closed. All was read by then.
 func (l *Log) keep() {
 	l.guard.trust()
-	for {
+	for l.ctx.Err() == nil {
 		select {
 		case <-l.ctx.Done():
-			return
 		case <-l.guard.failed:
 			l.repair()
 		case <-l.compact:
