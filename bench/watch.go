@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -61,16 +59,9 @@ func openWatches(ctx context.Context, config *rest.Config, client kubernetes.Int
 	if err != nil {
 		return nil, err
 	}
-	clients := make([]rest.Interface, transports)
-	for i := range clients {
-		own := rest.CopyConfig(config)
-		own.ContentType = runtime.ContentTypeJSON
-		own.Dial = (&net.Dialer{}).DialContext // client-go shares transports between configs, but for those that dial themselves
-		c, err := kubernetes.NewForConfig(own)
-		if err != nil {
-			return nil, err
-		}
-		clients[i] = c.CoreV1().RESTClient()
+	clients, err := connections(config, transports)
+	if err != nil {
+		return nil, err
 	}
 	streams := make([]io.ReadCloser, watcherCount)
 	return streams, drive(ctx, transports, watcherCount, func(i int) error {

@@ -133,15 +133,21 @@ func TestOnlyAdministratorsGetBackups(t *testing.T) {
 	admin.send(t, http.MethodPost, backupPath, "").refused(t, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "")
 }
 
+// createLarge makes more than what fits into the buffers between a server and a client that does not read.
+func (w *world) createLarge(t *testing.T) {
+	t.Helper()
+	for i := range 20 {
+		w.send(t, http.MethodPost, configMaps, fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d"},"data":{"big":%q}}`, i, strings.Repeat("x", 100_000)), "Content-Type", jsonType)
+	}
+}
+
 // TestBackupOutlastsTheTimeOfRequests: a client may take its time, and the state that it gets stays that of the beginning.
 func TestBackupOutlastsTheTimeOfRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		for i := range 20 {
-			w.send(t, http.MethodPost, configMaps, fmt.Sprintf(
-				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d"},"data":{"big":%q}}`, i, strings.Repeat("x", 100_000)), "Content-Type", jsonType)
-		}
+		w.createLarge(t)
 		answer, err := w.wire.Get(w.host + backupPath)
 		if err != nil {
 			t.Fatal(err)
@@ -160,10 +166,7 @@ func TestClosingServerCutsBackupsShort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		for i := range 20 {
-			w.send(t, http.MethodPost, configMaps, fmt.Sprintf(
-				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c%d"},"data":{"big":%q}}`, i, strings.Repeat("x", 100_000)), "Content-Type", jsonType)
-		}
+		w.createLarge(t)
 		answer, err := w.wire.Get(w.host + backupPath)
 		if err != nil {
 			t.Fatal(err)

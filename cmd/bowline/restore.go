@@ -83,7 +83,7 @@ func (f *restoreFlags) run(ctx context.Context, to *screen, path string, stdin i
 	restoring := &restoring{
 		ctx: ctx, from: r, to: to, accept: f.acceptDamage, progress: newProgress(to, "restoring", r.Head().Objects),
 	}
-	revision := backup.Next(r.Head().Revision, time.Now())
+	revision := object.NextEpoch(r.Head().Revision, time.Now())
 	if err := restoring.into(folder, revision); err != nil {
 		return fmt.Errorf("%s was not restored, and %s has no store: %w", path, folder, err)
 	}

@@ -51,11 +51,6 @@ type Head struct {
 	Damaged []object.Key `json:"damaged,omitempty"`
 }
 
-// Next is the revision at which a plane begins that goes on with a backup: see object.NextEpoch.
-func Next(revision object.Revision, now time.Time) object.Revision {
-	return object.NextEpoch(revision, now)
-}
-
 // The layout of a stream.
 const (
 	magic   = "bowline backup "

@@ -222,21 +222,6 @@ func TestWriteEndsWithItsContextAndItsWriter(t *testing.T) {
 	}
 }
 
-func TestNextIsAboveAllThatWasGivenOut(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	clock := object.Revision(now.UnixMicro())
-	for _, test := range []struct{ revision, least object.Revision }{
-		{5, clock},                         // of a clock long ago
-		{clock - 1000, clock},              // a moment ago
-		{clock + 1<<40, clock + 1<<40 + 1}, // a clock ahead, or restored again and again
-	} {
-		if got := backup.Next(test.revision, now); got < test.least+1<<31 {
-			t.Errorf("after %d comes %d", test.revision, got)
-		}
-	}
-}
-
 // FuzzRead shows that no stream makes a reader panic, and that it yields nothing but what an unbroken entry says.
 func FuzzRead(f *testing.F) {
 	whole := written(f, state(f, 3, 30))

@@ -1,0 +1,23 @@
+package object_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+func TestNextEpochIsAboveAllThatWasGivenOut(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	clock := object.Revision(now.UnixMicro())
+	for _, test := range []struct{ revision, least object.Revision }{
+		{5, clock},                         // of a clock long ago
+		{clock - 1000, clock},              // a moment ago
+		{clock + 1<<40, clock + 1<<40 + 1}, // a clock ahead, or restored again and again
+	} {
+		if got := object.NextEpoch(test.revision, now); got < test.least+1<<31 {
+			t.Errorf("after %d comes %d", test.revision, got)
+		}
+	}
+}
