@@ -12,11 +12,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bench/launch"
 )
 
 // server is the process that is measured.
@@ -55,53 +56,24 @@ func (l *lab) server(ctx context.Context) (*server, error) {
 	return l.launch(ctx, kubeconfig, exec.Command(l.binary, append([]string{"up", "--listen", "127.0.0.1:0", "--kubeconfig", kubeconfig}, kept...)...))
 }
 
-// launch starts a server and waits until it wrote its kubeconfig, which it does when it is ready.
-func (l *lab) launch(ctx context.Context, kubeconfig string, command *exec.Cmd) (*server, error) {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return nil, err
-	}
-	defer watcher.Close()
-	if err := watcher.Add(filepath.Dir(kubeconfig)); err != nil {
-		return nil, err
-	}
-	s := &server{lab: l, command: command, log: &bytes.Buffer{}}
+// launch starts a server and waits until it is ready.
+func (l *lab) launch(ctx context.Context, kubeconfig string, command *exec.Cmd) (s *server, err error) {
+	s = &server{lab: l, command: command, log: &bytes.Buffer{}}
 	command.Stdout, command.Stderr = s.log, s.log
 	if l.profiles != "" {
 		if s.profile, err = command.StdinPipe(); err != nil {
 			return nil, err
 		}
 	}
-	if err := command.Start(); err != nil {
-		return nil, err
-	}
-	s.process = process(command.Process.Pid)
-	if err := awaitFile(ctx, watcher, kubeconfig); err != nil {
-		err = errors.Join(err, s.stop(ctx))
+	if err := launch.Start(ctx, command, kubeconfig); err != nil {
+		if command.Process != nil {
+			err = errors.Join(err, s.stop(ctx))
+		}
 		return nil, fmt.Errorf("%s: %w\n%s", command, err, s.log)
 	}
+	s.process = process(command.Process.Pid)
 	s.config, err = restConfig(kubeconfig)
 	return s, err
-}
-
-// startLimit is how long a server may take until it is ready.
-const startLimit = 20 * time.Second
-
-func awaitFile(ctx context.Context, watcher *fsnotify.Watcher, file string) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	for {
-		if info, err := os.Stat(file); err == nil && info.Size() > 0 {
-			return nil
-		}
-		select {
-		case <-watcher.Events:
-		case err := <-watcher.Errors:
-			return err
-		case <-ctx.Done():
-			return fmt.Errorf("it did not become ready: %w", ctx.Err())
-		}
-	}
 }
 
 // stop ends a server that was started here, and removes from one that was not what was put there.

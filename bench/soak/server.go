@@ -12,9 +12,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/bowline-dev/bowline/bench/launch"
 )
 
 // target is the server under load.
@@ -38,41 +39,15 @@ func startServer(ctx context.Context, dir string) (*target, error) {
 	output := &bytes.Buffer{}
 	server := exec.Command(binary, "up", "--data", data, "--listen", "127.0.0.1:0", "--kubeconfig", kubeconfig)
 	server.Stdout, server.Stderr = output, output
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return nil, err
-	}
-	defer watcher.Close()
-	if err := watcher.Add(dir); err != nil {
-		return nil, err
-	}
-	if err := server.Start(); err != nil {
-		return nil, err
-	}
-	t := &target{pid: server.Process.Pid, data: data, stop: func() error { return stopServer(server, output) }}
-	if err := awaitFile(ctx, watcher, kubeconfig); err != nil {
-		return nil, errors.Join(err, t.stop(), errors.New(output.String()))
-	}
-	t.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
-	return t, err
-}
-
-// awaitFile waits for the kubeconfig, which the server writes when it is ready.
-func awaitFile(ctx context.Context, watcher *fsnotify.Watcher, file string) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
-	defer cancel()
-	for {
-		if info, err := os.Stat(file); err == nil && info.Size() > 0 {
-			return nil
+	stop := func() error { return stopServer(server, output) }
+	if err := launch.Start(ctx, server, kubeconfig); err != nil {
+		if server.Process != nil {
+			err = errors.Join(err, stop())
 		}
-		select {
-		case <-watcher.Events:
-		case err := <-watcher.Errors:
-			return err
-		case <-ctx.Done():
-			return fmt.Errorf("the server did not become ready: %w", ctx.Err())
-		}
+		return nil, fmt.Errorf("%w\n%s", err, output)
 	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	return &target{config: config, pid: server.Process.Pid, data: data, stop: stop}, err
 }
 
 // stopServer ends the server. A server that ended by itself is an error, with what it said last.
