@@ -37,7 +37,7 @@ type Head struct {
 	// Plane is who the plane is: the uid of its namespace kube-system.
 	Plane string `json:"plane"`
 	// Revision is the state's. A plane that goes on from here has to begin above every revision that the old one has given
-	// out, which are more than this one: see Next.
+	// out, which are more than this one: see object.NextEpoch.
 	Revision object.Revision `json:"revision"`
 	// Oldest is the first revision that the plane still answered for.
 	Oldest object.Revision `json:"oldest"`
