@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
@@ -152,36 +151,4 @@ func (s *Server) removeNow(ctx context.Context, k kind.Kind, current *object.Obj
 		out.state = w.state
 	}
 	return out, nil
-}
-
-// deleteCollection deletes all selected objects, each as a delete of its own, and answers with what they were.
-func (s *Server) deleteCollection(c *call) error {
-	if err := c.negotiate(asTable, asPartialList); err != nil {
-		return err
-	}
-	options, err := c.deleteOptions()
-	if err != nil {
-		return err
-	}
-	if ignoresUnreadable(options) {
-		return invalidOptions("DeleteOptions", field.ErrorList{field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"),
-			true, "is not allowed with DELETECOLLECTION, try again after removing the option")})
-	}
-	p, err := s.page(c)
-	if err != nil {
-		return err
-	}
-	spans := c.spans
-	spans.at(stageCommit) // one for all: ten thousand objects are not to make ten thousand spans
-	c.spans = nil
-	for _, o := range p.items {
-		if err := c.context().Err(); err != nil {
-			return err
-		}
-		if _, err := s.remove(c, o.Key, options); err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	spans.at(stageAnswer)
-	return s.answerPage(c, p)
 }

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// deleters is how many objects of a collection are deleted at once: their commits share a sync of the disk, where one after
+// the other would wait for a sync each. They are the work of one request, in the seats that it took.
+const deleters = 16
+
+// deleteCollection deletes all selected objects, each as a delete of its own, and answers with what they were.
+func (s *Server) deleteCollection(c *call) error {
+	if err := c.negotiate(asTable, asPartialList); err != nil {
+		return err
+	}
+	options, err := c.deleteOptions()
+	if err != nil {
+		return err
+	}
+	if ignoresUnreadable(options) {
+		return invalidOptions("DeleteOptions", field.ErrorList{field.Invalid(field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential"),
+			true, "is not allowed with DELETECOLLECTION, try again after removing the option")})
+	}
+	p, err := s.page(c)
+	if err != nil {
+		return err
+	}
+	c.spans.at(stageCommit) // one for all: ten thousand objects are not to make ten thousand spans
+	if err := s.removeAll(c, p.items, options); err != nil {
+		return err
+	}
+	c.spans.at(stageAnswer)
+	return s.answerPage(c, p)
+}
+
+// removeAll deletes objects, several at once and in no order. The first that cannot be deleted ends it: those that are
+// gone by then stay gone.
+func (s *Server) removeAll(c *call, items []*object.Object, options *metav1.DeleteOptions) error {
+	group, ctx := errgroup.WithContext(c.context())
+	r := c.http.WithContext(ctx)
+	calls := make([]call, min(deleters, len(items)))
+	var taken atomic.Int64
+	for i := range calls {
+		one := &calls[i]
+		*one = *c
+		one.http, one.spans, one.warnings = r, nil, nil
+		group.Go(func() error {
+			for n := taken.Add(1); n <= int64(len(items)) && ctx.Err() == nil; n = taken.Add(1) {
+				if err := s.removeOne(one, items[n-1].Key, options); err != nil {
+					return err
+				}
+			}
+			return context.Cause(c.context())
+		})
+	}
+	err := group.Wait()
+	for _, one := range calls {
+		c.warnings = append(c.warnings, one.warnings...)
+	}
+	return err
+}
+
+// removeOne deletes an object of a collection; one that somebody else deleted meanwhile is as good. A panic is an error here:
+// nobody above this goroutine catches it.
+func (s *Server) removeOne(c *call, key object.Key, options *metav1.DeleteOptions) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("deleting an object of a collection panicked", "object", key, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("deleting %s panicked in the server: %v", key, p)
+		}
+	}()
+	if _, err = s.remove(c, key, options); apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,94 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/admission"
+)
+
+// slowGuard is a plugin that takes a second to let a config map be deleted, and warns; one that is named fatal ends in a panic.
+type slowGuard struct{ asked atomic.Int64 }
+
+func (*slowGuard) Name() string { return "SlowGuard" }
+
+func (*slowGuard) Handles(op admission.Operation, resource resourceOf, _ string) bool {
+	return op == admission.Delete && resource.Resource == "configmaps"
+}
+
+func (*slowGuard) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+
+func (g *slowGuard) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+	g.asked.Add(1)
+	time.Sleep(time.Second)
+	a.Warn(a.Name + " was in use")
+	if a.Name == "fatal" {
+		panic("what no plugin should do")
+	}
+	return nil
+}
+
+// TestACollectionIsDeletedManyAtOnce: what one delete waits for, the others wait for beside it. All are in the answer, with
+// their warnings, and each is deleted once.
+func TestACollectionIsDeletedManyAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		guard := &slowGuard{}
+		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{guard} })
+		const objects = 64
+		for i := range objects {
+			w.fill(t, "default", fmt.Sprintf("a-%02d", i))
+		}
+		began := time.Now()
+		answer := w.send(t, http.MethodDelete, configMaps, "").want(t, http.StatusOK)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("deleting %d objects, each of which takes a second, took %s", objects, took)
+		}
+		items, _ := answer.object(t)["items"].([]any)
+		warnings := answer.header.Values("Warning")
+		if len(items) != objects || len(warnings) != objects || guard.asked.Load() != objects {
+			t.Errorf("%d objects are in the answer, with %d warnings, of %d deletes", len(items), len(warnings), guard.asked.Load())
+		}
+		if left, _ := w.get(t, configMaps).object(t)["items"].([]any); len(left) != 0 {
+			t.Errorf("%d objects are left", len(left))
+		}
+	})
+}
+
+// TestAPanicEndsADeleteOfACollectionAndNothingElse: the request is told, the object stays, and the server goes on.
+func TestAPanicEndsADeleteOfACollectionAndNothingElse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&slowGuard{}} })
+		w.fill(t, "default", "a", "fatal", "z")
+		status := w.send(t, http.MethodDelete, configMaps, "").refused(t, http.StatusInternalServerError, metav1.StatusReasonUnknown, "what no plugin should do")
+		if !strings.Contains(status.Message, "fatal") {
+			t.Errorf("it says %q, and not which object", status.Message)
+		}
+		w.get(t, configMaps+"/fatal").want(t, http.StatusOK)
+	})
+}
+
+// TestADeleteOfACollectionEndsAtItsTime: what is not deleted by then stays, and the client is told.
+func TestADeleteOfACollectionEndsAtItsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&slowGuard{}} })
+		const objects = 100
+		for i := range objects {
+			w.fill(t, "default", fmt.Sprintf("a-%02d", i))
+		}
+		w.send(t, http.MethodDelete, configMaps+"?timeout=1500ms", "").refused(t, http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "")
+		if left, _ := w.get(t, configMaps).object(t)["items"].([]any); len(left) == 0 || len(left) == objects {
+			t.Errorf("%d objects are left", len(left))
+		}
+	})
+}
