@@ -116,14 +116,15 @@ func (k *Keeper) Renew() error {
 	return nil
 }
 
-// renewAuthority sees to it that the authority outlives every certificate that it is about to sign.
+// renewAuthority sees to it that the authority is valid as long as every certificate that it is about to sign: that it outlives
+// them, and has begun, which it has not where the clock was set back since it was made.
 func (k *Keeper) renewAuthority(now time.Time) error {
 	var next *authority
 	var err error
 	switch {
 	case k.authority == nil:
 		next, err = newAuthority(now)
-	case now.Add(leafLifetime + renewBefore).After(k.authority.Certificate.NotAfter):
+	case now.Before(k.authority.Certificate.NotBefore), now.Add(leafLifetime + renewBefore).After(k.authority.Certificate.NotAfter):
 		next, err = k.authority.renewed(now)
 	default:
 		return nil

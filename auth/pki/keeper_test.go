@@ -161,6 +161,26 @@ func TestOldAuthorityVouchesForWhatTheRenewedOneSigns(t *testing.T) {
 	})
 }
 
+// TestClockThatWasSetBackFindsAValidAuthority: what was made by a clock that ran ahead is not valid yet, and its certificates
+// would be refused by every client until the clock is there.
+func TestClockThatWasSetBackFindsAValidAuthority(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Hour)
+		open(t, folder, "localhost")
+	})
+	synctest.Test(t, func(t *testing.T) { // whose clock begins an hour earlier
+		keeper := open(t, folder, "localhost")
+		for name, pair := range map[string]*x509.Certificate{"server": shown(t, keeper), "admin": keeper.Admin().Certificate} {
+			options := x509.VerifyOptions{Roots: keeper.Roots(), CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
+			if _, err := pair.Verify(options); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
 func TestDamagedLeafIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]string{
