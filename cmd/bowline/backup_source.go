@@ -130,7 +130,7 @@ type folderReader struct {
 // Close ends the reading and gives the folder free.
 func (r *folderReader) Close() error { return errors.Join(r.PipeReader.Close(), r.closed()) }
 
-// streamOfFolder reads a state folder. The caller closes it.
+// streamOfFolder reads a state folder, in which nothing changes by it. The caller closes it.
 func streamOfFolder(ctx context.Context, data string) (io.ReadCloser, error) {
 	folder, err := stateFolder(data)
 	if err != nil {
@@ -139,19 +139,19 @@ func streamOfFolder(ctx context.Context, data string) (io.ReadCloser, error) {
 	if _, err := os.Stat(folder.Objects()); err != nil {
 		return nil, fmt.Errorf("%s is no state folder with objects: %w", folder, err)
 	}
-	lock, err := folder.Lock()
+	lock, err := folder.Share()
 	if err != nil {
 		return nil, held(err)
 	}
-	kept, err := disk.Open(folder.Objects(), disk.Options{})
+	kept, err := disk.Open(folder.Objects(), disk.Options{ReadOnly: true})
 	if err != nil {
-		return nil, errors.Join(err, lock.Release())
+		return nil, errors.Join(err, lock.Close())
 	}
 	s, err := store.New(ctx, kept, store.Options{AcceptDamage: true})
 	if err != nil {
-		return nil, errors.Join(err, lock.Release())
+		return nil, errors.Join(err, lock.Close())
 	}
-	closed := func() error { return errors.Join(s.Close(), lock.Release()) }
+	closed := func() error { return errors.Join(s.Close(), lock.Close()) }
 	snapshot, err := s.Snapshot(ctx, store.Latest())
 	if err != nil {
 		return nil, errors.Join(err, closed())

@@ -66,7 +66,7 @@ func TestFullDiskStopsWritesUntilThereIsRoom(t *testing.T) {
 	f.readsGoOn()
 }
 
-// TestReadOnlyDiskIsNamed, and nothing on it is changed: one that holds a store, and one that might.
+// TestReadOnlyDiskIsNamed, and nothing on it is changed: one that holds a store, which can be read, and one that might.
 func TestReadOnlyDiskIsNamed(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 64)
@@ -91,6 +91,13 @@ func TestReadOnlyDiskIsNamed(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(folder, "kubeconfig")); err != nil {
 		t.Errorf("the kubeconfig is gone: %v", err)
+	}
+	for _, args := range [][]string{
+		{"verify", "--data", folder}, {"backup", "--data", folder, filepath.Join(t.TempDir(), "backup")},
+	} {
+		if said, err := exec.Command("bowline", args...).CombinedOutput(); err != nil {
+			t.Errorf("bowline %s ends with %v and says %s", args[0], err, said)
+		}
 	}
 }
 

@@ -9,13 +9,12 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
 )
 
-// home is what a server has besides its objects: certificates, an identity, and places for files.
+// home is what a server has besides its objects: certificates, and places for files.
 type home struct {
 	keys       *pki.Keeper
-	planeID    string
+	folder     state.Folder // where the plane's identity and objects are; empty when ephemeral
 	kubeconfig string
 	networks   string // the folder for the records of networks
-	objects    string // the folder for objects; empty keeps them in memory
 
 	lock      *state.Lock // nil when ephemeral
 	temporary string      // the folder to remove at the end; empty when not ephemeral
@@ -48,9 +47,7 @@ func ephemeralHome(hosts []string) (*home, error) {
 		return nil, fmt.Errorf("making a temporary folder: %w", err)
 	}
 	folder := state.Folder(temporary)
-	h := &home{
-		planeID: state.NewPlaneID(), kubeconfig: folder.Kubeconfig(), networks: folder.Networks(), temporary: temporary,
-	}
+	h := &home{kubeconfig: folder.Kubeconfig(), networks: folder.Networks(), temporary: temporary}
 	if h.keys, err = pki.New(hosts); err != nil {
 		return nil, errors.Join(fmt.Errorf("making certificates: %w", err), h.close())
 	}
@@ -70,10 +67,7 @@ func lastingHome(data string, hosts []string) (*home, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &home{kubeconfig: folder.Kubeconfig(), networks: folder.Networks(), objects: folder.Objects(), lock: lock}
-	if h.planeID, err = folder.PlaneID(); err != nil {
-		return nil, errors.Join(err, h.close())
-	}
+	h := &home{folder: folder, kubeconfig: folder.Kubeconfig(), networks: folder.Networks(), lock: lock}
 	if h.keys, err = pki.Open(folder.Certificates(), hosts); err != nil {
 		return nil, errors.Join(fmt.Errorf("keeping certificates: %w", err), h.close())
 	}

@@ -17,7 +17,6 @@ func knownControllers() []string { return bowline.Controllers() }
 // is the plane's from then on.
 func (p *upPlan) startPlane(ctx context.Context, home *home, kept *storage) (*bowline.Plane, error) {
 	options := bowline.Options{
-		ID:          home.planeID,
 		Listen:      p.flags.listen,
 		TLS:         home.keys.ServerConfig(),
 		Controllers: p.controllers.list,
@@ -26,7 +25,7 @@ func (p *upPlan) startPlane(ctx context.Context, home *home, kept *storage) (*bo
 		TracerProvider: p.traces,
 	}
 	if kept != nil {
-		options.Storage, options.AcceptDamage = kept, p.flags.acceptDamage
+		options.ID, options.Storage, options.AcceptDamage = kept.planeID, kept, p.flags.acceptDamage
 	}
 	plane, err := bowline.Start(ctx, options)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -37,6 +36,12 @@ func (p *upPlan) startPlane(ctx context.Context, home *home, kept *storage) (*bo
 	if errors.As(err, &damaged) {
 		return nil, fmt.Errorf("%w\nNothing was changed. Make another folder of a backup with bowline restore, or serve all the "+
 			"rest, and delete what is damaged, with --accept-damage; bowline verify --data looks through everything", err)
+	}
+	if err == nil && kept != nil {
+		err = kept.keepIdentity()
+	}
+	if err != nil && plane != nil {
+		return nil, errors.Join(err, plane.Close())
 	}
 	return plane, err
 }

@@ -1,44 +1,93 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store/log"
 	"github.com/bowline-dev/bowline/store/log/disk"
 )
 
-// storage is a folder of objects that counts what it has; nil is memory.
+// kubeSystem is the namespace whose uid is the identity of a plane.
+const kubeSystem object.Key = "/namespaces//kube-system"
+
+// storage is a folder of objects that counts what it has, and knows whose they are; nil is memory.
 type storage struct {
 	*disk.Log
-	folder string
-	found  int // how many objects were there, once the log is loaded
+	folder  state.Folder
+	planeID string // once the log is loaded, that of its objects
+	named   bool   // whether the folder has a file with the identity
+	found   int    // how many objects were there, once the log is loaded
 }
 
-// openStorage opens the home's folder of objects; nil for a home that has none.
+// openStorage opens the home's folder of objects; nil for a home that has none. Only a plane that begins gets a new one.
 func openStorage(home *home, to *slog.Logger) (*storage, error) {
-	if home.objects == "" {
+	if home.folder == "" {
 		return nil, nil
 	}
-	kept, err := disk.Open(home.objects, disk.Options{Log: to})
+	id, err := home.folder.PlaneID()
 	if err != nil {
 		return nil, err
 	}
-	return &storage{Log: kept, folder: home.objects}, nil
+	s := &storage{folder: home.folder, planeID: cmp.Or(id, state.NewPlaneID()), named: id != ""}
+	s.Log, err = disk.Open(s.folder.Objects(), disk.Options{Log: to, MustExist: s.named})
+	if errors.Is(err, disk.ErrNoStore) {
+		return nil, fmt.Errorf("the objects of the plane that %s names are missing: %w. Put the folder back, or restore a backup with "+
+			"bowline restore. To begin with no objects, move that file away: what begins then is a new plane, which leaves alone "+
+			"what this one has made; nothing was changed", s.folder.Identity(), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
-// Load implements log.Log. It counts what users know as objects, which all have a uid.
+// Load implements log.Log. It counts what users know as objects, which all have a uid, and refuses those of another plane.
 func (s *storage) Load(ctx context.Context, into log.Loading) (object.Revision, error) {
-	live := into.Live
+	live, damaged := into.Live, into.Damaged
 	into.Live = func(o *object.Object) error {
 		if o.UID != "" {
 			s.found++
 		}
+		if o.Key == kubeSystem {
+			if err := s.identify(string(o.UID)); err != nil {
+				return err
+			}
+		}
 		return live(o)
 	}
+	into.Damaged = func(key object.Key, err error) error {
+		if key == kubeSystem && !s.named {
+			return fmt.Errorf("nobody knows whose objects there are: the file %s is missing, and %s cannot be read: put the file back, "+
+				"or restore a backup: %w", s.folder.Identity(), key, err)
+		}
+		return damaged(key, err)
+	}
 	return s.Log.Load(ctx, into)
+}
+
+// identify takes the identity that the objects tell, or refuses it.
+func (s *storage) identify(planeID string) error {
+	if s.named && planeID != s.planeID {
+		return fmt.Errorf("the objects in %s are those of the plane %s, and %s names the plane %s: put back the one that belongs to "+
+			"the other; nothing was changed", s.folder.Objects(), planeID, s.folder.Identity(), s.planeID)
+	}
+	s.planeID = planeID
+	return nil
+}
+
+// keepIdentity writes the file with the identity where it is missing. It comes after the objects: whoever finds it knows that
+// they were there.
+func (s *storage) keepIdentity() error {
+	if s.named {
+		return nil
+	}
+	return s.folder.KeepPlaneID(s.planeID)
 }
 
 // String is what people are told of it.
@@ -47,7 +96,7 @@ func (s *storage) String() string {
 	case s == nil:
 		return "Objects are kept in memory, and are lost when bowline stops."
 	case s.found == 0:
-		return fmt.Sprintf("Objects are kept in %s, which is new.", s.folder)
+		return fmt.Sprintf("Objects are kept in %s, which is new.", s.folder.Objects())
 	}
-	return fmt.Sprintf("Objects are kept in %s: %d found.", s.folder, s.found)
+	return fmt.Sprintf("Objects are kept in %s: %d found.", s.folder.Objects(), s.found)
 }

@@ -35,11 +35,19 @@ type Options struct {
 	Log *slog.Logger
 	// HistoryAge is how far back Load hands on changes: as far as the store keeps them; 5 minutes when 0.
 	HistoryAge time.Duration
+	// MustExist makes no store where there is none, but returns ErrNoStore.
+	MustExist bool
+	// ReadOnly changes no byte of the folder, in which a store must be: nothing can be appended. Others may read it at the same
+	// time, and nobody may write.
+	ReadOnly bool
 }
 
 // filled are the options with what they leave out.
 func (o Options) filled() Options {
-	if o.FS == nil {
+	switch {
+	case o.FS == nil && o.ReadOnly:
+		o.FS = shared{vfs.Default}
+	case o.FS == nil:
 		o.FS = vfs.Default
 	}
 	if o.Log == nil {
@@ -84,7 +92,7 @@ var _ log.Log = (*Log)(nil)
 // program wrote, is left as it is. *InUseError when another process has it.
 func Open(dir string, options Options) (*Log, error) {
 	options = options.filled()
-	lock, err := enter(options.FS, dir)
+	lock, err := options.enter(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -116,6 +124,11 @@ func (l *Log) begin() error {
 // openAny opens the database. Where that needs room which is not there, it opens what can be read: the log refuses writes until
 // the keeper finds room.
 func (l *Log) openAny() (err error) {
+	if l.options.ReadOnly {
+		l.failure = fmt.Errorf("the store in %s is open for reading alone", l.dir)
+		l.db, l.guard, err = l.open(true)
+		return err
+	}
 	l.db, l.guard, err = l.open(false)
 	if err == nil {
 		if err = l.guard.err(); err == nil {
@@ -256,7 +269,7 @@ func (l *Log) Close() error {
 	var err error
 	if l.db != nil {
 		// The end of a write-ahead log may be torn, and damage there looks like that: what is in tables is told for sure.
-		if l.guard.err() == nil {
+		if l.guard.err() == nil && !l.options.ReadOnly {
 			err = l.db.Flush()
 		}
 		err = errors.Join(err, l.db.Close(), l.guard.err())

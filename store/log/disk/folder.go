@@ -40,6 +40,18 @@ func (e *ForeignError) Error() string {
 		e.Dir, e.Holds, formatFile)
 }
 
+// ErrNoStore is returned where a store must be and none is: there is no folder, or an empty one. None was made.
+var ErrNoStore = errors.New("there is no store")
+
+// IncompleteError says that a file of a store is not there, without which it would begin anew, or be another's. It was left as it
+// is.
+type IncompleteError struct{ Dir, File, Holds string }
+
+func (e *IncompleteError) Error() string {
+	return fmt.Sprintf("the store in %s is not complete: the file %s is missing, which holds %s: put it back, or restore a backup",
+		e.Dir, e.File, e.Holds)
+}
+
 const (
 	lockFile   = "LOCK"   // whose lock is the folder's
 	holderFile = "HOLDER" // the process that has it
@@ -51,6 +63,20 @@ type folderLock struct {
 	fs     vfs.FS
 	dir    string
 	folder *pebble.Lock
+	reader bool // which wrote no holder
+}
+
+// enter takes the folder as the options say.
+func (o Options) enter(dir string) (*folderLock, error) {
+	if o.MustExist || o.ReadOnly {
+		if err := mustExist(o.FS, dir); err != nil {
+			return nil, err
+		}
+	}
+	if o.ReadOnly {
+		return enterToRead(o.FS, dir)
+	}
+	return enter(o.FS, dir)
 }
 
 // enter takes the folder, which is made if need be. It touches none that is not a store's.
@@ -72,7 +98,7 @@ func enter(fs vfs.FS, dir string) (*folderLock, error) {
 	return l, nil
 }
 
-// mustBeOurs refuses a folder with files but without a format.
+// mustBeOurs refuses a folder with files but without a format: a store has lost its own, or it is somebody else's.
 func mustBeOurs(fsys vfs.FS, dir string) error {
 	names, err := fsys.List(dir)
 	if err != nil {
@@ -81,10 +107,25 @@ func mustBeOurs(fsys vfs.FS, dir string) error {
 	if slices.Contains(names, formatFile) {
 		return nil
 	}
+	if slices.ContainsFunc(names, isList) {
+		return &IncompleteError{Dir: dir, File: formatFile, Holds: "the version of its layout"}
+	}
 	for _, name := range names {
 		if !ours(name) {
 			return &ForeignError{Dir: dir, Holds: name}
 		}
+	}
+	return nil
+}
+
+// mustExist refuses a folder that is not there, or is empty.
+func mustExist(fsys vfs.FS, dir string) error {
+	names, err := fsys.List(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the store's folder %s cannot be read: %w", dir, err)
+	}
+	if !slices.ContainsFunc(names, func(name string) bool { return !ours(name) }) {
+		return fmt.Errorf("%w in %s", ErrNoStore, dir)
 	}
 	return nil
 }
@@ -108,6 +149,9 @@ func notEntered(fsys vfs.FS, dir string, err error) error {
 
 // release gives the folder free.
 func (l *folderLock) release() error {
+	if l.reader {
+		return l.folder.Close()
+	}
 	return errors.Join(ignoreMissing(l.fs.Remove(path.Join(l.dir, holderFile))), l.folder.Close())
 }
 

@@ -70,11 +70,16 @@ func (l *Log) prepare() error {
 	if err != nil {
 		return err
 	}
-	if !s.ready {
+	switch {
+	case !s.ready && (l.options.MustExist || l.options.ReadOnly):
+		return fmt.Errorf("%w in %s: what made it was cut short", ErrNoStore, l.dir)
+	case !s.ready:
 		return l.create()
-	}
-	if s.layout == layout {
+	case s.layout == layout:
 		return l.mustBeComplete()
+	case l.options.ReadOnly:
+		return fmt.Errorf("the store in %s has layout %d, and is read by a program that knows %d: start it once, which makes its own "+
+			"of it", l.dir, s.layout, layout)
 	}
 	return l.migrate(s, known)
 }
@@ -169,8 +174,7 @@ func (l *Log) mustBeComplete() error {
 	}
 	for _, v := range vital {
 		if !slices.ContainsFunc(names, func(name string) bool { return matches(v.pattern, name) }) {
-			return fmt.Errorf("the store in %s is not complete: the file %s is missing, which holds %s: put it back, or restore a backup",
-				l.dir, v.pattern, v.holds)
+			return &IncompleteError{Dir: l.dir, File: v.pattern, Holds: v.holds}
 		}
 	}
 	for _, name := range names {
@@ -184,6 +188,9 @@ func (l *Log) mustBeComplete() error {
 	}
 	return nil
 }
+
+// isList says whether a file lists the files of a database.
+func isList(name string) bool { return matches("MANIFEST-*", name) }
 
 func matches(pattern, name string) bool {
 	ok, err := path.Match(pattern, name)

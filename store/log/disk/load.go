@@ -39,7 +39,9 @@ func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, erro
 	if err := h.replay(into.Past); err != nil {
 		return 0, fmt.Errorf("the store in %s: %w", l.dir, err)
 	}
-	l.work.Go(l.keep)
+	if !l.options.ReadOnly {
+		l.work.Go(l.keep)
+	}
 	return current, nil
 }
 

@@ -65,6 +65,26 @@ func (f Folder) Lock() (*Lock, error) {
 	return lock, nil
 }
 
+// Share keeps the folder from servers until it is closed, and changes nothing in it; others may do so at the same time. It
+// returns a *HeldError when a server has it. A folder without a lock was never a server's, or was copied.
+func (f Folder) Share() (io.Closer, error) {
+	file, err := os.Open(f.path("lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return io.NopCloser(nil), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the lock of the state folder: %w", err)
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = &HeldError{Folder: f, Holder: readHolder(file)}
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
 // Announce tells others who holds the lock and where it serves.
 func (l *Lock) Announce(holder Holder) error {
 	text, err := json.Marshal(holder)
@@ -87,19 +107,14 @@ func (l *Lock) Release() error {
 
 // Running returns the process that serves from the folder; ok is false when nobody does.
 func (f Folder) Running() (holder Holder, ok bool, err error) {
-	file, err := os.Open(f.path("lock"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return Holder{}, false, nil
+	lock, err := f.Share()
+	if held, taken := errors.AsType[*HeldError](err); taken {
+		return held.Holder, true, nil
 	}
 	if err != nil {
 		return Holder{}, false, fmt.Errorf("looking for a running server: %w", err)
 	}
-	defer file.Close()
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return readHolder(file), true, nil
-	}
-	return Holder{}, false, err
+	return Holder{}, false, lock.Close()
 }
 
 // readHolder reads what the holder announced. It may be writing just now: what cannot be read is left empty.

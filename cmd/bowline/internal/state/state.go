@@ -4,16 +4,10 @@
 package state
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/util/uuid"
-
-	"github.com/bowline-dev/bowline/internal/durable"
 )
 
 // fileMode is the mode of every file here: they are the user's alone.
@@ -81,7 +75,7 @@ func (f Folder) prepare() error {
 	foreign := ""
 	for _, e := range entries {
 		switch path := f.path(e.Name()); path {
-		case f.path("lock"), f.path("plane-id"), f.Objects(), f.Certificates(), f.Kubeconfig(), f.Networks():
+		case f.path("lock"), f.Identity(), f.Objects(), f.Certificates(), f.Kubeconfig(), f.Networks():
 			return nil
 		case f.path("lost+found"): // a file system of its own
 		default:
@@ -93,28 +87,3 @@ func (f Folder) prepare() error {
 	}
 	return nil
 }
-
-// PlaneID is the identity of this machine's plane, by which it knows its own again after a restart. The first call
-// makes it. The caller holds the lock of the folder.
-func (f Folder) PlaneID() (string, error) {
-	path := f.path("plane-id")
-	text, err := os.ReadFile(path)
-	if err == nil {
-		if id := strings.TrimSpace(string(text)); id != "" {
-			return id, nil
-		}
-		return "", fmt.Errorf("%s is empty: restore it, or remove it to start as a new plane, "+
-			"which will not know again what the old one made", path)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("reading the identity of the plane: %w", err)
-	}
-	id := NewPlaneID()
-	if err := durable.WriteFile(path, []byte(id+"\n"), fileMode); err != nil {
-		return "", fmt.Errorf("writing the identity of the plane: %w", err)
-	}
-	return id, nil
-}
-
-// NewPlaneID is a random identity, for a plane that leaves nothing behind.
-func NewPlaneID() string { return string(uuid.NewUUID()) }

@@ -56,14 +56,22 @@ func TestNobodyRunsInAMissingFolder(t *testing.T) {
 func TestPlaneKeepsItsIdentity(t *testing.T) {
 	t.Parallel()
 	folder := state.Folder(t.TempDir())
-	first, err := folder.PlaneID()
-	if err != nil || first == "" {
-		t.Fatal(first, err)
+	if id, err := folder.PlaneID(); id != "" || err != nil {
+		t.Errorf("a new folder has the identity %q, %v", id, err)
 	}
-	if second, err := folder.PlaneID(); second != first || err != nil {
-		t.Errorf("got %q, want %q (%v)", second, first, err)
+	if err := folder.KeepPlaneID("one"); err != nil {
+		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(string(folder), "plane-id"), nil, 0o600); err != nil {
+	if id, err := folder.PlaneID(); id != "one" || err != nil {
+		t.Errorf("the identity is %q, %v", id, err)
+	}
+	if err := folder.MustBeOf("one"); err != nil {
+		t.Error(err)
+	}
+	if err := folder.MustBeOf("two"); err == nil {
+		t.Error("the folder is another plane's too")
+	}
+	if err := os.WriteFile(folder.Identity(), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if id, err := folder.PlaneID(); err == nil {
