@@ -1,0 +1,36 @@
+package main
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/auth/pki"
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+)
+
+// TestClockThatWasSetBackBeforeAStart: the folder's certificates were made by a clock that ran an hour ahead, and clients reach
+// the server all the same. (That revisions go on: package disk.)
+func TestClockThatWasSetBackBeforeAStart(t *testing.T) {
+	t.Parallel()
+	folder, now := t.TempDir(), time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(now.Add(time.Hour)))
+		if _, err := pki.Open(state.Folder(folder).Certificates(), pki.Hosts("127.0.0.1")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	config, err := startMortal(t, folder).ready()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps, err := configMaps(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := maps.List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Error(err)
+	}
+}
