@@ -126,7 +126,7 @@ type restoring struct {
 
 // into restores beside the place of objects, and takes that once everything was read.
 func (r *restoring) into(folder state.Folder, revision object.Revision) error {
-	beside := folder.Objects() + ".restoring"
+	beside := folder.Restoring()
 	if err := os.RemoveAll(beside); err != nil { // what a restore left that was killed
 		return err
 	}

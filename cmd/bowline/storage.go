@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
 	"github.com/bowline-dev/bowline/object"
@@ -34,6 +36,9 @@ func openStorage(home *home, to *slog.Logger) (*storage, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := restored(home.folder); err != nil {
+		return nil, err
+	}
 	s := &storage{folder: home.folder, planeID: cmp.Or(id, state.NewPlaneID()), named: id != ""}
 	s.Log, err = disk.Open(s.folder.Objects(), disk.Options{Log: to, MustExist: s.named})
 	if errors.Is(err, disk.ErrNoStore) {
@@ -45,6 +50,18 @@ func openStorage(home *home, to *slog.Logger) (*storage, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// restored is an error where a restore was cut off: who meant to have a plane's objects is not to begin without them.
+func restored(folder state.Folder) error {
+	if _, err := os.Stat(folder.Restoring()); err != nil {
+		return nil
+	}
+	if _, err := os.Stat(folder.Objects()); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("a backup was being restored into %s, and that was cut off: run bowline restore --data %[1]s FILE again. "+
+		"To begin with no objects, remove %s", folder, folder.Restoring())
 }
 
 // Load implements log.Log. It counts what users know as objects, which all have a uid, and refuses those of another plane.

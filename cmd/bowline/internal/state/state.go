@@ -37,6 +37,9 @@ func At(dir string) (Folder, error) {
 // Objects is the folder for package store/log/disk.
 func (f Folder) Objects() string { return f.path("objects") }
 
+// Restoring is the folder for package store/log/disk while a backup is restored: it becomes that of objects once it has them all.
+func (f Folder) Restoring() string { return f.Objects() + ".restoring" }
+
 // Certificates is the folder for package pki.
 func (f Folder) Certificates() string { return f.path("pki") }
 
