@@ -27,6 +27,7 @@ func statusOf(err error) metav1.Status {
 	var future *store.FutureError
 	var compacted *store.CompactedError
 	var full *log.FullError
+	var failed *log.FailedError
 	var damaged *store.UnreadableError
 	switch {
 	case errors.As(err, &status):
@@ -36,7 +37,9 @@ func statusOf(err error) metav1.Status {
 	case errors.As(err, &compacted):
 		return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.").Status()
 	case errors.As(err, &full):
-		return noRoom(full)
+		return unwritten(http.StatusInsufficientStorage, metav1.StatusReasonInternalError, full, "there is room")
+	case errors.As(err, &failed):
+		return unwritten(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, failed, "it works again")
 	case errors.As(err, &damaged):
 		return unreadable(damaged)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -52,13 +55,14 @@ func internalError(err error) metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 }
 
-// noRoom is the answer to a write while the disk is full. Clients that know Retry-After, such as client-go, try again for some
-// seconds by themselves. Kubernetes answers 500 and no hint; both are an InternalError to those who look at reasons.
-func noRoom(err *log.FullError) metav1.Status {
+// unwritten is the answer to a write while the disk is full, or fails. Clients that know Retry-After, such as client-go, try
+// again for some seconds by themselves. Kubernetes answers 500 and no hint; a full disk is an InternalError to those who look at
+// reasons, too.
+func unwritten(code int32, reason metav1.StatusReason, err error, until string) metav1.Status {
 	const again = 1 // second
 	return metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: metav1.StatusReasonInternalError,
-		Message: err.Error() + "; nothing was written; reads go on, and writes will again when there is room",
+		Status: metav1.StatusFailure, Code: code, Reason: reason,
+		Message: err.Error() + "; nothing was written; reads go on, and writes will again when " + until,
 		Details: &metav1.StatusDetails{RetryAfterSeconds: again},
 	}
 }

@@ -235,7 +235,7 @@ func (l *Log) unavailable(cause error) error {
 	if isFull(cause) {
 		return &log.FullError{Medium: l.dir, Err: cause}
 	}
-	return fmt.Errorf("the disk of %s failed, and nothing is written until it works again: %w", l.dir, cause)
+	return &log.FailedError{Medium: l.dir, Err: cause}
 }
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
