@@ -77,7 +77,7 @@ type Plane struct {
 	log       *slog.Logger
 
 	listener net.Listener
-	http     *http.Server
+	socket   *https // what serves the listener; nil until then
 	requests requests
 	// drain is how long Close waits for requests in flight before it cuts them off.
 	drain time.Duration
@@ -186,10 +186,11 @@ func (p *Plane) initial() []kind.Initial {
 // listen opens the socket, and returns whose client certificates are believed. It is served once all else is ready.
 func (p *Plane) listen(ctx context.Context, o Options) (*x509.CertPool, error) {
 	var config net.ListenConfig
-	var err error
-	if p.listener, err = config.Listen(ctx, "tcp", o.Listen); err != nil {
+	listener, err := config.Listen(ctx, "tcp", o.Listen)
+	if err != nil {
 		return nil, err
 	}
+	p.listener = newCrowd(listener, roomForConnections(), p.log)
 	if o.TLS != nil {
 		if o.TLS.ClientCAs == nil {
 			return nil, errors.New("Options.TLS has no ClientCAs: nobody could authenticate")
@@ -211,11 +212,9 @@ func (p *Plane) serve(config *tls.Config) {
 	if config == nil {
 		config = p.keys.ServerConfig()
 	}
-	config = config.Clone()
-	config.NextProtos = []string{"h2", "http/1.1"}
-	p.http = newHTTPServer(p.requests.counted(p.handler), p.log)
+	p.socket = newHTTPS(p.listener, config, &counted{&p.requests, p.handler}, p.log)
 	p.sockets.Go(func() {
-		if err := p.http.Serve(tls.NewListener(p.listener, config)); !errors.Is(err, http.ErrServerClosed) {
+		if err := p.socket.serve(); !errors.Is(err, http.ErrServerClosed) {
 			p.log.Error("the socket failed; nobody can connect any longer", "address", p.Addr(), "error", err)
 		}
 	})

@@ -23,7 +23,7 @@ func (p *Plane) shutdown() error {
 	}
 	var err error
 	switch {
-	case p.http != nil:
+	case p.socket != nil:
 		err = p.drainSocket()
 	case p.listener != nil:
 		err = p.listener.Close()
@@ -43,10 +43,10 @@ func (p *Plane) shutdown() error {
 func (p *Plane) drainSocket() error {
 	ctx, cancel := context.WithTimeout(context.Background(), p.drain)
 	defer cancel()
-	err := p.http.Shutdown(ctx)
+	err := p.socket.shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		p.log.Warn("requests that were still in flight were cut off", "after", p.drain)
-		err = p.http.Close()
+		err = p.socket.cutOff()
 	}
 	p.requests.close()
 	return err

@@ -1,6 +1,9 @@
 package bowline
 
+//lint:file-ignore SA1019 net/http serves HTTP/2 only below its own frames, and has no choice of scheduler: its own costs a sixth of the server's time at 500 streams
+
 import (
+	"crypto/tls"
 	"io"
 	"log"
 	"log/slog"
@@ -12,10 +15,10 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// newHTTPServer is the HTTP/1.1 and HTTP/2 server of a socket. Watches are long, so only headers have a deadline of
-// their own here; the pipeline bounds the rest.
-func newHTTPServer(handler http.Handler, to *slog.Logger) *http.Server {
-	s := &http.Server{
+// newHTTPServers are the HTTP/1.1 server of a socket, and what serves a connection that speaks HTTP/2 until its end. Watches are
+// long, so only headers have a deadline of their own here; the pipeline bounds the rest.
+func newHTTPServers(handler http.Handler, to *slog.Logger) (http1 *http.Server, serveHTTP2 func(*tls.Conn)) {
+	http1 = &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       3 * time.Minute,
@@ -31,11 +34,11 @@ func newHTTPServer(handler http.Handler, to *slog.Logger) *http.Server {
 	}
 	// Of a thousand streams on a connection most are watches that wait. The library's own way to choose what is written next
 	// looks at each of them for every frame; this one knows those that have something.
-	//lint:ignore SA1019 net/http has no choice of scheduler, and its own costs a sixth of the server's time at 500 streams
-	if err := http2.ConfigureServer(s, &http2.Server{NewWriteScheduler: http2.NewRandomWriteScheduler}); err != nil {
+	own := &http2.Server{NewWriteScheduler: http2.NewRandomWriteScheduler}
+	if err := http2.ConfigureServer(http1, own); err != nil {
 		panic(err) // it refuses ciphers and versions of TLS that HTTP/2 forbids, and none are set here
 	}
-	return s
+	return http1, func(conn *tls.Conn) { own.ServeConn(conn, &http2.ServeConnOpts{BaseConfig: http1}) }
 }
 
 // requests counts those of a socket, so that Close can wait for their handlers: an http.Server does not.
@@ -46,15 +49,19 @@ type requests struct {
 }
 
 // counted passes requests on until close, and refuses them from then on.
-func (q *requests) counted(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !q.begin() {
-			http.Error(w, "the server has stopped", http.StatusServiceUnavailable)
-			return
-		}
-		defer q.active.Done()
-		next.ServeHTTP(w, r)
-	})
+type counted struct {
+	*requests
+	next http.Handler
+}
+
+// ServeHTTP implements http.Handler.
+func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !c.begin() {
+		http.Error(w, "the server has stopped", http.StatusServiceUnavailable)
+		return
+	}
+	defer c.active.Done()
+	c.next.ServeHTTP(w, r)
 }
 
 func (q *requests) begin() bool {

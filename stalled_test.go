@@ -5,18 +5,19 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/bowline-dev/bowline/auth"
+	"github.com/bowline-dev/bowline/auth/pki"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin"
 	"github.com/bowline-dev/bowline/object"
@@ -35,7 +36,9 @@ const (
 
 // socket is a plane's server behind a plane's socket, that loses its patience soon.
 type socket struct {
-	*httptest.Server
+	*https
+	url    string
+	client *http.Client
 	// ended gets a value when the watch of a request with an X-Client header has been cut off.
 	ended chan struct{}
 }
@@ -65,19 +68,32 @@ func openSocket(t *testing.T) *socket {
 			s.ended <- struct{}{}
 		}
 	})
-	s.Server = httptest.NewUnstartedServer(noting)
-	s.Config = newHTTPServer(noting, slog.New(slog.DiscardHandler))
-	if s.Config.HTTP2.WriteByteTimeout == 0 {
+	keys, err := pki.New(pki.Hosts("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.https = newHTTPS(thin{listener}, keys.ServerConfig(), noting, slog.New(slog.DiscardHandler))
+	s.url = "https://" + listener.Addr().String()
+	if s.http1.HTTP2.WriteByteTimeout == 0 {
 		t.Error("a client that stops reading its HTTP/2 connection would never be cut off")
 	}
-	s.Config.HTTP2.WriteByteTimeout = impatience
-	s.EnableHTTP2 = true
-	s.Listener = thin{s.Listener}
-	s.StartTLS()
+	s.http1.HTTP2.WriteByteTimeout = impatience
+	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	s.client = &http.Client{Transport: transport}
+	served := make(chan error)
+	go func() { served <- s.serve() }()
 	t.Cleanup(func() {
 		srv.Close()
-		s.CloseClientConnections()
-		s.Close()
+		s.cutOff()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+		s.speaking.wait(context.Background())
+		transport.CloseIdleConnections()
 		state.Close()
 	})
 	return s
@@ -114,7 +130,7 @@ func (l thin) Accept() (net.Conn, error) {
 // dial opens a connection that may be stalled.
 func (s *socket) dial(t *testing.T, protocol string) (*tls.Conn, *stallable) {
 	t.Helper()
-	plain, err := net.Dial("tcp", s.Listener.Addr().String())
+	plain, err := net.Dial("tcp", s.listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +175,7 @@ func (s *socket) watch(t *testing.T, name, protocol string) (io.ReadCloser, *sta
 		HTTP2:             &http.HTTP2Config{MaxReceiveBufferPerStream: buffers},
 		DialTLSContext:    func(context.Context, string, string) (net.Conn, error) { return conn, conn.Handshake() },
 	}
-	request, err := http.NewRequest(http.MethodGet, s.URL+watchPath, nil)
+	request, err := http.NewRequest(http.MethodGet, s.url+watchPath, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +261,7 @@ func (s *socket) whole(t *testing.T, watch io.Reader, size int) (seen int, revis
 // resume watches on from the last revision that was seen: up to the last object, nothing is left out.
 func (s *socket) resume(t *testing.T, seen int, revision string, last, size int) {
 	t.Helper()
-	response, err := s.Client().Get(s.URL + mapsPath + "?watch=true&resourceVersion=" + revision)
+	response, err := s.client.Get(s.url + mapsPath + "?watch=true&resourceVersion=" + revision)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +277,7 @@ func (s *socket) resume(t *testing.T, seen int, revision string, last, size int)
 func (s *socket) write(t *testing.T, i, size int) {
 	t.Helper()
 	body := fmt.Sprintf(`{"metadata":{"name":"m-%03d"},"data":{"k":%q}}`, i, strings.Repeat("x", size-200))
-	response, err := s.Client().Post(s.URL+mapsPath, "application/json", strings.NewReader(body))
+	response, err := s.client.Post(s.url+mapsPath, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

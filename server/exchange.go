@@ -61,19 +61,28 @@ func (x *exchange) cutOff() {
 // Unwrap lets http.ResponseController reach the connection.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// told answers a request by serve and tells of it: metrics, trace and, for who wants details, the log.
-func (s *Server) told(serve func(*exchange, *http.Request)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet {
-			roomy(0)
-		}
-		x := newExchange(w, r)
-		defer s.tell(x, r)
-		serve(x, r)
-	})
+// handler is the server as its Handler: it serves a request and tells of it, in metrics, trace and, for who wants details, the
+// log. A watch that began follows its changes from here. Its goroutine waits with 4 KiB of stack as long as the frames from here
+// on, with those of the HTTP server above, take less than 1.2; it would keep 8 if all that led to the watch were there, and a
+// middleware too.
+type handler Server
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s := (*Server)(h)
+	if r.Method != http.MethodGet {
+		roomy(0)
+	}
+	x := newExchange(w, r)
+	defer s.tell(x, r)
+	defer s.recover(x, r)
+	s.serve(x, r)
+	if x.watch != nil {
+		x.watch.follow()
+	}
 }
 
-// newExchange is not part of told, whose frame stays on the stack of each open watch: a route is large.
+// newExchange is not part of ServeHTTP, whose frame stays on the stack of each open watch: a route is large.
 //
 //go:noinline
 func newExchange(w http.ResponseWriter, r *http.Request) *exchange {

@@ -14,24 +14,12 @@ import (
 	"github.com/bowline-dev/bowline/auth"
 )
 
-// recovered answers a panic of a request with a 500: one request's fault is nobody else's. A watch that next began follows
-// its changes from here: with the frames of all that led to it, a goroutine whose stack once grew would wait with 16 KiB, not 8.
-func (s *Server) recovered(next func(*exchange, *http.Request)) func(*exchange, *http.Request) {
-	return func(x *exchange, r *http.Request) {
-		defer func() {
-			if p := recover(); p != nil {
-				s.panicked(x, r, p)
-			}
-		}()
-		next(x, r)
-		if x.watch != nil {
-			defer x.watch.close()
-			x.watch.follow()
-		}
+// recover answers a panic of a request with a 500: one request's fault is nobody else's. It is to be deferred.
+func (s *Server) recover(x *exchange, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
 	}
-}
-
-func (s *Server) panicked(x *exchange, r *http.Request, p any) {
 	if p == http.ErrAbortHandler {
 		panic(p)
 	}

@@ -148,5 +148,5 @@ func (s *Server) Closing() <-chan struct{} { return s.ctx.Done() }
 
 // Handler is the server as an http.Handler.
 func (s *Server) Handler() http.Handler {
-	return s.told(s.recovered(s.serve))
+	return (*handler)(s)
 }

@@ -41,8 +41,13 @@ type watching struct {
 	bookmarks bool
 	ends      time.Time
 	form      object.Form     // of the events, unless they are transformed
-	close     func()          // ends what watch began
 	sent      object.Revision // everything up to here was sent, or told by a bookmark
+
+	changes *store.Watch // nil before the state was sent
+	timer   *time.Timer  // of changes
+	last    bool         // what there is now is sent, and no more
+	over    bool
+	close   func() // ends what watch began
 }
 
 // watch begins to stream the changes of a resource: it sends the head of the answer and the state. What follows is the
@@ -60,6 +65,10 @@ func (s *Server) watch(c *call) error {
 	w.stream = newStream(c, s.patience, events)
 	unhurry := context.AfterFunc(s.ctx, w.stream.hurry)
 	w.close = func() {
+		if w.changes != nil {
+			w.changes.Stop()
+			w.timer.Stop()
+		}
 		unhurry()
 		w.stream.close()
 		uncount()
@@ -189,46 +198,51 @@ func (w *watching) initial(snapshot *store.Snapshot) error {
 	return nil
 }
 
-// follow sends changes until the watch ends.
+// follow sends changes until the watch ends. What it keeps from one change to the next is not on the stack.
 func (w *watching) follow() {
+	defer w.close()
 	changes, err := w.s.store.Watch(w.selected.prefix, w.after, w.selected.needs()...)
 	if err != nil {
 		w.fail(err)
 		return
 	}
-	defer changes.Stop()
-	tick := time.NewTimer(w.pause())
-	defer tick.Stop()
-	ended, gone := w.c.ended(), w.c.context().Done()
-	for last := false; ; {
-		changed := changes.Changed()
-		more, err := w.drain(changes)
-		if err == nil && !more {
-			if last {
-				return
-			}
-			select {
-			case <-ended: // what was written until then is still sent
-				last = true
-			case <-changed:
-				runtime.Gosched() // under load, let writers run first: what they add goes out in the same write
-			case <-tick.C:
-				if !time.Now().Before(w.ends) {
-					return
-				}
-				err = w.tick(changes)
-				tick.Reset(w.pause())
-			case <-gone:
-				return
-			case <-w.s.ctx.Done():
-				return
-			}
+	w.changes, w.timer = changes, time.NewTimer(w.pause())
+	for err == nil && !w.over {
+		changed := w.changes.Changed()
+		var more bool
+		if more, err = w.drain(); err != nil || more {
+			continue
 		}
-		if err != nil {
-			w.fail(err)
+		if w.last {
 			return
 		}
+		err = w.wait(changed)
 	}
+	if err != nil {
+		w.fail(err)
+	}
+}
+
+// wait returns when there is something to do, or the watch is over.
+func (w *watching) wait(changed <-chan struct{}) error {
+	select {
+	case <-w.c.ended(): // what was written until then is still sent
+		w.last = true
+	case <-changed:
+		runtime.Gosched() // under load, let writers run first: what they add goes out in the same write
+	case <-w.timer.C:
+		if w.over = !time.Now().Before(w.ends); w.over {
+			return nil
+		}
+		err := w.tick()
+		w.timer.Reset(w.pause())
+		return err
+	case <-w.c.context().Done():
+		w.over = true
+	case <-w.s.ctx.Done():
+		w.over = true
+	}
+	return nil
 }
 
 // ended is closed when the call's kind is served differently or no longer; nil for a kind that lasts.
@@ -250,12 +264,12 @@ func (w *watching) pause() time.Duration {
 }
 
 // tick sends a bookmark to a client that takes them, and gives back what a watch that sends nothing does not need.
-func (w *watching) tick(changes *store.Watch) error {
+func (w *watching) tick() error {
 	w.stream.rest()
 	if !w.bookmarks {
 		return nil
 	}
-	return w.progress(changes)
+	return w.progress()
 }
 
 // fail tells the client why its watch ends, where there is something to tell: a revision that is compacted, or that

@@ -6,12 +6,11 @@ import (
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/store"
 )
 
 // drain sends what there is, in one write where it fits. more says that there may be more at once.
-func (w *watching) drain(changes *store.Watch) (more bool, err error) {
-	events, err := changes.Take(batch)
+func (w *watching) drain() (more bool, err error) {
+	events, err := w.changes.Take(batch)
 	if err != nil || len(events) == 0 {
 		return false, err
 	}
@@ -57,14 +56,14 @@ func (w *watching) sendTransformed(e *object.Event, kind watch.EventType) error 
 }
 
 // progress sends what there is, and a bookmark when the watch got further than that.
-func (w *watching) progress(changes *store.Watch) error {
-	if _, err := w.drain(changes); err != nil {
+func (w *watching) progress() error {
+	if _, err := w.drain(); err != nil {
 		return err
 	}
-	if changes.Revision() <= w.sent {
+	if w.changes.Revision() <= w.sent {
 		return nil
 	}
-	w.sent = changes.Revision()
+	w.sent = w.changes.Revision()
 	if err := w.bookmark(false); err != nil {
 		return err
 	}

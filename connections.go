@@ -1,0 +1,60 @@
+package bowline
+
+import (
+	"context"
+	"crypto/tls"
+	"sync"
+)
+
+// connections have a goroutine each. The zero value has none.
+type connections struct {
+	mu     sync.Mutex
+	ended  bool
+	open   map[*tls.Conn]struct{}
+	active sync.WaitGroup
+}
+
+// begin works on a connection in a goroutine of its own, or closes it after cutOff.
+func (c *connections) begin(conn *tls.Conn, work func(*tls.Conn)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		conn.NetConn().Close()
+		return
+	}
+	if c.open == nil {
+		c.open = map[*tls.Conn]struct{}{}
+	}
+	c.open[conn] = struct{}{}
+	c.active.Go(func() {
+		work(conn)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.open, conn)
+	})
+}
+
+// cutOff closes all connections, without TLS's goodbye, which may take its time.
+func (c *connections) cutOff() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	for conn := range c.open {
+		conn.NetConn().Close()
+	}
+}
+
+// wait returns when no connection is left, or ctx.Err.
+func (c *connections) wait(ctx context.Context) error {
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		c.active.Wait()
+	}()
+	select {
+	case <-left:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

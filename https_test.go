@@ -1,0 +1,92 @@
+package bowline
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bowline-dev/bowline/auth/pki"
+)
+
+// openHTTPS serves a handler on a socket until the test ends.
+func openHTTPS(t *testing.T, handler http.Handler) (h *https, address string) {
+	t.Helper()
+	keys, err := pki.New(pki.Hosts("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h = newHTTPS(listener, keys.ServerConfig(), handler, slog.New(slog.DiscardHandler))
+	served := make(chan error)
+	go func() { served <- h.serve() }()
+	t.Cleanup(func() {
+		h.cutOff()
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+		h.shaking.wait(context.Background())
+		h.speaking.wait(context.Background())
+	})
+	return h, listener.Addr().String()
+}
+
+func dial(t *testing.T, address string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// TestPlainHTTPIsToldThatTheSocketSpeaksTLS, since https:// is easily forgotten.
+func TestPlainHTTPIsToldThatTheSocketSpeaksTLS(t *testing.T) {
+	t.Parallel()
+	_, address := openHTTPS(t, http.NotFoundHandler())
+	conn := dial(t, address)
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: "+address+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "HTTPS") {
+		t.Errorf("answered with %s: %s (%v)", response.Status, body, err)
+	}
+}
+
+// TestShutdownWaitsForNoHandshake: a client that connects and says nothing keeps nobody.
+func TestShutdownWaitsForNoHandshake(t *testing.T) {
+	t.Parallel()
+	h, address := openHTTPS(t, http.NotFoundHandler())
+	silent, next := dial(t, address), dial(t, address)
+	if _, err := next.Write([]byte("no TLS at all\n")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, next); err != nil { // which came after the silent one, and was answered
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), h.http1.ReadHeaderTimeout/2)
+	defer cancel()
+	if err := h.shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	silent.SetReadDeadline(time.Now().Add(h.http1.ReadHeaderTimeout / 2))
+	if _, err := silent.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the silent connection has %v, want its end", err)
+	}
+}
