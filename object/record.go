@@ -1,6 +1,7 @@
 package object
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func appendTexts(dst []byte, texts map[string]string) []byte {
 // works.
 type Reader struct{ common map[string]string }
 
-// Read makes the committed object of a record, which it keeps. ErrDamaged when the record is not whole.
+// Read makes the committed object of a record, of which it copies what it keeps. ErrDamaged when the record is not whole.
 func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error) {
 	if len(record) < 5 || binary.LittleEndian.Uint32(record) != crc32.Checksum(record[4:], castagnoli) {
 		return nil, fmt.Errorf("%s at revision %d: %w: its checksum is not that of its bytes", key, revision, ErrDamaged)
@@ -86,7 +87,7 @@ func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error
 	}
 	body := record[5+n:]
 	h := head{rest: string(body[:length])} // one string, of which all texts are parts
-	o := &Object{Header: Header{Key: key}, Revision: revision, first: Encoding{data: body[length:]}}
+	o := &Object{Header: Header{Key: key}, Revision: revision, first: Encoding{data: bytes.Clone(body[length:])}}
 	r.readHead(&h, o)
 	if h.failed || h.rest != "" || !o.first.placed() {
 		return nil, fmt.Errorf("%s at revision %d: %w: its head does not read", key, revision, ErrDamaged)

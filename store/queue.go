@@ -13,7 +13,14 @@ func (q *queue[T]) len() int { return len(q.items) - q.head }
 // end is the number that the next element will have.
 func (q *queue[T]) end() uint64 { return q.first + uint64(q.len()) }
 
-func (q *queue[T]) push(v T) { q.items = append(q.items, v) }
+// push appends an element. A full array is replaced by one of twice the size: append does so with short ones alone, and a start
+// pushes very many, and keeps its garbage.
+func (q *queue[T]) push(v T) {
+	if len(q.items) == cap(q.items) {
+		q.items = append(make([]T, 0, 2*len(q.items)+1), q.items...)
+	}
+	q.items = append(q.items, v)
+}
 
 // at is the element of a number in [first, end).
 func (q *queue[T]) at(number uint64) *T { return &q.items[q.head+int(number-q.first)] }

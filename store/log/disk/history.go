@@ -3,7 +3,6 @@ package disk
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -11,22 +10,19 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// history is the last changes, as far as they are handed on.
+// history is the last changes, made of the states that the objects went through and of what the entries of the commits say of
+// these. It remembers states first, and then reads the entries, once.
 type history struct {
-	// after is the revision before the first of entries, which follow each other up to current.
+	// after is the revision before the first entry that is there, and current that of the last.
 	after, current object.Revision
-	entries        []entry
-	// changes and names are where the entries have their changes and the keys of these: few big pieces of memory, instead of
-	// two for each commit.
-	changes []changed
-	names   strings.Builder
-	// made is the state that each commit made, by its place in entries, and more those of commits that made several.
+	// made is the state that each commit after that one made, in order, and more those of commits that made several.
 	made []*object.Object
 	more map[version]*object.Object
 	// older are the states that the first of these commits found.
 	older map[version]*object.Object
-	// events are those that replay has room for.
-	events []object.Event
+	// past is what is handed on, and room what is left of the memory for the next events of it.
+	past []happened
+	room []object.Event
 }
 
 type version struct {
@@ -34,69 +30,20 @@ type version struct {
 	revision object.Revision
 }
 
-// readHistory reads the entries that are not too old.
-func (l *Log) readHistory(current object.Revision) (*history, error) {
-	h := &history{current: current, more: map[version]*object.Object{}, older: map[version]*object.Object{}}
-	lower, upper := bounds(entries)
-	last, err := h.read(l.db, lower, upper, time.Now().Add(-l.options.HistoryAge))
-	if pebble.IsCorruptionError(err) { // watches do not resume; the last entry was read
-		l.options.Log.Error("the store's history is damaged, and left out", "folder", l.dir, "error", l.located(err))
-		h.entries, err = nil, nil
-	} else if err == nil && last != current && last != 0 {
-		err = fmt.Errorf("the commits up to %d cannot be read: %w", current, object.ErrDamaged)
-	}
-	h.after = current - object.Revision(len(h.entries))
-	h.made = make([]*object.Object, len(h.entries))
-	return h, l.located(err)
+// happened is a change, and when it was made.
+type happened struct {
+	event *object.Event
+	at    time.Time
 }
 
-// read appends entries, and returns the revision of the last one.
-func (h *history) read(db *pebble.DB, lower, upper []byte, oldest time.Time) (last object.Revision, err error) {
-	i, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, i.Close()) }()
-	for ok := i.First(); ok; ok = i.Next() {
-		revision, err := splitEntryKey(i.Key())
-		if err != nil {
-			return last, err
-		}
-		if last != 0 && revision != last+1 {
-			return last, fmt.Errorf("commits %d to %d are missing: a file was lost, or is of another time", last+1, revision-1)
-		}
-		last = revision
-		h.room()
-		e, err := readEntryWith(i.Value(), h.changes, h.name)
-		if err != nil || e.at.Before(oldest) {
-			h.entries = h.entries[:0]
-			continue
-		}
-		e.changes, h.changes = e.changes[len(h.changes):], e.changes
-		h.entries = append(h.entries, e)
-	}
-	return last, i.Error()
+func (l *Log) newHistory() *history {
+	h := &history{current: object.Revision(l.current.Load()), more: map[version]*object.Object{}, older: map[version]*object.Object{}}
+	h.after = min(l.trimmed, h.current) // never means that the entries do not read
+	h.made = make([]*object.Object, h.current-h.after)
+	return h
 }
 
-// room begins the next piece of memory for changes when one is nearly full; the entries before it keep theirs.
-func (h *history) room() {
-	if cap(h.changes)-len(h.changes) < 8 {
-		h.changes = make([]changed, 0, 1024)
-	}
-}
-
-// name copies a key to the end of the text that the keys before it are parts of.
-func (h *history) name(key []byte) object.Key {
-	if h.names.Cap()-h.names.Len() < len(key) {
-		h.names = strings.Builder{}
-		h.names.Grow(64<<10 + len(key))
-	}
-	start := h.names.Len()
-	h.names.Write(key)
-	return object.Key(h.names.String()[start:])
-}
-
-// remember keeps a state if the history shows it. It is the newest of its object, or the one that the revision next replaced.
+// remember keeps a state if an event may show it. It is the newest of its object, or the one that the revision next replaced.
 func (h *history) remember(s *stored, newest bool, next object.Revision) {
 	switch {
 	case s.object == nil:
@@ -122,33 +69,77 @@ func (h *history) at(key object.Key, revision object.Revision) *object.Object {
 	return h.more[version{key, revision}]
 }
 
-// replay hands on the changes of the commits after the last one that cannot be shown any more.
-func (h *history) replay(take func(*object.Event, time.Time) error) error {
-	for i := h.shown(); i < len(h.entries); i++ {
-		e := &h.entries[i]
-		for _, c := range e.changes {
-			event, err := h.event(c, h.after+1+object.Revision(i))
-			if err != nil {
-				return err
-			}
-			if err := take(event, e.at); err != nil {
-				return err
-			}
-		}
+// readHistory reads the entries.
+func (l *Log) readHistory(h *history) error {
+	h.past = make([]happened, 0, len(h.made))
+	last, err := h.read(l.db, time.Now().Add(-l.options.HistoryAge))
+	if pebble.IsCorruptionError(err) { // watches do not resume; the last entry was read
+		l.options.Log.Error("the store's history is damaged, and left out", "folder", l.dir, "error", l.located(err))
+		h.past, err = nil, nil
+	} else if err == nil && last != h.current && last != 0 {
+		err = fmt.Errorf("the commits up to %d cannot be read: %w", h.current, object.ErrDamaged)
 	}
-	return nil
+	return l.located(err)
 }
 
-// shown is the place of the first entry from which on all can be shown.
-func (h *history) shown() int {
-	for i := len(h.entries); i > 0; i-- {
-		for _, c := range h.entries[i-1].changes {
-			if !h.shows(c, h.after+object.Revision(i)) {
-				return i
-			}
+// read makes the past of the entries that are not too old, and returns the revision of the last one.
+func (h *history) read(db *pebble.DB, oldest time.Time) (last object.Revision, err error) {
+	lower, upper := bounds(entries)
+	i, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, i.Close()) }()
+	var changes []changed
+	for ok := i.First(); ok; ok = i.Next() {
+		revision, err := splitEntryKey(i.Key())
+		if err != nil {
+			return last, err
+		}
+		if last != 0 && revision != last+1 {
+			return last, fmt.Errorf("commits %d to %d are missing: a file was lost, or is of another time", last+1, revision-1)
+		}
+		last = revision
+		if revision <= h.after || revision > h.current {
+			continue
+		}
+		e, err := readEntryWith(i.Value(), changes[:0], func(key []byte) object.Key { return h.keyOf(key, revision) })
+		if err != nil || e.at.Before(oldest) {
+			h.past = h.past[:0]
+			continue
+		}
+		changes = e.changes
+		if err := h.add(&e, revision); err != nil {
+			return last, err
 		}
 	}
-	return 0
+	return last, i.Error()
+}
+
+// keyOf is the key in these bytes; that of the state that a commit made, where it made one, so that nothing is copied.
+func (h *history) keyOf(key []byte, revision object.Revision) object.Key {
+	if o := h.made[revision-h.after-1]; o != nil && string(o.Key) == string(key) {
+		return o.Key
+	}
+	return object.Key(key)
+}
+
+// add appends the changes of a commit. Where one of them cannot be shown, the past begins after it.
+func (h *history) add(e *entry, revision object.Revision) error {
+	for _, c := range e.changes {
+		if !h.shows(c, revision) {
+			h.past = h.past[:0]
+			return nil
+		}
+	}
+	for _, c := range e.changes {
+		event, err := h.event(c, revision)
+		if err != nil {
+			return err
+		}
+		h.past = append(h.past, happened{event, e.at})
+	}
+	return nil
 }
 
 // shows says whether both states of a change are there. Of an object that could not be read, its deletion does not show.
@@ -164,10 +155,10 @@ func (h *history) shows(c changed, revision object.Revision) bool {
 
 // event is a change that shows, as watchers see it. Some neighbours share a piece of memory: the store drops them together.
 func (h *history) event(c changed, revision object.Revision) (e *object.Event, err error) {
-	if len(h.events) == 0 {
-		h.events = make([]object.Event, 32)
+	if len(h.room) == 0 {
+		h.room = make([]object.Event, 32)
 	}
-	e, h.events = &h.events[0], h.events[1:]
+	e, h.room = &h.room[0], h.room[1:]
 	e.Deleted = c.deleted
 	if c.previous != 0 {
 		e.Previous = h.at(c.key, c.previous)
@@ -178,4 +169,14 @@ func (h *history) event(c changed, revision object.Revision) (e *object.Event, e
 	}
 	e.Object = h.at(c.key, revision)
 	return e, nil
+}
+
+// replay hands on the changes.
+func (h *history) replay(take func(*object.Event, time.Time) error) error {
+	for _, p := range h.past {
+		if err := take(p.event, p.at); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -151,7 +151,7 @@ func readEntry(data []byte, changes []changed) (entry, error) {
 	return readEntryWith(data, changes, func(key []byte) object.Key { return object.Key(key) })
 }
 
-// readEntryWith is readEntry with who copies the keys.
+// readEntryWith is readEntry with who makes keys of their bytes.
 func readEntryWith(data []byte, changes []changed, keep func([]byte) object.Key) (entry, error) {
 	data, ok := bytes.CutPrefix(data, []byte(entryMagic))
 	if !ok || len(data) < 12 || binary.LittleEndian.Uint32(data) != crc32.Checksum(data[4:], castagnoli) {

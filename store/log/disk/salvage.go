@@ -141,7 +141,7 @@ func (r *reader) state(written, record []byte) stored {
 	key, revision, err := splitVersionKey(written)
 	s := stored{key: object.Key(key), revision: revision, err: err}
 	if err == nil && len(record) > 0 {
-		s.object, s.err = r.objects.Read(s.key, revision, bytes.Clone(record))
+		s.object, s.err = r.objects.Read(s.key, revision, record)
 	}
 	return s
 }

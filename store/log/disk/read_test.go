@@ -1,0 +1,105 @@
+package disk_test
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/store/log"
+	"github.com/bowline-dev/bowline/store/log/disk"
+	"github.com/bowline-dev/bowline/store/storetest"
+)
+
+// inManyTables is a store that was closed often, each time after some objects were made and others replaced or deleted, so that
+// most tables overlap others; and what is in it.
+func inManyTables(t *testing.T) (dir string, want map[string]string, commits int) {
+	t.Helper()
+	dir, want = t.TempDir(), map[string]string{}
+	for round := range 3 { // the database puts four together
+		s, _ := begun(t, dir, disk.Options{})
+		for i := range 100 {
+			name, value := fmt.Sprintf("object-%03d", 80*round+i), fmt.Sprintf("the value of %03d in round %d", 80*round+i, round)
+			put(t, s, name, value)
+			want[name] = value
+		}
+		gone := fmt.Sprintf("object-%03d", 80*round)
+		if _, err := s.Commit(t.Context(), storetest.Delete(storetest.Key(gone), store.Anything())); err != nil {
+			t.Fatal(err)
+		}
+		delete(want, gone)
+		commits += 101
+		closed(t, s)
+	}
+	if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) < 3 {
+		t.Fatalf("it is in %d tables, and so is read in few parts", len(tables))
+	}
+	return dir, want, commits
+}
+
+func TestPartsAreTakenInTheOrderOfKeysWithTheWholeHistory(t *testing.T) {
+	t.Parallel()
+	dir, want, commits := inManyTables(t)
+	l := open(t, dir, disk.Options{})
+	var names []string
+	live, replayed := map[string]string{}, map[string]string{}
+	last := object.Revision(0)
+	revision, err := l.Load(t.Context(), log.Loading{
+		Live: func(o *object.Object) error {
+			names = append(names, o.Key.Name())
+			live[o.Key.Name()] = storetest.Value(o)
+			return nil
+		},
+		Past: func(e *object.Event, _ time.Time) error {
+			if last != 0 && e.Revision() != last+1 {
+				t.Errorf("the change of revision %d comes after %d", e.Revision(), last)
+			}
+			last = e.Revision()
+			before, known := replayed[e.Key().Name()]
+			if known != (e.Previous != nil) || known && storetest.Value(e.Previous) != before {
+				t.Errorf("at %d, %s was %q, which the event does not say", last, e.Key(), before)
+			}
+			replayed[e.Key().Name()] = storetest.Value(e.Object)
+			if e.Deleted {
+				delete(replayed, e.Key().Name())
+			}
+			commits--
+			return nil
+		},
+		Damaged: func(key object.Key, err error) error { return fmt.Errorf("%s: %w", key, err) },
+	})
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if err != nil || last != revision || commits != 0 {
+		t.Fatalf("the history ends at %d, the log at %d; %d commits are missing (%v)", last, revision, commits, err)
+	}
+	if !maps.Equal(live, want) || !maps.Equal(replayed, want) {
+		t.Errorf("live are %v, the changes lead to %v; it was %v", live, replayed, want)
+	}
+	if !slices.IsSorted(names) || len(names) != len(want) {
+		t.Errorf("%d objects are handed on, in the order %q", len(names), names)
+	}
+}
+
+func TestDamageInOnePartCostsNoOther(t *testing.T) {
+	t.Parallel()
+	dir, want, _ := inManyTables(t)
+	flip(t, dir, "*.sst", want["object-075"])
+	live, damaged, err := loaded(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(want, "object-075")
+	if !maps.Equal(live, want) {
+		t.Errorf("there are %d objects, and %d should be", len(live), len(want))
+	}
+	if len(damaged) != 1 || !strings.Contains(damaged[0], "/object-075: ") {
+		t.Errorf("damaged are %q", damaged)
+	}
+}
