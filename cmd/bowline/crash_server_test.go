@@ -32,8 +32,14 @@ type mortal struct {
 func startMortal(t *testing.T, folder string, flags ...string) *mortal {
 	t.Helper()
 	args := append([]string{"up", "--listen", "127.0.0.1:0", "--data", folder}, flags...)
+	return startCommand(t, folder, exec.Command("bowline", args...))
+}
+
+// startCommand starts a command that becomes such a server.
+func startCommand(t *testing.T, folder string, cmd *exec.Cmd) *mortal {
+	t.Helper()
 	m := &mortal{
-		cmd:        exec.Command("bowline", args...),
+		cmd:        cmd,
 		kubeconfig: filepath.Join(folder, "kubeconfig"),
 		served:     make(chan struct{}), exited: make(chan struct{}),
 	}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestConnectionsLeaveFilesForTheStore: a server that may have 256 files open is met by 400 connections that say nothing. Who
+// is connected goes on, and writes so much that the store needs new files; and when they are gone, others can connect.
+func TestConnectionsLeaveFilesForTheStore(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	server := startCommand(t, folder, exec.Command("sh", "-c", `ulimit -n 256; exec bowline up --listen 127.0.0.1:0 --data "$0"`, folder))
+	config, err := server.ready()
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps, err := configMaps(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := maps.List(t.Context(), metav1.ListOptions{}); err != nil { // it is connected from here on
+		t.Fatal(err)
+	}
+	address := strings.TrimPrefix(config.Host, "https://")
+	crowd, err := connectOften(address, 400)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", server.cmd.Process.Pid))
+	if err != nil || len(files) > 200 {
+		t.Errorf("it has %d files open (%v)", len(files), err)
+	}
+	const large = 500 << 10
+	for i := range 20 {
+		text := make([]byte, large/2)
+		rand.Read(text)
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("large-%d", i)}, Data: map[string]string{"a": hex.EncodeToString(text)}}
+		if _, err := maps.Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, conn := range crowd {
+		conn.Close()
+	}
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if conn, err := dialer.DialContext(ctx, "tcp", address); err != nil {
+		t.Errorf("when they are gone: %v", err)
+	} else {
+		conn.Close()
+	}
+	server.kill()
+	if said := server.stderr.String(); strings.Contains(said, "disk") || !strings.Contains(said, "no more are taken until some are closed") {
+		t.Errorf("the log says %s", said)
+	}
+}
+
+// connectOften opens connections, and says nothing on them.
+func connectOften(address string, times int) ([]net.Conn, error) {
+	all, errs := make([]net.Conn, times), make([]error, times)
+	for i := range all {
+		all[i], errs[i] = net.Dial("tcp", address)
+	}
+	return all, errors.Join(errs...)
+}
