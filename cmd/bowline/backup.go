@@ -136,7 +136,7 @@ func (f *backupFlags) copy(ctx context.Context, to *screen, w io.Writer, path st
 
 func (f *backupFlags) stream(ctx context.Context) (io.ReadCloser, error) {
 	if f.data != "" {
-		return streamOfFolder(ctx, f.data)
+		return streamOfFolder(ctx, f.data, f.acceptDamage)
 	}
 	return streamOfServer(ctx, f.kubeconfig)
 }

@@ -130,8 +130,9 @@ type folderReader struct {
 // Close ends the reading and gives the folder free.
 func (r *folderReader) Close() error { return errors.Join(r.PipeReader.Close(), r.closed()) }
 
-// streamOfFolder reads a state folder, in which nothing changes by it. The caller closes it.
-func streamOfFolder(ctx context.Context, data string) (io.ReadCloser, error) {
+// streamOfFolder reads a state folder, in which nothing changes by it; one without its last commits where that is accepted. The
+// caller closes it.
+func streamOfFolder(ctx context.Context, data string, acceptLoss bool) (io.ReadCloser, error) {
 	folder, err := stateFolder(data)
 	if err != nil {
 		return nil, err
@@ -143,7 +144,7 @@ func streamOfFolder(ctx context.Context, data string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, held(err)
 	}
-	kept, err := disk.Open(folder.Objects(), disk.Options{ReadOnly: true})
+	kept, err := disk.Open(folder.Objects(), disk.Options{ReadOnly: true, AcceptLoss: acceptLoss})
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}

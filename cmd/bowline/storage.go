@@ -28,7 +28,8 @@ type storage struct {
 }
 
 // openStorage opens the home's folder of objects; nil for a home that has none. Only a plane that begins gets a new one.
-func openStorage(home *home, to *slog.Logger) (*storage, error) {
+// What acceptDamage accepts is told to the log.
+func openStorage(home *home, acceptDamage bool, to *slog.Logger) (*storage, error) {
 	if home.folder == "" {
 		return nil, nil
 	}
@@ -40,16 +41,24 @@ func openStorage(home *home, to *slog.Logger) (*storage, error) {
 		return nil, err
 	}
 	s := &storage{folder: home.folder, planeID: cmp.Or(id, state.NewPlaneID()), named: id != ""}
-	s.Log, err = disk.Open(s.folder.Objects(), disk.Options{Log: to, MustExist: s.named})
+	s.Log, err = disk.Open(s.folder.Objects(), disk.Options{Log: to, MustExist: s.named, AcceptLoss: acceptDamage})
 	if errors.Is(err, disk.ErrNoStore) {
 		return nil, fmt.Errorf("the objects of the plane that %s names are missing: %w. Put the folder back, or restore a backup with "+
 			"bowline restore. To begin with no objects, move that file away: what begins then is a new plane, which leaves alone "+
 			"what this one has made; nothing was changed", s.folder.Identity(), err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, lost(err)
 	}
 	return s, nil
+}
+
+// lost adds to the error of a store without its last commits how to go on.
+func lost(err error) error {
+	if _, ok := errors.AsType[*disk.LostError](err); !ok {
+		return err
+	}
+	return fmt.Errorf("%w, or go on without them with --accept-damage; nothing was changed", err)
 }
 
 // restored is an error where a restore was cut off: who meant to have a plane's objects is not to begin without them.

@@ -44,7 +44,8 @@ may use it. The kubeconfig is removed first and written once the server is ready
 bowline kubectl looks into the user's own folder; a server with another --data it finds by KUBECONFIG, as any client does.
 
 Kept objects that cannot be read any more, since the disk or somebody damaged them, are named, and nothing is served,
-unless --accept-damage says to go on without them. Nothing of them is removed but by deleting them.
+unless --accept-damage says to go on without them. Nothing of them is removed but by deleting them. The same holds for the
+last writes, where they were answered and are not there. A folder whose objects are gone is not begun anew.
 
 Where OTEL_EXPORTER_OTLP_ENDPOINT names a collector of OpenTelemetry, each request is traced there, stage by stage.
 
@@ -113,7 +114,7 @@ func (f *upFlags) add(cmd *cobra.Command) {
 	set.BoolVar(&f.ephemeral, "ephemeral", false,
 		"keep everything in memory and in a temporary folder that is removed at the end, with the networks that were made")
 	set.BoolVar(&f.acceptDamage, "accept-damage", false,
-		"serve although some kept objects cannot be read: those alone are not served, and can be deleted")
+		"serve although some kept objects cannot be read, which are not served and can be deleted, or the last writes are lost")
 	set.StringVar(&f.logFormat, "log-format", logFormats[0], "`format` of the log on standard error: "+strings.Join(logFormats, ", "))
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log details too")
 	complete(cmd, "network-provider", networkProviders)

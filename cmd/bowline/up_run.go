@@ -43,7 +43,7 @@ func (p *upPlan) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stopTracing()) }()
 	p.traces = traces
-	kept, err := openStorage(home, p.log)
+	kept, err := openStorage(home, p.flags.acceptDamage, p.log)
 	if err != nil {
 		return err
 	}

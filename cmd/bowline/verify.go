@@ -104,7 +104,7 @@ func (f *verifyFlags) stream(ctx context.Context, args []string, stdin io.Reader
 	case len(args) == 1:
 		return openBackup(args[0], stdin)
 	case f.data != "":
-		return streamOfFolder(ctx, f.data)
+		return streamOfFolder(ctx, f.data, false)
 	}
 	return streamOfServer(ctx, f.kubeconfig)
 }

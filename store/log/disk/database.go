@@ -141,6 +141,11 @@ func edge(db *pebble.DB, seek func(*pebble.Iterator) bool) (*found, error) {
 }
 
 // start writes the first fact into a new database: where its revisions begin.
-func start(db *pebble.DB, base object.Revision) error {
-	return db.Set(baseKey, binary.BigEndian.AppendUint64([]byte(factMagic), uint64(base)), pebble.Sync)
+func start(db *pebble.DB, revision object.Revision) error {
+	return db.Set(baseKey, base(revision), pebble.Sync)
+}
+
+// base is the fact of where revisions begin.
+func base(revision object.Revision) []byte {
+	return binary.BigEndian.AppendUint64([]byte(factMagic), uint64(revision))
 }

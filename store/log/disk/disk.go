@@ -40,6 +40,9 @@ type Options struct {
 	// ReadOnly changes no byte of the folder, in which a store must be: nothing can be appended. Others may read it at the same
 	// time, and nobody may write.
 	ReadOnly bool
+	// AcceptLoss goes on where commits that were acknowledged are not there any more: *LostError otherwise. Revisions begin
+	// far above theirs then.
+	AcceptLoss bool
 }
 
 // filled are the options with what they leave out.
@@ -75,6 +78,7 @@ type Log struct {
 	failure error // why nothing can be appended; nil while it can
 	// last is the entry of the current revision.
 	last  []byte
+	bound vfs.File // see boundFile; nil where it cannot be written
 	ended bool
 	// scratch are buffers that appends use again.
 	scratch struct{ key, value []byte }
@@ -111,7 +115,10 @@ func (l *Log) begin() error {
 	}
 	err := l.openAny()
 	if err == nil {
-		if err = l.locate(); err != nil {
+		if err = l.locate(); err == nil {
+			err = l.mustEndRight()
+		}
+		if err != nil {
 			err = errors.Join(err, l.db.Close())
 		}
 	}
@@ -128,6 +135,11 @@ func (l *Log) openAny() (err error) {
 		l.failure = fmt.Errorf("the store in %s is open for reading alone", l.dir)
 		l.db, l.guard, err = l.open(true)
 		return err
+	}
+	if l.lock.crashed {
+		if err := l.inspect(); err != nil {
+			return err
+		}
 	}
 	l.db, l.guard, err = l.open(false)
 	if err == nil {
@@ -155,6 +167,7 @@ func (l *Log) locate() error {
 		return err
 	}
 	current := base
+	l.last = nil
 	if last != nil {
 		current = last.revision
 		l.last = last.data
@@ -191,7 +204,7 @@ func (l *Log) Append(_ context.Context, commits []log.Commit) error {
 		return l.fail(err)
 	}
 	l.last = append(l.last[:0], l.scratch.value...)
-	l.current.Store(uint64(next - 1))
+	l.acknowledge(next - 1)
 	return nil
 }
 
@@ -267,10 +280,13 @@ func (l *Log) Close() error {
 	l.ended = true
 	l.failure = errors.New("the disk log is closed")
 	var err error
+	if l.bound != nil {
+		err = l.bound.Close()
+	}
 	if l.db != nil {
 		// The end of a write-ahead log may be torn, and damage there looks like that: what is in tables is told for sure.
 		if l.guard.err() == nil && !l.options.ReadOnly {
-			err = l.db.Flush()
+			err = errors.Join(err, l.db.Flush())
 		}
 		err = errors.Join(err, l.db.Close(), l.guard.err())
 	}

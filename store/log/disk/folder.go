@@ -64,6 +64,8 @@ type folderLock struct {
 	dir    string
 	folder *pebble.Lock
 	reader bool // which wrote no holder
+	// crashed says that somebody held the folder and did not give it free.
+	crashed bool
 }
 
 // enter takes the folder as the options say.
@@ -92,6 +94,8 @@ func enter(fs vfs.FS, dir string) (*folderLock, error) {
 		return nil, notEntered(fs, dir, err)
 	}
 	l := &folderLock{fs: fs, dir: dir, folder: folder}
+	_, absent := fs.Stat(path.Join(dir, holderFile))
+	l.crashed = absent == nil
 	if err := writeWhole(fs, dir, holderFile, strconv.Itoa(os.Getpid())+"\n"); err != nil && !isFull(err) {
 		return nil, errors.Join(fmt.Errorf("the store's folder %s cannot be written to: %w", dir, err), l.release())
 	}

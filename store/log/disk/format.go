@@ -178,7 +178,7 @@ func (l *Log) mustBeComplete() error {
 		}
 	}
 	for _, name := range names {
-		read := slices.ContainsFunc(vital, func(v file) bool { return matches(v.pattern, name) }) || matches("OPTIONS-*", name)
+		read := slices.ContainsFunc(vital, func(v file) bool { return matches(v.pattern, name) }) || matches("OPTIONS-*", name) || name == boundFile
 		if !read {
 			continue
 		}

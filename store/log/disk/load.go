@@ -28,6 +28,7 @@ func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, erro
 		return 0, fmt.Errorf("the store in %s: %w", l.dir, err)
 	}
 	if !l.options.ReadOnly {
+		l.openBound()
 		l.work.Go(l.keep)
 	}
 	return h.current, nil

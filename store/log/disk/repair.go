@@ -33,7 +33,7 @@ func (l *Log) repair() {
 			l.options.Log.Info("the disk works again, and nothing that was acknowledged is missing", "folder", l.dir)
 			return
 		}
-		var lost *lostError
+		var lost *LostError
 		if errors.As(err, &lost) {
 			l.giveUp(lost)
 			return
@@ -50,22 +50,13 @@ func (l *Log) repair() {
 }
 
 // giveUp refuses writes for good.
-func (l *Log) giveUp(lost *lostError) {
+func (l *Log) giveUp(lost *LostError) {
 	l.options.Log.Error("the disk lost commits that were acknowledged: nothing is written any more", "folder", l.dir, "error", lost)
 	l.mu.Lock()
-	l.failure = lost
+	l.failure = fmt.Errorf("the store in %s: %w: nothing is written any more: back up what is served still, and restore that on "+
+		"another disk", l.dir, lost)
 	l.mu.Unlock()
 	<-l.ctx.Done()
-}
-
-// lostError says that the disk has lost what it had reported as durable.
-type lostError struct {
-	acknowledged, durable object.Revision
-}
-
-func (e *lostError) Error() string {
-	return fmt.Sprintf("the disk lost what it had said to be durable: revision %d was acknowledged, and it has %d; back up "+
-		"what is served still, and restore that on another disk", e.acknowledged, e.durable)
 }
 
 // reopen opens the database anew. Pebble reads its write-ahead log, of which some may be in the page cache alone after a
@@ -115,9 +106,9 @@ func (l *Log) settle(db *pebble.DB) error {
 	case last == nil && base == current:
 		return nil
 	case last == nil || last.revision < current:
-		return &lostError{acknowledged: current, durable: base}
+		return &LostError{Acknowledged: current, Found: base}
 	case !bytes.Equal(last.data, l.last):
-		return &lostError{acknowledged: current, durable: current - 1}
+		return &LostError{Acknowledged: current, Found: current - 1}
 	}
 	return nil
 }
