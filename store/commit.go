@@ -207,12 +207,10 @@ func (s *Store) finish(ctx context.Context, p *proposal) ([]chan struct{}, error
 		return nil, fmt.Errorf("commit: %w", err)
 	}
 	s.tip = p.commit.Revision
-	return s.publish(p), nil
+	waiting := s.state.publish([]*proposal{p})
+	s.tidy()
+	return waiting, nil
 }
 
-// publish makes durable commits visible, and returns whom to wake. mu is held.
-func (s *Store) publish(commits ...*proposal) []chan struct{} {
-	waiting, oldest := s.state.publish(commits)
-	s.log.Compact(oldest)
-	return waiting
-}
+// tidy does what publishing leaves for later.
+func (s *Store) tidy() { s.log.Compact(s.state.tidy()) }

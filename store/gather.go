@@ -12,8 +12,8 @@ import (
 type gathering struct {
 	// queued is how many proposals wait for the log.
 	queued atomic.Int32
-	// misses is how often in a row the writers did not come back in time, and skip how many batches go at once for that.
-	misses, skip int
+	// skip is how many batches go at once, since most writers did not come back for the one before them.
+	skip int
 }
 
 const (
@@ -22,8 +22,8 @@ const (
 	patienceFraction = 8
 	// maxYields bounds it where the clock stands still, as in a bubble of testing/synctest.
 	maxYields = 1 << 11
-	// maxMisses bounds the skipped batches to 1<<maxMisses, so that writers who begin to keep up are noticed soon.
-	maxMisses = 6
+	// skipped is small, so that writers who begin to keep up are noticed soon.
+	skipped = 3
 )
 
 // wait lets the writers of a batch that the log took some time for come back, if there are several and if they do. A lone
@@ -37,28 +37,26 @@ func (g *gathering) wait(answered int, took time.Duration) {
 		g.skip--
 		return
 	}
-	if g.reached(expected, min(took/patienceFraction, maxPatience)) {
-		g.misses = 0
-		return
+	there := g.until(expected, min(took/patienceFraction, maxPatience))
+	if missing := expected - there; missing > int32(answered)/2 {
+		g.skip = skipped
 	}
-	g.misses = min(g.misses+1, maxMisses)
-	g.skip = 1<<g.misses - 2
 }
 
-// reached lets others run until as many proposals wait as were expected, or none came for some time. It does not sleep: timers
-// are too coarse for this.
-func (g *gathering) reached(expected int32, patience time.Duration) bool {
+// until lets others run until as many proposals wait as are expected, or none came for some time, and returns how many wait. It
+// does not sleep: timers are too coarse for this.
+func (g *gathering) until(expected int32, patience time.Duration) (there int32) {
 	there, last := g.queued.Load(), time.Now()
 	for range maxYields {
 		if there >= expected {
-			return true
+			break
 		}
 		runtime.Gosched()
 		if now := g.queued.Load(); now > there {
 			there, last = now, time.Now()
 		} else if time.Since(last) > patience {
-			return false
+			break
 		}
 	}
-	return false
+	return there
 }

@@ -22,6 +22,8 @@ type history struct {
 	found     []*topic // room for concerned
 	// past is how older states are found, by key.
 	past *past
+	// indexed is the number of the first record that past does not have yet.
+	indexed uint64
 	// bytes is what the history alone keeps alive.
 	bytes int
 	// oldest is the revision before the first record: the first that can be asked for.
@@ -59,7 +61,6 @@ const (
 // add appends an event, and adds to waiting who is to be woken.
 func (h *history) add(e *object.Event, now time.Duration, waiting []chan struct{}) []chan struct{} {
 	h.records.push(record{e, now})
-	h.past.add(e)
 	h.bytes += held(e)
 	h.warmBytes += e.Object.Size()
 	prefixes := levels(e.Key())
@@ -102,7 +103,7 @@ func (h *history) resume(revision object.Revision) error {
 		return fmt.Errorf("the log is at revision %d, but its history ends at %d", revision, last)
 	}
 	h.oldest = h.records.at(h.records.first).event.Revision() - 1
-	h.trim(0)
+	h.tidy(0)
 	return nil
 }
 
@@ -129,8 +130,12 @@ func held(e *object.Event) int {
 	return bytes
 }
 
-// trim drops what is out of bounds now, by whole commits. A commit that is over the budget alone stays until the next.
-func (h *history) trim(now time.Duration) {
+// tidy files what is new by key, and drops what is out of bounds now, by whole commits. A commit that is over the budget alone
+// stays until the next. It comes before whatever asks how far back the history goes, or for an older state.
+func (h *history) tidy(now time.Duration) {
+	for ; h.indexed < h.records.end(); h.indexed++ {
+		h.past.add(h.records.at(h.indexed).event)
+	}
 	for h.records.len() > 0 {
 		first := h.records.at(h.records.first)
 		tooOld := now-first.at > h.age

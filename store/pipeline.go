@@ -29,6 +29,7 @@ func (s *Store) enqueue(p *proposal) {
 func (s *Store) drain() {
 	for {
 		batch := s.batch()
+		s.work.Go(s.tidy) // what the batch before left, while the log is busy
 		if batch == nil {
 			return
 		}
@@ -96,7 +97,7 @@ func (s *Store) accept(batch []*proposal) []chan struct{} {
 			}
 		}
 	}
-	return s.publish(batch...)
+	return s.state.publish(batch)
 }
 
 // reject takes back everything that is staged: the batch, which failed, and the proposals that were made since, whose
@@ -152,8 +153,9 @@ func (s *Store) adopt(c log.Commit) error {
 	if len(s.staged) == 0 {
 		s.tip = c.Revision
 	}
-	waiting := s.publish(p)
+	waiting := s.state.publish([]*proposal{p})
 	s.mu.Unlock()
+	s.tidy()
 	wake(waiting)
 	return nil
 }

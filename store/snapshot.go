@@ -93,7 +93,7 @@ func (s *Store) older(revision object.Revision) (*Snapshot, error) {
 	st := s.state
 	st.lock.Lock()
 	defer st.lock.Unlock()
-	st.history.trim(time.Since(st.start))
+	st.history.tidy(time.Since(st.start))
 	if revision < st.history.oldest {
 		return nil, &CompactedError{Requested: revision, Oldest: st.history.oldest}
 	}

@@ -42,9 +42,9 @@ func newState(options Options) *state {
 	return s
 }
 
-// publish makes durable commits visible, all at once, and returns whom to wake and the oldest revision that can be asked for
-// from now on. They are in order.
-func (s *state) publish(commits []*proposal) (waiting []chan struct{}, oldest object.Revision) {
+// publish makes durable commits visible, all at once, and returns whom to wake. They are in order. tidy is to follow, when there
+// is time.
+func (s *state) publish(commits []*proposal) (waiting []chan struct{}) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	now := time.Since(s.start)
@@ -59,8 +59,15 @@ func (s *state) publish(commits []*proposal) (waiting []chan struct{}, oldest ob
 		}
 		s.current = p.commit.Revision
 	}
-	s.history.trim(now)
-	return s.progress.take(waiting), s.history.oldest
+	return s.progress.take(waiting)
+}
+
+// tidy does what no reader needs at once, and returns the oldest revision that can be asked for from now on.
+func (s *state) tidy() (oldest object.Revision) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.history.tidy(time.Since(s.start))
+	return s.history.oldest
 }
 
 // apply makes one event visible. The lock is held.

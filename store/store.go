@@ -135,7 +135,7 @@ func (s *Store) Current() object.Revision {
 func (s *Store) Oldest() object.Revision {
 	s.state.lock.Lock()
 	defer s.state.lock.Unlock()
-	s.state.history.trim(time.Since(s.state.start))
+	s.state.history.tidy(time.Since(s.state.start))
 	return s.state.history.oldest
 }
 

@@ -37,7 +37,7 @@ func (s *Store) Watch(prefix object.Key, after object.Revision, needs ...Require
 	if st.closed != nil {
 		return nil, st.closed
 	}
-	st.history.trim(time.Since(st.start))
+	st.history.tidy(time.Since(st.start))
 	switch {
 	case after < st.history.oldest:
 		return nil, &CompactedError{Requested: after, Oldest: st.history.oldest}
