@@ -40,20 +40,27 @@ func (e *HeldError) Error() string {
 // Lock is the right to serve from a folder. The kernel takes it back when the process ends, however it ends.
 type Lock struct{ file *os.File }
 
-// Lock makes the folder where it is missing and takes its lock, or returns a *HeldError at once, or a *ForeignFolderError.
+// Lock makes the folder where it is missing and takes its lock, or returns a *HeldError at once, or a *ForeignFolderError. A
+// lock that bowline did not make is left as it is.
 func (f Folder) Lock() (*Lock, error) {
 	if err := f.prepare(); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE, fileMode)
+	file, err := os.OpenFile(f.path("lock"), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, fileMode)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, f.foreignLock()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock of the state folder: %w", err)
 	}
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
 		err = &HeldError{Folder: f, Holder: readHolder(file)}
-	} else if err != nil {
+	case err != nil:
 		err = fmt.Errorf("locking the state folder %s: %w", f, err)
+	case !announced(file):
+		err = f.foreignLock()
 	}
 	lock := &Lock{file: file}
 	if err == nil {
@@ -63,6 +70,23 @@ func (f Folder) Lock() (*Lock, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return lock, nil
+}
+
+// announced says whether a file is what Announce writes, as far as a crash leaves it whole: empty, JSON, or zeros. Anything else
+// named lock is another program's, and is not written over.
+func announced(file *os.File) bool {
+	var first [1]byte
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	_, err = file.ReadAt(first[:], 0)
+	return errors.Is(err, io.EOF) || err == nil && (first[0] == '{' || first[0] == 0)
+}
+
+func (f Folder) foreignLock() error {
+	return fmt.Errorf("the file %s is a link or another program's, and was left as it is: move it away, or name another folder "+
+		"with --data", f.path("lock"))
 }
 
 // Share keeps the folder from servers until it is closed, and changes nothing in it; others may do so at the same time. It

@@ -46,6 +46,31 @@ func TestSecondLockIsToldWhoHoldsTheFirst(t *testing.T) {
 	}
 }
 
+// TestLockThatIsNotOursIsLeftAlone: another program's file of that name, and a link to somebody's file.
+func TestLockThatIsNotOursIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	theirs := filepath.Join(t.TempDir(), "theirs")
+	if err := os.WriteFile(theirs, []byte("somebody's\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, place := range map[string]func(oldname, newname string) error{"link": os.Symlink, "file": os.Link} {
+		folder := t.TempDir()
+		if err := place(theirs, filepath.Join(folder, "lock")); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := state.Folder(folder).Lock()
+		if err == nil {
+			lock.Release()
+		}
+		if err == nil || !strings.Contains(err.Error(), folder+"/lock is a link or another program's, and was left as it is") {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+		if text, err := os.ReadFile(theirs); string(text) != "somebody's\n" {
+			t.Errorf("%s: it holds %q (%v)", name, text, err)
+		}
+	}
+}
+
 func TestNobodyRunsInAMissingFolder(t *testing.T) {
 	t.Parallel()
 	if _, ok, err := state.Folder(t.TempDir()).Running(); ok || err != nil {
