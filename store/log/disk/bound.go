@@ -93,7 +93,7 @@ func (l *Log) mustEndRight() error {
 	case lost.Acknowledged <= lost.Found:
 		return nil
 	case !l.options.AcceptLoss:
-		return fmt.Errorf("%w: a file of the last commits (*.log) was cut short or removed: put it back, or restore a backup", lost)
+		return fmt.Errorf("%w: a file of them (*.log) is damaged, cut short or missing: put it back, or restore a backup", lost)
 	}
 	l.options.Log.Warn("it goes on without commits that were acknowledged", "error", lost)
 	if l.options.ReadOnly {

@@ -5,8 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -15,7 +20,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// located adds to an error of reading which tables are damaged.
+// fileError says in plain words what is wrong with a file and what to do, before the database says it in its own.
+type fileError struct {
+	wrong, mend string
+	cause       error
+}
+
+func (e *fileError) Error() string {
+	cause, _, _ := strings.Cut(e.cause.Error(), "\n") // what follows is of no use to anybody
+	return fmt.Sprintf("%s: %s, or restore a backup: %s", e.wrong, e.mend, cause)
+}
+
+func (e *fileError) Unwrap() error { return e.cause }
+
+// located says, of an error of reading, which tables are damaged.
 func (l *Log) located(err error) error {
 	if !pebble.IsCorruptionError(err) {
 		return err
@@ -24,32 +42,83 @@ func (l *Log) located(err error) error {
 	if unlisted != nil {
 		return errors.Join(err, unlisted)
 	}
+	var damaged []string
 	for _, table := range slices.Concat(levels...) {
 		name := l.tableName(table)
 		if n, unread := countDamaged(l.options.FS, name); n > 0 || unread != nil {
-			err = fmt.Errorf("%w\n%s is damaged, which has keys from %q to %q (%d blocks; %v): restore a backup",
-				err, name, table.Smallest.UserKey, table.Largest.UserKey, n, unread)
+			damaged = append(damaged, fmt.Sprintf("its file %s is damaged, which has all from %s to %s",
+				path.Base(name), rowName(table.Smallest.UserKey), rowName(table.Largest.UserKey)))
 		}
 	}
-	return err
-}
-
-// named adds to an error of opening the database which write-ahead log is damaged, if one is, since the database does not say.
-// Nothing can be salvaged there: what commits after the damage rest on is unknown.
-func (l *Log) named(err error) error {
-	if !pebble.IsCorruptionError(err) {
+	if len(damaged) == 0 {
 		return err
 	}
-	logs, unlisted := wal.Scan(wal.Dir{FS: l.options.FS, Dirname: l.dir})
-	if unlisted != nil {
-		return errors.Join(err, unlisted)
+	return &fileError{strings.Join(damaged, "\n"), "put it back", err}
+}
+
+// rowName is how people are told of a key in the database.
+func rowName(key []byte) string {
+	if o, _, err := splitVersionKey(key); err == nil {
+		return string(o)
+	}
+	if revision, err := splitEntryKey(key); err == nil {
+		return fmt.Sprintf("commit %d", revision)
+	}
+	return strconv.Quote(string(key))
+}
+
+// named says, of an error of opening the database, which file is damaged or missing, as far as anybody can tell. What the disk
+// refuses is neither.
+func (l *Log) named(err error) error {
+	if errno, ok := errors.AsType[syscall.Errno](err); ok && errno != syscall.ENOENT {
+		return err
+	}
+	name, what := l.culprit(err)
+	if name == "" {
+		return &fileError{"its files cannot be read", "put back what was changed", err}
+	}
+	if what == "" {
+		what = "is damaged"
+		if _, gone := l.options.FS.Stat(path.Join(l.dir, name)); errors.Is(gone, fs.ErrNotExist) {
+			what = "is missing"
+		}
+	}
+	return &fileError{fmt.Sprintf("its file %s %s", name, what), "put it back", err}
+}
+
+// fileNumber is in what the database says of a file: a list of files, or else a table.
+var fileNumber = regexp.MustCompile(`MANIFEST-\d+|\b\d{6,9}\b`)
+
+// culprit is the file that an error of opening the database is about, and what is wrong with it where more is known than that; both
+// are empty where nothing is. Of a damaged write-ahead log nothing can be salvaged: what commits after the damage rest on is
+// unknown.
+func (l *Log) culprit(err error) (name, what string) {
+	names, unlisted := l.options.FS.List(l.dir)
+	logs, unscanned := wal.Scan(wal.Dir{FS: l.options.FS, Dirname: l.dir})
+	if unlisted != nil || unscanned != nil {
+		return "", ""
 	}
 	for _, log := range logs {
 		if at, damage := readLog(log); damage != nil && !errors.Is(damage, io.EOF) {
-			return fmt.Errorf("commits cannot be read, from byte %d of %s on: restore a backup: %w", at.Physical, at.PhysicalFile, err)
+			return path.Base(at.PhysicalFile), fmt.Sprintf("is damaged from byte %d on, and its commits cannot be read", at.Physical)
 		}
 	}
-	return err
+	for _, name := range names {
+		if matches("OPTIONS-*", name) && !l.isOptions(name) {
+			return name, ""
+		}
+	}
+	name = fileNumber.FindString(err.Error())
+	if name != "" && !isList(name) {
+		name += ".sst"
+	}
+	return name, ""
+}
+
+// isOptions says whether a file has options of the database.
+func (l *Log) isOptions(name string) bool {
+	text, err := readWhole(l.options.FS, l.dir, name)
+	return err == nil && new(pebble.Options).Parse(text, nil) == nil
 }
 
 // readLog reads a write-ahead log to where it ends.

@@ -164,7 +164,7 @@ func (l *Log) openAny() (err error) {
 func (l *Log) locate() error {
 	base, last, err := newest(l.db)
 	if err != nil {
-		return err
+		return l.located(err)
 	}
 	current := base
 	l.last = nil
@@ -174,7 +174,7 @@ func (l *Log) locate() error {
 	}
 	l.current.Store(uint64(current))
 	l.trimmed, err = beforeFirst(l.db, current)
-	return err
+	return l.located(err)
 }
 
 // Instant is false: a disk takes its time.

@@ -143,67 +143,6 @@ func TestTheSecondUserOfAFolderIsToldOfTheFirst(t *testing.T) {
 	closed(t, s)
 }
 
-func TestMissingFilesAreNamed(t *testing.T) {
-	t.Parallel()
-	for _, pattern := range []string{"*.log", "MANIFEST-*", "*.sst", "marker.manifest.*", "marker.format-version.*"} {
-		t.Run(pattern, func(t *testing.T) {
-			t.Parallel()
-			dir := filled(t)
-			s, _ := begun(t, dir, disk.Options{}) // what the first had in its write-ahead log goes to a table
-			closed(t, s)
-			files, _ := filepath.Glob(filepath.Join(dir, pattern))
-			if len(files) == 0 {
-				t.Fatal("there is none")
-			}
-			for _, file := range files {
-				if err := os.Remove(file); err != nil {
-					t.Fatal(err)
-				}
-			}
-			err := refused(t, dir)
-			name := filepath.Base(files[0])
-			if !strings.Contains(err.Error(), name) && !strings.Contains(err.Error(), pattern) && !strings.Contains(err.Error(), strings.TrimSuffix(name, ".sst")) {
-				t.Errorf("without %s: %v", name, err)
-			}
-		})
-	}
-}
-
-// TestWhatIsNoFileIsNamed puts something else in the place of a file of a store: nothing waits for it, or takes the store for a new
-// one.
-func TestWhatIsNoFileIsNamed(t *testing.T) {
-	t.Parallel()
-	others := map[string]func(name string) error{
-		"folder":  func(name string) error { return os.Mkdir(name, 0o700) },
-		"nowhere": func(name string) error { return os.Symlink("nowhere", name) },
-		"itself":  func(name string) error { return os.Symlink(filepath.Base(name), name) },
-		"pipe":    func(name string) error { return syscall.Mkfifo(name, 0o600) },
-	}
-	for other, put := range others {
-		for _, pattern := range []string{"FORMAT", "*.log", "MANIFEST-*", "marker.manifest.*", "OPTIONS-*"} {
-			t.Run(other+" for "+pattern, func(t *testing.T) {
-				t.Parallel()
-				dir := filled(t)
-				names, _ := filepath.Glob(filepath.Join(dir, pattern))
-				if len(names) == 0 {
-					t.Fatal("there is none")
-				}
-				name := names[len(names)-1]
-				if err := errors.Join(os.Remove(name), put(name)); err != nil {
-					t.Fatal(err)
-				}
-				_, err := disk.Open(dir, disk.Options{})
-				if err == nil || !strings.Contains(err.Error(), filepath.Base(name)) {
-					t.Errorf("it is opened with %v", err)
-				}
-				if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) == 0 {
-					t.Error("its tables are gone")
-				}
-			})
-		}
-	}
-}
-
 // TestWhatIsRefusedLosesNoFile damages the end of the list of files of a store that a crash has left: the list then ends earlier,
 // like one that the crash cut short, and tables and logs that it does not name look like leftovers.
 func TestWhatIsRefusedLosesNoFile(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -59,7 +60,8 @@ func parseState(text string) (s state, err error) {
 	_, err = fmt.Sscanf(rest, "layout %d\n%s\n", &s.layout, &word)
 	s.ready = word == "ready"
 	if !ok || err != nil || s.layout < 1 || s.String() != text { // what is not ready is made anew: no bit may be wrong here
-		return s, fmt.Errorf("its file %s does not say which layout it has, but %q", formatFile, text)
+		return s, fmt.Errorf("its file %s is damaged: it does not say which layout the store has, but %.40q: put it back, or restore a "+
+			"backup", formatFile, text)
 	}
 	return s, nil
 }
@@ -204,9 +206,20 @@ func (l *Log) mustBeFile(name string) error {
 	case err != nil:
 		return fmt.Errorf("its file %s cannot be reached: put it back, or restore a backup: %w", name, err)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s in it is no file, but %s: put it back, or restore a backup", name, info.Mode())
+		return fmt.Errorf("its file %s is missing, and %s is in its place: put it back, or restore a backup", name, sort(info.Mode()))
 	}
 	return nil
+}
+
+// sort is what people call what is no file.
+func sort(mode os.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&os.ModeNamedPipe != 0:
+		return "a pipe"
+	}
+	return "something else (" + mode.String() + ")"
 }
 
 // migrate makes the current layout of an older one, step by step, each of which counts once it is durable.
@@ -232,7 +245,7 @@ func readWhole(fs vfs.FS, dir, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	data, err := io.ReadAll(io.LimitReader(f, 1<<10))
+	data, err := io.ReadAll(io.LimitReader(f, 1<<16))
 	return string(data), errors.Join(err, f.Close())
 }
 

@@ -97,7 +97,8 @@ func (h *history) read(db *pebble.DB, oldest time.Time) (last object.Revision, e
 			return last, err
 		}
 		if last != 0 && revision != last+1 {
-			return last, fmt.Errorf("commits %d to %d are missing: a file was lost, or is of another time", last+1, revision-1)
+			return last, fmt.Errorf("commits %d to %d are missing: a file of them (*.log) was lost, or is of another time: "+
+				"put it back, or restore a backup", last+1, revision-1)
 		}
 		last = revision
 		if revision <= h.after || revision > h.current {

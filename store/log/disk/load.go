@@ -85,7 +85,8 @@ func (t *taker) take(s *stored) error {
 	before := t.last
 	t.last = *s
 	if s.revision > t.history.current {
-		return fmt.Errorf("%s has revision %d, and the last commit is %d: a file of the last commits is missing, or of another time",
+		return fmt.Errorf("%s has revision %d, and the last commit is %d: a file of the last commits (*.log) is "+
+			"missing, or of another time: put it back, or restore a backup",
 			s.key, s.revision, t.history.current)
 	}
 	t.history.remember(s, newest, before.revision)
