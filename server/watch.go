@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"time"
@@ -166,12 +167,14 @@ func (w *watching) newest() (*store.Snapshot, error) {
 	return w.s.store.Snapshot(w.c.context(), at)
 }
 
-// lifetime is how long the watch lasts, unless the client goes or the server closes.
+// lifetime is how long the watch lasts, unless the client goes or the server closes. A time that has passed already, as of
+// a client that takes what it used from what it has, ends it at once.
 func lifetime(o *internalversion.ListOptions) time.Duration {
-	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
-		return time.Duration(*o.TimeoutSeconds) * time.Second
+	if o.TimeoutSeconds == nil || *o.TimeoutSeconds == 0 {
+		return shortestWatch + rand.N(shortestWatch)
 	}
-	return shortestWatch + rand.N(shortestWatch)
+	const longest = int64(math.MaxInt64 / time.Second)
+	return time.Duration(max(0, min(*o.TimeoutSeconds, longest))) * time.Second
 }
 
 // initial sends the objects of a snapshot as added, and, to a client that takes bookmarks, one that ends them (KEP-3157). A

@@ -206,6 +206,27 @@ func TestWatchEndsAtItsTimeout(t *testing.T) {
 	})
 }
 
+// TestWatchOfATimeThatHasPassedEndsAtOnce, and one whose time is longer than can be counted does not.
+func TestWatchOfATimeThatHasPassedEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		for _, seconds := range []string{"-1", "-10000000000", "-9223372036854775808"} {
+			began := time.Now()
+			s := w.open(t, configMaps+"?watch=1&resourceVersion=0&timeoutSeconds="+seconds)
+			if e, more := s.next(t); more || s.lines.Err() != nil || time.Since(began) > 0 {
+				t.Errorf("%s: it sent %v, and ended after %s with %v", seconds, e, time.Since(began), s.lines.Err())
+			}
+		}
+		for _, seconds := range []string{"10000000000", "9223372036854775807"} {
+			s := w.open(t, configMaps+"?watch=1&fieldSelector=metadata.name%3Da-"+seconds+"&timeoutSeconds="+seconds)
+			time.Sleep(24 * time.Hour)
+			w.fill(t, "default", "a-"+seconds)
+			s.want(t, "ADDED a-"+seconds)
+		}
+	})
+}
+
 // TestWatchWithoutTimeoutEndsWithinTheHour so that clients spread over servers again.
 func TestWatchWithoutTimeoutEndsWithinTheHour(t *testing.T) {
 	t.Parallel()
