@@ -2,6 +2,7 @@ package object
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 )
@@ -37,13 +38,17 @@ func FirstRevision(now time.Time) Revision {
 	return Revision(first)
 }
 
-// epoch is how far apart the revisions of a plane and of another that goes on with its state are: more than one commits in the
-// life of a fork or a backup.
-const epoch = 1 << 32
+// epoch is how far apart the revisions of a plane and of another that goes on with its state are at least: more than one commits
+// in the life of a fork or a backup. Siblings, which begin with one state, are apart by a random part of spread.
+const (
+	epoch  = 1 << 32
+	spread = 1 << 36
+)
 
-// NextEpoch is the revision at which a plane begins that goes on with a state of a revision, at a time: a restore, a fork. No
+// NextEpoch is a revision at which a plane begins that goes on with a state of a revision, at a time: a restore, a fork. No
 // plane that had the state before has reached it, whether its revisions followed the clock or ran ahead, so that whoever
-// comes with one of theirs is told that it is gone, and not answered with another state.
+// comes with one of theirs is told that it is gone, and not answered with another state. Nor will another one that begins with
+// the same state, at the same time or before, but by a chance of the commits of either in 2^36.
 func NextEpoch(revision Revision, now time.Time) Revision {
-	return max(revision, Revision(max(now.UnixMicro(), 0))) + epoch
+	return max(revision, Revision(max(now.UnixMicro(), 0))) + epoch + rand.N[Revision](spread)
 }

@@ -21,3 +21,15 @@ func TestNextEpochIsAboveAllThatWasGivenOut(t *testing.T) {
 		}
 	}
 }
+
+// TestSiblingsAreApart begins two planes with one state in one microsecond.
+func TestSiblingsAreApart(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, revision := range []object.Revision{5, object.Revision(now.UnixMicro()) + 1<<40} {
+		a, b := object.NextEpoch(revision, now), object.NextEpoch(revision, now)
+		if max(a, b)-min(a, b) < 100 {
+			t.Errorf("after %d come %d and %d", revision, a, b)
+		}
+	}
+}
