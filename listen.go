@@ -81,12 +81,18 @@ func (q *requests) close() {
 	q.active.Wait()
 }
 
-// connectionErrors turns the lines of net/http into log records. Broken handshakes are somebody else's fault.
+// connectionErrors turns the lines of net/http into log records. Broken handshakes are somebody else's fault; that no connection
+// can be taken is not.
 type connectionErrors struct{ log *slog.Logger }
 
 var _ io.Writer = connectionErrors{}
 
 func (c connectionErrors) Write(line []byte) (int, error) {
-	c.log.Debug("a connection failed", "error", strings.TrimSpace(string(line)))
+	text := strings.TrimSpace(string(line))
+	if strings.HasPrefix(text, "http: Accept error") {
+		c.log.Warn("no connection can be taken", "error", text)
+	} else {
+		c.log.Debug("a connection failed", "error", text)
+	}
 	return len(line), nil
 }
