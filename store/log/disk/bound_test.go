@@ -35,6 +35,9 @@ func TestAWriteAheadLogThatSomebodyCutShortIsRefused(t *testing.T) {
 			if err := refused(t, dir); !errors.As(err, &lost) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "*.log") {
 				t.Errorf("it is refused with %v", err)
 			}
+			if err := refused(t, dir); !errors.As(err, &lost) {
+				t.Errorf("the second time it is refused with %v", err)
+			}
 			if _, err := disk.Open(dir, disk.Options{ReadOnly: true}); !errors.As(err, &lost) {
 				t.Errorf("it is read with %v", err)
 			}

@@ -64,7 +64,7 @@ type folderLock struct {
 	dir    string
 	folder *pebble.Lock
 	reader bool // which wrote no holder
-	// crashed says that somebody held the folder and did not give it free.
+	// crashed says that somebody held the folder and did not give it free, and that nobody has opened it since.
 	crashed bool
 }
 
@@ -151,9 +151,9 @@ func notEntered(fsys vfs.FS, dir string, err error) error {
 	return held
 }
 
-// release gives the folder free.
+// release gives the folder free. Who did not open it after a crash leaves it to the next as it was.
 func (l *folderLock) release() error {
-	if l.reader {
+	if l.reader || l.crashed {
 		return l.folder.Close()
 	}
 	return errors.Join(ignoreMissing(l.fs.Remove(path.Join(l.dir, holderFile))), l.folder.Close())
