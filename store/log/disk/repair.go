@@ -25,7 +25,7 @@ func (l *Log) repair() {
 	l.db = nil
 	l.mu.Unlock()
 	if err := db.Close(); err != nil {
-		l.options.Log.Warn("closing the store's database after a failure", "folder", l.dir, "error", err)
+		l.options.Log.Warn("closing the store's database after a failure", "folder", l.dir, "error", err.Error())
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err := l.reopen()
