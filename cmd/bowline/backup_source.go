@@ -146,7 +146,7 @@ func streamOfFolder(ctx context.Context, data string, acceptLoss bool) (io.ReadC
 	}
 	kept, err := disk.Open(folder.Objects(), disk.Options{ReadOnly: true, AcceptLoss: acceptLoss})
 	if err != nil {
-		return nil, errors.Join(err, lock.Close())
+		return nil, errors.Join(lost(err), lock.Close())
 	}
 	s, err := store.New(ctx, kept, store.Options{AcceptDamage: true})
 	if err != nil {

@@ -37,11 +37,13 @@ func (p *upPlan) startPlane(ctx context.Context, home *home, kept *storage) (*bo
 		return nil, fmt.Errorf("%w\nNothing was changed. Make another folder of a backup with bowline restore, or serve all the "+
 			"rest, and delete what is damaged, with --accept-damage; bowline verify --data looks through everything", err)
 	}
-	if err == nil && kept != nil {
-		err = kept.keepIdentity()
+	if err != nil {
+		return nil, err
 	}
-	if err != nil && plane != nil {
-		return nil, errors.Join(err, plane.Close())
+	if kept != nil {
+		if err := kept.keepIdentity(); err != nil {
+			return nil, errors.Join(err, plane.Close())
+		}
 	}
-	return plane, err
+	return plane, nil
 }
