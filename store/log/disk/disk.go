@@ -104,7 +104,6 @@ func Open(dir string, options Options) (*Log, error) {
 	if err := l.begin(); err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
-	lock.crashed = false
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -188,40 +187,48 @@ func (l *Log) Append(_ context.Context, commits []log.Commit) error {
 	if l.failure != nil {
 		return l.failure
 	}
-	next := object.Revision(l.current.Load()) + 1
+	current := object.Revision(l.current.Load())
+	for i := range commits {
+		current++
+		if got := commits[i].Revision; got != current {
+			return fmt.Errorf("disk log: commit %d in the place of %d", got, current)
+		}
+	}
 	batch := l.db.NewBatch()
 	defer batch.Close()
-	now := time.Now()
-	for i := range commits {
-		if got := commits[i].Revision; got != next {
-			return fmt.Errorf("disk log: commit %d in the place of %d", got, next)
-		}
-		if err := l.write(batch, &commits[i], now); err != nil {
-			return fmt.Errorf("disk log: %w", err)
-		}
-		next++
+	if err := l.write(batch, commits); err != nil {
+		return fmt.Errorf("disk log: %w", err)
 	}
 	if err := l.apply(batch); err != nil {
 		return l.fail(err)
 	}
 	l.last = append(l.last[:0], l.scratch.value...)
-	l.acknowledge(next - 1)
+	l.acknowledge(current)
 	return nil
 }
 
-// write adds a commit to a batch. Its entry is in scratch.value then.
-func (l *Log) write(batch *pebble.Batch, commit *log.Commit, now time.Time) error {
+// write adds commits to a batch: all states before the entries, since the database finds the place of a key faster beside the one
+// before. The last entry is in scratch.value then.
+func (l *Log) write(batch *pebble.Batch, commits []log.Commit) error {
 	s := &l.scratch
-	for _, c := range commit.Changes {
-		s.key = appendVersionKey(s.key[:0], c.Key, commit.Revision)
-		s.value = appendState(s.value[:0], s.key, c.Object)
+	for i := range commits {
+		for _, c := range commits[i].Changes {
+			s.key = appendVersionKey(s.key[:0], c.Key, commits[i].Revision)
+			s.value = appendState(s.value[:0], s.key, c.Object)
+			if err := batch.Set(s.key, s.value, nil); err != nil {
+				return err
+			}
+		}
+	}
+	now := time.Now()
+	for i := range commits {
+		s.key = appendEntryKey(s.key[:0], commits[i].Revision)
+		s.value = appendEntry(s.value[:0], now, &commits[i])
 		if err := batch.Set(s.key, s.value, nil); err != nil {
 			return err
 		}
 	}
-	s.key = appendEntryKey(s.key[:0], commit.Revision)
-	s.value = appendEntry(s.value[:0], now, commit)
-	return batch.Set(s.key, s.value, nil)
+	return nil
 }
 
 // apply makes a batch durable. What the database believes counts only as long as its file system has not failed.
@@ -238,7 +245,7 @@ func (l *Log) apply(batch *pebble.Batch) error {
 // fail lets nothing be appended until the keeper has repaired the log, and returns what callers are told. mu is held.
 func (l *Log) fail(cause error) error {
 	if l.failure == nil {
-		l.options.Log.Error("the disk failed: nothing is written until it works again", "folder", l.dir, "error", cause.Error())
+		l.options.Log.Error("the disk failed: nothing is written until it works again", "folder", l.dir, "error", cause)
 		l.failure = l.unavailable(cause)
 	}
 	return l.failure
