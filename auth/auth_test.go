@@ -61,6 +61,23 @@ func TestCertificateNamesUserAndGroups(t *testing.T) {
 	}
 }
 
+// TestConnectionsWithOneCertificateShareItsUser, though each has parsed it for itself: it is verified once.
+func TestConnectionsWithOneCertificateShareItsUser(t *testing.T) {
+	t.Parallel()
+	keeper := newKeeper(t)
+	authenticator := auth.ClientCertificates(keeper.Roots())
+	certificate := issue(t, keeper, "jane")
+	again, err := x509.ParseCertificate(certificate.Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, err := authenticator.Authenticate(requestWith(certificate))
+	second, _, errAgain := authenticator.Authenticate(requestWith(again))
+	if err != nil || errAgain != nil || first != second {
+		t.Errorf("got %p and %p (%v, %v)", first, second, err, errAgain)
+	}
+}
+
 func TestRequestWithoutCertificateIsLeftToOthers(t *testing.T) {
 	t.Parallel()
 	authenticator := auth.ClientCertificates(newKeeper(t).Roots())

@@ -27,14 +27,15 @@ const rememberedCertificates = 1024
 // Verifying a signature costs more than most requests: what was verified is remembered, for as long as the chain is
 // valid.
 func ClientCertificates(roots *x509.CertPool) Authenticator {
-	return &clientCertificates{roots: roots, known: map[*x509.Certificate]verified{}}
+	return &clientCertificates{roots: roots, known: map[string]verified{}}
 }
 
 type clientCertificates struct {
 	roots *x509.CertPool
 
-	mu    sync.RWMutex
-	known map[*x509.Certificate]verified
+	mu sync.RWMutex
+	// known is by a certificate's bytes: each connection has parsed its own, of which most show one that others show too.
+	known map[string]verified
 }
 
 // verified is what one certificate was found to be, and how long that holds.
@@ -100,16 +101,15 @@ func userOf(leaf *x509.Certificate) (*User, error) {
 func (c *clientCertificates) recall(leaf *x509.Certificate) (verified, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	v, ok := c.known[leaf]
+	v, ok := c.known[string(leaf.Raw)]
 	return v, ok
 }
 
-// remember keys by pointer: a connection keeps its certificate, and crypto/tls shares equal ones between connections.
 func (c *clientCertificates) remember(leaf *x509.Certificate, v verified) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.known) >= rememberedCertificates {
 		clear(c.known)
 	}
-	c.known[leaf] = v
+	c.known[string(leaf.Raw)] = v
 }

@@ -70,7 +70,7 @@ func (s *Server) createByApply(c *call, o writeOptions, next func(kind.Object) (
 
 // mayCreate asks whether the user, who may update or patch an object, may make it too.
 func (s *Server) mayCreate(c *call) error {
-	create := c.route
+	create := *c.route
 	create.verb = "create"
 	return s.authorize(c.context(), create, c.user)
 }

@@ -82,7 +82,7 @@ func (s *Server) tellDamage(c *call, selected *selection) error {
 // discard removes an object that cannot be read: past admission, preconditions, finalizers and whatever depends on it. Who does
 // that needs a permission of its own.
 func (s *Server) discard(c *call, key object.Key, o *metav1.DeleteOptions) (*removed, error) {
-	unsafe := c.route
+	unsafe := *c.route
 	unsafe.verb = "unsafe-delete-ignore-read-errors"
 	if err := s.authorize(c.context(), unsafe, c.user); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func ignoresUnreadable(o *metav1.DeleteOptions) bool {
 // removeUnreadable removes an object that cannot be read back, past admission, preconditions and finalizers. One that can
 // be read is refused. Who asks for it needs a permission of its own.
 func (s *Server) removeUnreadable(c *call, current *object.Object, o *metav1.DeleteOptions) (*removed, error) {
-	unsafe := c.route
+	unsafe := *c.route
 	unsafe.verb = "unsafe-delete-ignore-read-errors"
 	if err := s.authorize(c.context(), unsafe, c.user); err != nil {
 		return nil, err

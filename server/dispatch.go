@@ -12,7 +12,7 @@ import (
 
 // serveResource finds the kind and the verb's function. A returned error was not answered yet.
 func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Request, user *auth.User) error {
-	target := x.route
+	target := &x.route
 	entry, ok := s.kinds.Find(target.gvr)
 	if !ok {
 		return s.unknownResource(w, r, target)
@@ -40,7 +40,7 @@ func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Reque
 }
 
 // unknownResource answers for what nobody serves: in a group that is not there with the 404 of a path, as Kubernetes does.
-func (s *Server) unknownResource(w http.ResponseWriter, r *http.Request, target route) error {
+func (s *Server) unknownResource(w http.ResponseWriter, r *http.Request, target *route) error {
 	if err := s.undefined(target.gvr.GroupResource()); err != nil {
 		return err
 	}

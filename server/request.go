@@ -24,7 +24,7 @@ const maxBody = 3 << 20
 type call struct {
 	http *http.Request
 	w    http.ResponseWriter
-	route
+	*route
 	kind     kind.Kind
 	endpoint *kind.Endpoint
 	sub      *kind.Subresource // nil for the object itself

@@ -30,8 +30,8 @@ var _ client.Source = source{}
 
 // call is the typed request that a list or watch over HTTP would have become.
 func (src source) call(ctx context.Context, verb string, gvr schema.GroupVersionResource, o client.Options) (*selection, error) {
-	c := &call{route: route{resource: true, verb: verb, gvr: gvr, namespace: o.Namespace, path: "in process"}, user: src.user}
-	if err := src.s.authorize(ctx, c.route, src.user); err != nil {
+	c := &call{route: &route{resource: true, verb: verb, gvr: gvr, namespace: o.Namespace, path: "in process"}, user: src.user}
+	if err := src.s.authorize(ctx, *c.route, src.user); err != nil {
 		return nil, err
 	}
 	entry, ok := src.s.kinds.Find(gvr)

@@ -62,7 +62,7 @@ func (s *Server) watch(c *call) error {
 		return store.ErrClosed
 	}
 	c.spans.at(stageAnswer)
-	events, uncount := s.metrics.watching(&c.route)
+	events, uncount := s.metrics.watching(c.route)
 	w.stream = newStream(c, s.patience, events)
 	unhurry := context.AfterFunc(s.ctx, w.stream.hurry)
 	w.close = func() {
