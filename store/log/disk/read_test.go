@@ -17,11 +17,11 @@ import (
 )
 
 // inManyTables is a store that was closed often, each time after some objects were made and others replaced or deleted, so that
-// most tables overlap others; and what is in it.
-func inManyTables(t *testing.T) (dir string, want map[string]string, commits int) {
+// most tables overlap others; and what is in it. The rounds say in which order the ranges of keys come.
+func inManyTables(t *testing.T, rounds ...int) (dir string, want map[string]string, commits int) {
 	t.Helper()
 	dir, want = t.TempDir(), map[string]string{}
-	for round := range 3 { // the database puts four together
+	for _, round := range rounds { // not four: the database puts those together
 		s, _ := begun(t, dir, disk.Options{})
 		for i := range 100 {
 			name, value := fmt.Sprintf("object-%03d", 80*round+i), fmt.Sprintf("the value of %03d in round %d", 80*round+i, round)
@@ -44,7 +44,7 @@ func inManyTables(t *testing.T) (dir string, want map[string]string, commits int
 
 func TestPartsAreTakenInTheOrderOfKeysWithTheWholeHistory(t *testing.T) {
 	t.Parallel()
-	dir, want, commits := inManyTables(t)
+	dir, want, commits := inManyTables(t, 0, 1, 2)
 	l := open(t, dir, disk.Options{})
 	var names []string
 	live, replayed := map[string]string{}, map[string]string{}
@@ -89,7 +89,7 @@ func TestPartsAreTakenInTheOrderOfKeysWithTheWholeHistory(t *testing.T) {
 
 func TestDamageInOnePartCostsNoOther(t *testing.T) {
 	t.Parallel()
-	dir, want, _ := inManyTables(t)
+	dir, want, _ := inManyTables(t, 0, 1, 2)
 	flip(t, dir, "*.sst", want["object-075"])
 	live, damaged, err := loaded(t, dir)
 	if err != nil {
@@ -101,5 +101,23 @@ func TestDamageInOnePartCostsNoOther(t *testing.T) {
 	}
 	if len(damaged) != 1 || !strings.Contains(damaged[0], "/object-075: ") {
 		t.Errorf("damaged are %q", damaged)
+	}
+}
+
+func TestDamageInTwoTablesCostsTwoObjects(t *testing.T) {
+	t.Parallel()
+	for _, rounds := range [][]int{{0, 1, 2}, {2, 1, 0}} {
+		dir, want, _ := inManyTables(t, rounds...)
+		for _, name := range []string{"object-020", "object-235"} {
+			flip(t, dir, "*.sst", want[name])
+			delete(want, name)
+		}
+		live, damaged, err := loaded(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(live, want) || len(damaged) != 2 {
+			t.Errorf("there are %d objects, and %d should be; damaged are %q", len(live), len(want), damaged)
+		}
 	}
 }

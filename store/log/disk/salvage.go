@@ -28,12 +28,34 @@ func (r *reader) salvage(lower []byte) (next []byte, saved bool) {
 		return nil, false
 	}
 	tables := slices.Concat(levels...)
+	b, err := r.nextDamaged(tables, lower)
+	if b == nil || err != nil {
+		return nil, false
+	}
+	states, err := r.merged(b.states, tables, b.table, lower, b.upper)
+	if err != nil || len(states) > 0 && bytes.Compare(states[0].at(), lower) < 0 {
+		return nil, false
+	}
+	r.next = append(r.next, states...)
+	return b.upper, true
+}
+
+// damagedBlock is what is left of a block of a table: its states, and the first key after it.
+type damagedBlock struct {
+	table  int
+	states []stored
+	upper  []byte
+}
+
+// nextDamaged is the first of the damaged blocks that have keys at or after one, in the order of their keys; nil when there is
+// none. It fails when one of them does not say which keys it has.
+func (r *reader) nextDamaged(tables []pebble.SSTableInfo, lower []byte) (next *damagedBlock, err error) {
 	for i := range tables {
 		blocks, err := readBlocks(r.log.options.FS, r.log.tableName(tables[i]))
 		if err != nil {
-			return nil, false
+			return nil, err
 		}
-		for j := 0; j < len(blocks); j++ {
+		for j := range blocks {
 			if !blocks[j].damaged {
 				continue
 			}
@@ -42,23 +64,17 @@ func (r *reader) salvage(lower []byte) (next []byte, saved bool) {
 			if j+1 < len(blocks) {
 				upper = firstStateIn(blocks[j+1], upper)
 			}
-			if upper != nil && bytes.Compare(upper, lower) <= 0 || whole && len(states) == 0 {
-				continue // the damage is elsewhere
+			switch {
+			case upper != nil && bytes.Compare(upper, lower) <= 0, whole && len(states) == 0:
+				// the damage is elsewhere
+			case !whole || upper == nil:
+				return nil, fmt.Errorf("a block of %s: %w", tables[i].FileNum, object.ErrDamaged)
+			case next == nil || byKey(states[0], next.states[0]) < 0:
+				next = &damagedBlock{i, states, upper}
 			}
-			if !whole || upper == nil {
-				return nil, false
-			}
-			if states, err = r.merged(states, tables, i, lower, upper); err != nil {
-				return nil, false
-			}
-			if len(states) > 0 && bytes.Compare(states[0].at(), lower) < 0 {
-				return nil, false
-			}
-			r.next = append(r.next, states...)
-			return upper, true
 		}
 	}
-	return nil, false
+	return next, nil
 }
 
 // at is the key that a state is kept by.
