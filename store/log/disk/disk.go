@@ -69,6 +69,7 @@ func Open(dir string, options Options) (*Log, error) {
 	if err := l.begin(); err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
+	lock.crashed = false
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -210,7 +211,7 @@ func (l *Log) apply(batch *pebble.Batch) error {
 // fail lets nothing be appended until the keeper has repaired the log, and returns what callers are told. mu is held.
 func (l *Log) fail(cause error) error {
 	if l.failure == nil {
-		l.options.Log.Error("the disk failed: nothing is written until it works again", "folder", l.dir, "error", cause)
+		l.options.Log.Error("the disk failed: nothing is written until it works again", "folder", l.dir, "error", cause.Error())
 		l.failure = l.unavailable(cause)
 	}
 	return l.failure
