@@ -3,11 +3,15 @@ package bowline
 import (
 	"context"
 	"crypto/tls"
+	"log/slog"
+	"runtime/debug"
 	"sync"
 )
 
-// connections have a goroutine each. The zero value has none.
+// connections have a goroutine each.
 type connections struct {
+	log *slog.Logger
+
 	mu     sync.Mutex
 	ended  bool
 	open   map[*tls.Conn]struct{}
@@ -27,11 +31,20 @@ func (c *connections) begin(conn *tls.Conn, work func(*tls.Conn)) {
 	}
 	c.open[conn] = struct{}{}
 	c.active.Go(func() {
+		defer c.end(conn)
 		work(conn)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.open, conn)
 	})
+}
+
+// end forgets a connection whose work has ended. A panic is that connection's end alone.
+func (c *connections) end(conn *tls.Conn) {
+	if p := recover(); p != nil {
+		c.log.Error("serving a connection panicked", "from", conn.RemoteAddr(), "panic", p, "stack", string(debug.Stack()))
+		conn.NetConn().Close()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.open, conn)
 }
 
 // cutOff closes all connections, without TLS's goodbye, which may take its time.

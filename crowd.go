@@ -4,17 +4,11 @@ import (
 	"log/slog"
 	"net"
 	"sync"
-	"syscall"
 	"time"
 )
 
-const (
-	// keptFiles is how many open files are left for what is not a connection: most are the store's, which could write nothing
-	// without. Where a process may have few, it is half of them.
-	keptFiles = 1024
-	// crowdedEvery is how often the log says so, at most.
-	crowdedEvery = time.Minute
-)
+// crowdedEvery is how often the log says that there is no place, at most.
+const crowdedEvery = time.Minute
 
 // crowd is a listener that has so many connections open at once. Who comes then waits in the system's queue until one is
 // closed: a client that opens connections without end is in the way of who comes after it, and of nobody else.
@@ -37,17 +31,6 @@ func newCrowd(l net.Listener, places int, to *slog.Logger) *crowd {
 	return c
 }
 
-// roomForConnections is how many connections a process may have open.
-func roomForConnections() int {
-	const most = 1 << 20 // where there is no limit
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
-		return most
-	}
-	limit := int(min(uint64(files.Cur), most))
-	return limit - min(keptFiles, limit/2)
-}
-
 // Accept implements net.Listener. It is called by one goroutine at a time.
 func (c *crowd) Accept() (net.Conn, error) {
 	select {
@@ -56,7 +39,7 @@ func (c *crowd) Accept() (net.Conn, error) {
 		if time.Since(c.said) > crowdedEvery {
 			c.said = time.Now()
 			c.log.Warn("so many connections are open that no more are taken until some are closed: raise the limit of open files "+
-				"(ulimit -n), or find out who opens them", "address", c.Addr(), "connections", cap(c.places))
+				"(ulimit -Hn), or find out who opens them", "address", c.Addr(), "connections", cap(c.places))
 		}
 		select {
 		case c.places <- struct{}{}:

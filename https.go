@@ -37,7 +37,10 @@ type accepted struct {
 func newHTTPS(listener net.Listener, config *tls.Config, handler http.Handler, to *slog.Logger) *https {
 	config = config.Clone()
 	config.NextProtos = []string{"h2", "http/1.1"}
-	h := &https{listener: listener, config: config, next: make(chan accepted), closed: make(chan struct{})}
+	h := &https{
+		listener: listener, config: config, next: make(chan accepted), closed: make(chan struct{}),
+		shaking: connections{log: to}, speaking: connections{log: to},
+	}
 	h.http1, h.serveHTTP2 = newHTTPServers(handler, to)
 	return h
 }
@@ -90,16 +93,20 @@ func (h *https) shakeHands(conn *tls.Conn) {
 }
 
 // shutdown refuses connections from now on, and waits until the requests in flight have their answers, or for ctx. It is called
-// once.
+// once. Afterwards none of the socket's goroutines is left, unless it returns an error, but those of handlers.
 func (h *https) shutdown(ctx context.Context) error {
-	err := h.http1.Shutdown(ctx) // and that of HTTP/2 begins
+	err := h.http1.Shutdown(ctx)                // and that of HTTP/2 begins
+	err = errors.Join(err, h.shaking.wait(ctx)) // who would speak next
 	return errors.Join(err, h.speaking.wait(ctx))
 }
 
 // cutOff ends what shutdown left.
 func (h *https) cutOff() error {
+	err := h.http1.Close()
+	h.shaking.wait(context.Background())
 	h.speaking.cutOff()
-	return h.http1.Close()
+	h.speaking.wait(context.Background())
+	return err
 }
 
 // handed is the listener of http1.

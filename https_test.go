@@ -3,6 +3,7 @@ package bowline
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -16,7 +17,7 @@ import (
 )
 
 // openHTTPS serves a handler on a socket until the test ends.
-func openHTTPS(t *testing.T, handler http.Handler) (h *https, address string) {
+func openHTTPS(t *testing.T, handler http.Handler, change ...func(*tls.Config)) (h *https, address string) {
 	t.Helper()
 	keys, err := pki.New(pki.Hosts("127.0.0.1"))
 	if err != nil {
@@ -26,7 +27,11 @@ func openHTTPS(t *testing.T, handler http.Handler) (h *https, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h = newHTTPS(listener, keys.ServerConfig(), handler, slog.New(slog.DiscardHandler))
+	config := keys.ServerConfig()
+	for _, c := range change {
+		c(config)
+	}
+	h = newHTTPS(listener, config, handler, slog.New(slog.DiscardHandler))
 	served := make(chan error)
 	go func() { served <- h.serve() }()
 	t.Cleanup(func() {
@@ -34,8 +39,6 @@ func openHTTPS(t *testing.T, handler http.Handler) (h *https, address string) {
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
-		h.shaking.wait(context.Background())
-		h.speaking.wait(context.Background())
 	})
 	return h, listener.Addr().String()
 }
@@ -88,5 +91,47 @@ func TestShutdownWaitsForNoHandshake(t *testing.T) {
 	silent.SetReadDeadline(time.Now().Add(h.http1.ReadHeaderTimeout / 2))
 	if _, err := silent.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("the silent connection has %v, want its end", err)
+	}
+}
+
+// TestAPanicOfAHandshakeEndsItAlone: Options.TLS may have functions, and certificates come from anybody.
+func TestAPanicOfAHandshakeEndsItAlone(t *testing.T) {
+	t.Parallel()
+	_, address := openHTTPS(t, http.NotFoundHandler(), func(config *tls.Config) {
+		config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			if hello.ServerName == "odd" {
+				panic("what no configuration should do")
+			}
+			return nil, nil
+		}
+	})
+	odd := tls.Client(dial(t, address), &tls.Config{ServerName: "odd", InsecureSkipVerify: true})
+	if err := odd.Handshake(); err == nil {
+		t.Error("the handshake succeeded")
+	}
+	next := tls.Client(dial(t, address), &tls.Config{InsecureSkipVerify: true})
+	if err := next.Handshake(); err != nil {
+		t.Errorf("the next one: %v", err)
+	}
+}
+
+// TestShutdownSaysGoodbyeToIdleHTTP2, and does not wait for them.
+func TestShutdownSaysGoodbyeToIdleHTTP2(t *testing.T) {
+	t.Parallel()
+	h, address := openHTTPS(t, http.NotFoundHandler())
+	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Get("https://" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.ProtoMajor != 2 {
+		t.Fatalf("it speaks %s", response.Proto)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := h.shutdown(ctx); err != nil {
+		t.Errorf("an idle connection is left: %v", err)
 	}
 }

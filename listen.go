@@ -32,6 +32,9 @@ func newHTTPServers(handler http.Handler, to *slog.Logger) (http1 *http.Server, 
 			WriteByteTimeout: 30 * time.Second,
 		},
 	}
+	// Built with Go 1.27 or later, this library hands each connection to an http.Server of its own, and neither tells it to go nor
+	// takes the scheduler: look at this before go.mod says so.
+	//
 	// Of a thousand streams on a connection most are watches that wait. The library's own way to choose what is written next
 	// looks at each of them for every frame; this one knows those that have something.
 	own := &http2.Server{NewWriteScheduler: http2.NewRandomWriteScheduler}

@@ -92,7 +92,6 @@ func openSocket(t *testing.T) *socket {
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Error(err)
 		}
-		s.speaking.wait(context.Background())
 		transport.CloseIdleConnections()
 		state.Close()
 	})

@@ -44,23 +44,28 @@ func (s *Server) deleteCollection(c *call) error {
 }
 
 // removeAll deletes objects, several at once and in no order. The first that cannot be deleted ends it: those that are
-// gone by then stay gone.
+// gone by then stay gone, and those that are under way are finished, since what follows a commit must not be left out.
 func (s *Server) removeAll(c *call, items []*object.Object, options *metav1.DeleteOptions) error {
-	group, ctx := errgroup.WithContext(c.context())
-	r := c.http.WithContext(ctx)
+	var group errgroup.Group
 	calls := make([]call, min(deleters, len(items)))
 	var taken atomic.Int64
+	var failed atomic.Bool
 	for i := range calls {
 		one := &calls[i]
 		*one = *c
-		one.http, one.spans, one.warnings = r, nil, nil
+		one.spans, one.warnings = nil, nil
 		group.Go(func() error {
-			for n := taken.Add(1); n <= int64(len(items)) && ctx.Err() == nil; n = taken.Add(1) {
-				if err := s.removeOne(one, items[n-1].Key, options); err != nil {
+			for n := taken.Add(1); n <= int64(len(items)) && !failed.Load(); n = taken.Add(1) {
+				err := context.Cause(c.context())
+				if err == nil {
+					err = s.removeOne(one, items[n-1].Key, options)
+				}
+				if err != nil {
+					failed.Store(true)
 					return err
 				}
 			}
-			return context.Cause(c.context())
+			return nil
 		})
 	}
 	err := group.Wait()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -16,6 +17,9 @@ func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Reque
 	entry, ok := s.kinds.Find(target.gvr)
 	if !ok {
 		return s.unknownResource(w, r, target)
+	}
+	if target.gvr.GroupResource() == definitionsResource && r.Method != http.MethodGet {
+		r = r.WithContext(context.WithoutCancel(r.Context())) // what follows the commit is done, be the client gone or not
 	}
 	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user, spans: x.spans, exchange: x}
 	if target.subresource != "" {
