@@ -56,7 +56,7 @@ func (f Folder) Lock() (*Lock, error) {
 	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
-		err = &HeldError{Folder: f, Holder: readHolder(file)}
+		err = &HeldError{Folder: f, Holder: holderOf(file)}
 	case err != nil:
 		err = fmt.Errorf("locking the state folder %s: %w", f, err)
 	case !announced(file):
@@ -139,6 +139,15 @@ func (f Folder) Running() (holder Holder, ok bool, err error) {
 		return Holder{}, false, fmt.Errorf("looking for a running server: %w", err)
 	}
 	return Holder{}, false, lock.Close()
+}
+
+// holderOf is who keeps a lock from a server: another server; or who only reads, and announces nothing, so that what the file says
+// is of a server that has ended.
+func holderOf(file *os.File) Holder {
+	if syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
+		return Holder{}
+	}
+	return readHolder(file)
 }
 
 // readHolder reads what the holder announced. It may be writing just now: what cannot be read is left empty.

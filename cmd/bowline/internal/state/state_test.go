@@ -46,6 +46,25 @@ func TestSecondLockIsToldWhoHoldsTheFirst(t *testing.T) {
 	}
 }
 
+// TestServerThatHasEndedIsNotBlamed for what a reader keeps.
+func TestServerThatHasEndedIsNotBlamed(t *testing.T) {
+	t.Parallel()
+	folder := state.Folder(t.TempDir())
+	const killed = `{"pid":4711,"address":"https://127.0.0.1:6443"}`
+	if err := os.WriteFile(filepath.Join(string(folder), "lock"), []byte(killed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reading, err := folder.Share()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reading.Close()
+	var held *state.HeldError
+	if _, err := folder.Lock(); !errors.As(err, &held) || strings.Contains(err.Error(), "4711") {
+		t.Errorf("got error %v", err)
+	}
+}
+
 // TestLockThatIsNotOursIsLeftAlone: another program's file of that name, and a link to somebody's file.
 func TestLockThatIsNotOursIsLeftAlone(t *testing.T) {
 	t.Parallel()
