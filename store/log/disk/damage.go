@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -98,8 +99,10 @@ func (l *Log) culprit(err error) (name, what string) {
 	if unlisted != nil || unscanned != nil {
 		return "", ""
 	}
-	for _, log := range logs {
-		if at, damage := readLog(log); damage != nil && !errors.Is(damage, io.EOF) {
+	for i, log := range logs {
+		at, damage := readLog(log)
+		torn := errors.Is(damage, record.ErrUnexpectedEOF) && i == len(logs)-1 // by a crash, or what a file had that is used again
+		if !torn && !errors.Is(damage, io.EOF) {
 			return path.Base(at.PhysicalFile), fmt.Sprintf("is damaged from byte %d on, and its commits cannot be read", at.Physical)
 		}
 	}
@@ -108,7 +111,7 @@ func (l *Log) culprit(err error) (name, what string) {
 			return name, ""
 		}
 	}
-	name = fileNumber.FindString(err.Error())
+	name = fileNumber.FindString(strings.ReplaceAll(err.Error(), l.dir, "")) // whose folders may be called by numbers
 	if name != "" && !isList(name) {
 		name += ".sst"
 	}

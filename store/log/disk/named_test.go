@@ -19,7 +19,10 @@ func TestMissingFilesAreNamed(t *testing.T) {
 	for _, pattern := range []string{"*.log", "MANIFEST-*", "*.sst", "marker.manifest.*", "marker.format-version.*"} {
 		t.Run(pattern, func(t *testing.T) {
 			t.Parallel()
-			dir := filled(t)
+			dir := filepath.Join(t.TempDir(), "20250101") // a number, as names of files are
+			if err := os.Rename(filled(t), dir); err != nil {
+				t.Fatal(err)
+			}
 			s, _ := begun(t, dir, disk.Options{}) // what the first had in its write-ahead log goes to a table
 			closed(t, s)
 			files, _ := filepath.Glob(filepath.Join(dir, pattern))
@@ -34,6 +37,18 @@ func TestMissingFilesAreNamed(t *testing.T) {
 			inPlainWords(t, refused(t, dir), filepath.Base(files[0]), pattern)
 		})
 	}
+}
+
+// TestTornLogIsNotBlamedForAMissingTable: the last log may end like that after every crash.
+func TestTornLogIsNotBlamedForAMissingTable(t *testing.T) {
+	t.Parallel()
+	dir := crashed(t, filled(t), "b")
+	name, data := lastWritten(t, dir)
+	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err := errors.Join(os.WriteFile(name, data[:len(data)-1], 0o600), os.Remove(tables[0])); err != nil {
+		t.Fatal(err)
+	}
+	inPlainWords(t, refused(t, dir), filepath.Base(tables[0]))
 }
 
 // inPlainWords checks that the first words of a refusal name one of these files and say what to do, before the database says anything.
