@@ -86,34 +86,42 @@ func (a account) survives(t *testing.T, fs *vfs.MemFS) error {
 func TestEveryFaultIsSurvived(t *testing.T) {
 	t.Parallel()
 	seed := seed.Of(t)
-	random := rand.New(rand.NewPCG(seed, 7))
 	total := int64(0)
 	faultless := fault{seed: seed, number: -1}
 	synctest.Test(t, func(t *testing.T) { total = faultless.run(t) })
-	counts := map[string]int{}
-	for number := int64(1); number <= total; number++ {
-		for _, how := range []failing{refuses, tears, deceives, loses} {
-			for _, err := range []error{syscall.EIO, syscall.ENOSPC} {
-				if !sampled(random, 60) {
-					continue
-				}
-				f := fault{seed: seed, number: number, how: how, err: err}
-				if err == syscall.ENOSPC {
-					f.lasts = 20 * time.Second
-				}
-				counts[fmt.Sprintf("%s with %q", how, err)]++
-				synctest.Test(t, func(t *testing.T) {
-					defer func() {
-						if t.Failed() {
-							t.Logf("seed %d: when change %d of the disk %s with %v, for %v", seed, number, how, err, f.lasts)
-						}
-					}()
-					f.run(t)
-				})
+	for _, how := range []failing{refuses, tears, deceives, loses} {
+		for _, err := range []error{syscall.EIO, syscall.ENOSPC} {
+			f := fault{seed: seed, how: how, err: err}
+			if err == syscall.ENOSPC {
+				f.lasts = 20 * time.Second
 			}
+			t.Run(fmt.Sprintf("%s with %v", how, err), func(t *testing.T) {
+				t.Parallel()
+				f.everywhere(t, total)
+			})
 		}
 	}
-	t.Logf("of %d changes: %v", total, counts)
+}
+
+// everywhere lets each change of the disk fail in turn.
+func (f fault) everywhere(t *testing.T, changes int64) {
+	random := rand.New(rand.NewPCG(f.seed, 7+uint64(f.how)+uint64(f.lasts)))
+	tried := 0
+	for f.number = 1; f.number <= changes; f.number++ {
+		if !sampled(random, 60) {
+			continue
+		}
+		tried++
+		synctest.Test(t, func(t *testing.T) {
+			defer func() {
+				if t.Failed() {
+					t.Logf("seed %d: when change %d of the disk %s with %v, for %v", f.seed, f.number, f.how, f.err, f.lasts)
+				}
+			}()
+			f.run(t)
+		})
+	}
+	t.Logf("%d of %d changes of the disk", tried, changes)
 }
 
 // fault is a change of the disk that fails, and how. With lasts, all changes that need room fail for as long.
