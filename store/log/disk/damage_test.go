@@ -30,6 +30,12 @@ func loaded(t *testing.T, dir string) (live map[string]string, damaged []string,
 			t.Error(err)
 		}
 	}()
+	return handedOn(t, l)
+}
+
+// handedOn is what an open log hands on.
+func handedOn(t *testing.T, l *disk.Log) (live map[string]string, damaged []string, err error) {
+	t.Helper()
 	live = map[string]string{}
 	_, err = l.Load(t.Context(), log.Loading{
 		Live: func(o *object.Object) error { live[o.Key.Name()] = storetest.Value(o); return nil },

@@ -35,6 +35,9 @@ func (l *Log) open(readOnly bool) (*pebble.DB, *guard, error) {
 	if err != nil {
 		return nil, nil, l.named(err)
 	}
+	if !readOnly {
+		g.logsAreFlushed()
+	}
 	return db, g, nil
 }
 

@@ -23,6 +23,8 @@ type guard struct {
 	mu      sync.Mutex
 	trusted bool
 	kept    []string // the files that are to be removed once the database is trusted
+	// unflushed are the write-ahead logs that the database has in memory alone.
+	unflushed []string
 
 	once   sync.Once
 	cause  error
@@ -107,6 +109,7 @@ func (g *guard) OpenReadWrite(name string, category vfs.DiskWriteCategory, optio
 }
 
 func (g *guard) Open(name string, options ...vfs.OpenOption) (vfs.File, error) {
+	g.noteLog(name)
 	return g.open(func() (vfs.File, error) { return g.FS.Open(name, options...) })
 }
 

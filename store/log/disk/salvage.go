@@ -89,8 +89,8 @@ type row struct {
 	number  uint64
 }
 
-// merged are the states of a table from one key up to another, with what the other tables have there, in order. It fails where
-// it is not known whether a deletion came before or after a state.
+// merged are the states of a table from one key up to another, with what the other tables and memory have there, in order. It fails
+// where it is not known whether a deletion came before or after a state.
 func (r *reader) merged(states []stored, tables []pebble.SSTableInfo, own int, lower, upper []byte) ([]stored, error) {
 	rows := map[string]row{}
 	for i, t := range tables {
@@ -99,6 +99,9 @@ func (r *reader) merged(states []stored, tables []pebble.SSTableInfo, own int, l
 				return nil, err
 			}
 		}
+	}
+	if err := r.addUnflushed(lower, upper, rows); err != nil {
+		return nil, err
 	}
 	oldest, newest := uint64(tables[own].SmallestSeqNum), uint64(tables[own].LargestSeqNum)
 	for _, s := range states {
@@ -141,15 +144,22 @@ func (r *reader) rowsOf(t pebble.SSTableInfo, lower, upper []byte, rows map[stri
 			if err != nil {
 				return err
 			}
-			written, record, err := splitState(value)
-			if err != nil || !bytes.Equal(written, kv.K.UserKey) {
-				return fmt.Errorf("the value by %q: %w", kv.K.UserKey, object.ErrDamaged)
+			if found.state, err = r.stateBy(kv.K.UserKey, value); err != nil {
+				return err
 			}
-			found.state = r.state(written, record)
 		}
 		rows[string(kv.K.UserKey)] = found
 	}
 	return i.Error()
+}
+
+// stateBy is the state that a key and its value say. It fails where they do not belong together.
+func (r *reader) stateBy(key, value []byte) (stored, error) {
+	written, record, err := splitState(value)
+	if err != nil || !bytes.Equal(written, key) {
+		return stored{}, fmt.Errorf("the value by %q: %w", key, object.ErrDamaged)
+	}
+	return r.state(written, record), nil
 }
 
 // state is that of a key and a record.

@@ -1,0 +1,103 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/batchrepr"
+	"github.com/cockroachdb/pebble/v2/record"
+	"github.com/cockroachdb/pebble/v2/wal"
+)
+
+// A database reads write-ahead logs when it is opened. Where it may write it makes tables of them then; one that is open for
+// reading has what is in them in memory alone. Other logs in the folder are waiting to be removed or written anew, and what they
+// say may be no more: only which ones the database opens tells them apart.
+
+// noteLog remembers a file that the database opens if it is a write-ahead log.
+func (g *guard) noteLog(name string) {
+	if strings.HasSuffix(name, ".log") {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.unflushed = append(g.unflushed, name)
+	}
+}
+
+// logsAreFlushed forgets them: tables were made of them.
+func (g *guard) logsAreFlushed() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.unflushed = nil
+}
+
+// logs are the write-ahead logs that the database has in memory, in their order.
+func (g *guard) logs() (wal.Logs, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var logs wal.FileAccumulator
+	for _, name := range g.unflushed {
+		if _, err := logs.MaybeAccumulate(g.FS, name); err != nil {
+			return nil, err
+		}
+	}
+	return logs.Finish(), nil
+}
+
+// addUnflushed adds what is in no table yet from one key up to another. All of it is newer than what is in tables. Ranges are only
+// ever deleted of entries.
+func (r *reader) addUnflushed(lower, upper []byte, rows map[string]row) error {
+	logs, err := r.log.guard.logs()
+	if err != nil {
+		return err
+	}
+	for _, log := range logs {
+		err := readRows(log, func(kind pebble.InternalKeyKind, key, value []byte) (err error) {
+			if bytes.Compare(key, lower) < 0 || bytes.Compare(key, upper) >= 0 {
+				return nil
+			}
+			found := row{deleted: kind == pebble.InternalKeyKindDelete, number: math.MaxUint64}
+			if !found.deleted {
+				found.state, err = r.stateBy(key, value)
+			}
+			rows[string(key)] = found
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRows hands on the rows of a write-ahead log in the order in which they were written, up to its end, which a crash may have
+// torn.
+func readRows(log wal.LogicalLog, take func(kind pebble.InternalKeyKind, key, value []byte) error) (err error) {
+	r := log.OpenForRead()
+	defer func() { err = errors.Join(err, r.Close()) }()
+	for {
+		written, _, err := r.NextRecord()
+		if errors.Is(err, io.EOF) || errors.Is(err, record.ErrUnexpectedEOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(written)
+		if err != nil {
+			return err
+		}
+		batch := batchrepr.Read(data)
+		kind, key, value, ok, err := batch.Next()
+		for ; ok; kind, key, value, ok, err = batch.Next() {
+			if err := take(kind, key, value); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
