@@ -115,7 +115,7 @@ type reader struct {
 }
 
 // run reads a part. The states of a damaged block are salvaged; it may have keys of other parts, and so this reader goes on to the
-// end of all.
+// end of all. After that, or an error, nobody takes the parts that follow: those that were not begun never are.
 func (r *reader) run(ctx context.Context, p *part) error {
 	r.part, r.at, r.next = p, r.at[:0], r.empty()
 	lower, upper := p.lower, p.upper
@@ -124,6 +124,7 @@ func (r *reader) run(ctx context.Context, p *part) error {
 		if err == nil {
 			return r.flush(ctx)
 		}
+		r.begun.Store(int64(len(r.parts)))
 		if !pebble.IsCorruptionError(err) {
 			return err
 		}
@@ -142,6 +143,9 @@ func (r *reader) run(ctx context.Context, p *part) error {
 
 // between reads states in order, up to what cannot be read.
 func (r *reader) between(ctx context.Context, lower, upper []byte) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	i, err := r.log.db.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err
@@ -163,6 +167,9 @@ func (r *reader) between(ctx context.Context, lower, upper []byte) (err error) {
 
 // flush hands on what was read.
 func (r *reader) flush(ctx context.Context) error {
+	if err := ctx.Err(); err != nil { // of two cases that are ready, select takes any
+		return err
+	}
 	select {
 	case r.part.states <- r.next:
 		r.next = r.empty()

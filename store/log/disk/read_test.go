@@ -1,13 +1,21 @@
 package disk_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
@@ -119,5 +127,95 @@ func TestDamageInTwoTablesCostsTwoObjects(t *testing.T) {
 		if !maps.Equal(live, want) || len(damaged) != 2 {
 			t.Errorf("there are %d objects, and %d should be; damaged are %q", len(live), len(want), damaged)
 		}
+	}
+}
+
+// killed is a copy of a store's folder after many objects were replaced and deleted, and the history has let go of what they were:
+// all of that is in the write-ahead log. What there is then is written into want.
+func killed(t *testing.T, dir string, want map[string]string) string {
+	t.Helper()
+	left := filepath.Join(t.TempDir(), "killed")
+	synctest.Test(t, func(t *testing.T) {
+		s, err := store.New(t.Context(), open(t, dir, disk.Options{}), store.Options{HistoryAge: 1, HistoryBytes: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 260 {
+			name := fmt.Sprintf("object-%03d", i)
+			switch _, there := want[name]; {
+			case i%3 == 0 && name != "object-075":
+				want[name] = fmt.Sprint("replaced by ", i)
+				put(t, s, name, want[name])
+			case i%3 == 1 && there:
+				if _, err := s.Commit(t.Context(), storetest.Delete(storetest.Key(name), store.Anything())); err != nil {
+					t.Fatal(err)
+				}
+				delete(want, name)
+			}
+		}
+		time.Sleep(time.Minute)
+		if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		closed(t, s)
+	})
+	return left
+}
+
+// TestADamagedBlockKeepsWhatIsInNoTableYet reads a damaged store that was killed where nothing can be written, and so the
+// write-ahead log does not become a table; and at last where that is so.
+func TestADamagedBlockKeepsWhatIsInNoTableYet(t *testing.T) {
+	t.Parallel()
+	dir, want, _ := inManyTables(t, 0, 1, 2)
+	dir = killed(t, dir, want)
+	flip(t, dir, "*.sst", want["object-075"])
+	delete(want, "object-075")
+	fullDisk := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(full))
+	for _, options := range []disk.Options{{ReadOnly: true}, {FS: fullDisk}, {}} {
+		l := open(t, dir, options)
+		live, damaged, err := handedOn(t, l)
+		if err != nil {
+			t.Error(err)
+		}
+		if err := l.Close(); err != nil && !errors.Is(err, syscall.ENOSPC) {
+			t.Error(err)
+		}
+		if !maps.Equal(live, want) || len(damaged) != 1 || !strings.Contains(damaged[0], "/object-075: ") {
+			t.Errorf("damaged are %q; there are %v, and there should be %v", damaged, live, want)
+		}
+	}
+}
+
+func TestNothingIsReadThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	dir, want, _ := inManyTables(t, 0, 1, 2)
+	whole, cancel := context.WithCancel(t.Context())
+	l := open(t, dir, disk.Options{ReadOnly: true})
+	chunks, err := l.ReadAlone(whole)
+	if err != nil || slices.Contains(chunks, 0) {
+		t.Errorf("of the parts of a store that is whole there are %d chunks (%v)", chunks, err)
+	}
+	cancel()
+	for range 10 {
+		chunks, err := l.ReadAlone(whole)
+		if err != nil || slices.Max(chunks) != 0 {
+			t.Errorf("after the end of it all there are %d chunks (%v)", chunks, err)
+		}
+	}
+	if _, err := l.Load(whole, log.Loading{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of it all it is loaded with %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+
+	flip(t, dir, "*.sst", want["object-020"])
+	l = open(t, dir, disk.Options{ReadOnly: true})
+	chunks, err = l.ReadAlone(t.Context())
+	if err != nil || chunks[0] == 0 || chunks[len(chunks)-1] != 0 {
+		t.Errorf("where the reader of the first objects reads all the others too, there are %d chunks (%v)", chunks, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
 	}
 }
