@@ -19,7 +19,8 @@ type Options struct {
 	// MustExist makes no store where there is none, but returns ErrNoStore.
 	MustExist bool
 	// ReadOnly changes no byte of the folder, in which a store must be: nothing can be appended. Others may read it at the same
-	// time, and nobody may write.
+	// time, and nobody may write. Only processes are kept apart: one that writes to a folder must not read it by a second log,
+	// and one that reads it by several must not rely on its lock once the first of them is closed.
 	ReadOnly bool
 	// AcceptLoss goes on where commits that were acknowledged are not there any more: *LostError otherwise. Revisions begin
 	// far above theirs then.
