@@ -58,17 +58,35 @@ func (l *Log) trim() {
 }
 
 // trimSome trims the next commits, in one batch.
-func (l *Log) trimSome(upto object.Revision) (err error) {
+func (l *Log) trimSome(upto object.Revision) error {
 	upto = min(upto, l.trimmed+trimBatch)
-	i, err := l.db.NewIter(&pebble.IterOptions{
-		LowerBound: appendEntryKey(nil, l.trimmed+1), UpperBound: appendEntryKey(nil, upto+1),
-	})
+	batch := l.db.NewBatch()
+	defer batch.Close()
+	if err := l.forgetCommits(batch, appendEntryKey(nil, l.trimmed+1), appendEntryKey(nil, upto+1)); err != nil {
+		return err
+	}
+	if err := l.db.Apply(batch, pebble.NoSync); err != nil {
+		return err
+	}
+	l.trimmed = upto
+	return nil
+}
+
+// forgetCommits adds to a batch what lets go of the commits between two keys: all of them, or it fails. An entry that went unread
+// would leave the states that it replaced for ever, and one of them would be the newest once the deletion of its object has gone.
+func (l *Log) forgetCommits(batch *pebble.Batch, lower, upper []byte) error {
+	i, err := l.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, i.Close()) }()
-	batch := l.db.NewBatch()
-	defer batch.Close()
+	err = forgetEntries(batch, i)
+	if err = errors.Join(err, i.Close()); err != nil {
+		return err
+	}
+	return batch.DeleteRange(lower, upper, nil)
+}
+
+func forgetEntries(batch *pebble.Batch, i *pebble.Iterator) error {
 	var changes []changed
 	for i.First(); i.Valid(); i.Next() {
 		revision, err := splitEntryKey(i.Key())
@@ -84,13 +102,6 @@ func (l *Log) trimSome(upto object.Revision) (err error) {
 			return err
 		}
 	}
-	if err := batch.DeleteRange(appendEntryKey(nil, l.trimmed+1), appendEntryKey(nil, upto+1), nil); err != nil {
-		return err
-	}
-	if err := l.db.Apply(batch, pebble.NoSync); err != nil {
-		return err
-	}
-	l.trimmed = upto
 	return nil
 }
 
