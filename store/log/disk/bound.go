@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"log/slog"
 	"path"
 	"time"
 
@@ -49,8 +50,12 @@ func readBound(fs vfs.FS, dir string) (acknowledged object.Revision) {
 	return acknowledged
 }
 
-// openBound opens the file to write to. Without it commits are as durable.
+// openBound opens the file to write to, anew where the disk has failed since. Without it commits are as durable.
 func (l *Log) openBound() {
+	if l.bound != nil {
+		_ = l.bound.Close()
+		l.bound = nil
+	}
 	f, err := l.options.FS.OpenReadWrite(path.Join(l.dir, boundFile), vfs.WriteCategoryUnspecified)
 	if err != nil {
 		l.options.Log.Warn("the last revision is not kept beside the store", "folder", l.dir, "error", err)
@@ -67,11 +72,13 @@ func (l *Log) acknowledge(revision object.Revision) {
 	}
 }
 
-// inspect looks at what a crash left before anything is written: where that is refused it stays as it is, and a file that is
-// missing can be put back.
+// inspect reads where the database ends, and whether its commits follow one another, before it is opened to be written to, which
+// begins with a new list of files: a store that is refused stays as it is, and a file of it that is missing can be put back. That a
+// store was closed says nothing: its disk may have been full then, or somebody has changed its files since. Only migrations of an
+// older layout come before. It is silent: who opens a store that is not refused says the same again.
 func (l *Log) inspect() error {
 	options := l.options
-	options.ReadOnly = true
+	options.ReadOnly, options.Log = true, slog.New(slog.DiscardHandler)
 	reader := &Log{dir: l.dir, options: options, lock: l.lock}
 	err := reader.openAny()
 	if err != nil {
@@ -81,19 +88,36 @@ func (l *Log) inspect() error {
 		err = reader.mustEndRight()
 	}
 	if err == nil {
-		err = reader.readHistory(reader.newHistory())
+		current := object.Revision(reader.current.Load())
+		err = reader.readHistory(&history{after: current, current: current}) // of no commit more than its place counts
+	}
+	if err == nil && reader.lost() != nil {
+		batch := reader.db.NewBatch()
+		err = errors.Join(reader.forgetHistory(batch), batch.Close())
 	}
 	return errors.Join(err, reader.db.Close())
 }
 
+// lost is what the database lacks of what was acknowledged; nil if that is nothing.
+func (l *Log) lost() *LostError {
+	lost := &LostError{Acknowledged: readBound(l.options.FS, l.dir), Found: object.Revision(l.current.Load())}
+	if lost.Acknowledged <= lost.Found {
+		return nil
+	}
+	return lost
+}
+
 // mustEndRight refuses a database that ends before what was acknowledged, or, where that is accepted, goes on without it.
 func (l *Log) mustEndRight() error {
-	lost := &LostError{Acknowledged: readBound(l.options.FS, l.dir), Found: object.Revision(l.current.Load())}
+	lost := l.lost()
 	switch {
-	case lost.Acknowledged <= lost.Found:
+	case lost == nil:
 		return nil
 	case !l.options.AcceptLoss:
-		return fmt.Errorf("%w: a file of them (*.log) is damaged, cut short or missing: put it back, or restore a backup", lost)
+		return fmt.Errorf("%w: a file of them (*.log), or the list of all files (MANIFEST-*), is damaged, cut short or missing: "+
+			"put it back, or restore a backup", lost)
+	case !l.options.ReadOnly && l.failure != nil:
+		return fmt.Errorf("%v: to go on without them, the store must be written to: %w", lost, l.failure)
 	}
 	l.options.Log.Warn("it goes on without commits that were acknowledged", "error", lost)
 	if l.options.ReadOnly {
@@ -102,14 +126,12 @@ func (l *Log) mustEndRight() error {
 	return l.beginAfter(lost.Acknowledged)
 }
 
-// beginAfter lets revisions begin far above one that was given out, and forgets the history, which does not lead there. The
-// states that it would have trimmed stay.
+// beginAfter lets revisions begin far above one that was given out, and forgets the history, which does not lead there.
 func (l *Log) beginAfter(acknowledged object.Revision) error {
 	batch := l.db.NewBatch()
 	defer batch.Close()
-	lower, upper := bounds(entries)
 	err := errors.Join(
-		batch.DeleteRange(lower, upper, nil),
+		l.forgetHistory(batch),
 		batch.Set(baseKey, base(object.NextEpoch(acknowledged, time.Now())), nil),
 	)
 	if err == nil {
@@ -119,4 +141,15 @@ func (l *Log) beginAfter(acknowledged object.Revision) error {
 		return err
 	}
 	return l.locate()
+}
+
+// forgetHistory adds to a batch what lets go of all commits. It fails where one cannot be read: a state that it replaced would stay,
+// and be taken for the newest of its object once that was deleted and its deletion forgotten.
+func (l *Log) forgetHistory(batch *pebble.Batch) error {
+	lower, upper := bounds(entries)
+	if err := l.forgetCommits(batch, lower, upper); err != nil {
+		return fmt.Errorf("its last commits are lost, and to go on without them takes the commits before, which cannot be read "+
+			"(what is there can be backed up, and restored): %w", l.located(err))
+	}
+	return nil
 }

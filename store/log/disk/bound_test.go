@@ -2,11 +2,15 @@ package disk_test
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/bowline-dev/bowline/store"
 	"github.com/bowline-dev/bowline/store/log/disk"
@@ -72,10 +76,21 @@ func lastWritten(t *testing.T, dir string) (name string, data []byte) {
 	return "", nil
 }
 
-// goesOn accepts the loss: the rest is there, over restarts, and revisions begin above all that were given out.
+// cutOff takes away the last commits, and returns the file where they were and what it held.
+func cutOff(t *testing.T, dir string) (file string, whole []byte) {
+	t.Helper()
+	file, whole = lastWritten(t, dir)
+	if err := os.Truncate(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	return file, whole
+}
+
+// goesOn accepts the loss, which is said once: the rest is there, over restarts, and revisions begin above all that were given out.
 func goesOn(t *testing.T, dir string, lost *disk.LostError) {
 	t.Helper()
-	s, _ := begun(t, dir, disk.Options{AcceptLoss: true})
+	var said strings.Builder
+	s, _ := begun(t, dir, disk.Options{AcceptLoss: true, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	if value(s, "a") != "1" || value(s, "b") != "" || s.Current() <= lost.Acknowledged {
 		t.Errorf("a is %q, b is %q, at revision %d", value(s, "a"), value(s, "b"), s.Current())
 	}
@@ -86,9 +101,62 @@ func goesOn(t *testing.T, dir string, lost *disk.LostError) {
 	put(t, s, "a", "2")
 	last := s.Current()
 	closed(t, s)
+	if n := strings.Count(said.String(), "it goes on without"); n != 1 {
+		t.Errorf("the loss is said %d times:\n%s", n, &said)
+	}
 	s, _ = begun(t, dir, disk.Options{})
 	if value(s, "a") != "2" || s.Current() != last {
 		t.Errorf("a is %q, at revision %d", value(s, "a"), s.Current())
+	}
+	closed(t, s)
+}
+
+// TestWhatIsDeletedAfterALossStaysDeleted deletes an object that was replaced by a commit before those that are lost.
+func TestWhatIsDeletedAfterALossStaysDeleted(t *testing.T) {
+	t.Parallel()
+	dir := crashed(t, replaced(t), "b")
+	cutOff(t, dir)
+	staysDeleted(t, dir, disk.Options{AcceptLoss: true})
+}
+
+func TestALossIsNotAcceptedWhereTheHistoryIsDamagedToo(t *testing.T) {
+	t.Parallel()
+	dir := crashed(t, replaced(t), "b")
+	cutOff(t, dir)
+	damageEntry(t, dir)
+	before := content(t, dir)
+	_, err := disk.Open(dir, disk.Options{AcceptLoss: true})
+	if err == nil || !strings.Contains(err.Error(), "commits before, which cannot be read") || !strings.Contains(err.Error(), ".sst") {
+		t.Errorf("it is opened with %v", err)
+	}
+	if content(t, dir) != before {
+		t.Error("refusing it changed the folder")
+	}
+	s, _ := begun(t, dir, disk.Options{AcceptLoss: true, ReadOnly: true}) // to be backed up
+	if value(s, "a") != "2" {
+		t.Errorf("a is %q", value(s, "a"))
+	}
+	closed(t, s)
+}
+
+func TestALossIsNotAcceptedOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := crashed(t, filled(t), "b")
+	cutOff(t, dir)
+	before := content(t, dir)
+	fs := newFaulty(vfs.Default)
+	fs.failing(full)
+	_, err := disk.Open(dir, disk.Options{FS: fs, AcceptLoss: true})
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "are lost") || strings.Contains(err.Error(), "pebble") {
+		t.Errorf("on a full disk it is opened with %v", err)
+	}
+	if content(t, dir) != before {
+		t.Error("refusing it changed the folder")
+	}
+	fs.failing(nil)
+	s, _ := begun(t, dir, disk.Options{FS: fs, AcceptLoss: true})
+	if value(s, "a") != "1" || value(s, "b") != "" {
+		t.Errorf("a is %q, b is %q", value(s, "a"), value(s, "b"))
 	}
 	closed(t, s)
 }

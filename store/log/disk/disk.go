@@ -1,6 +1,6 @@
 // Package disk is the log of a store that outlives its process, on one machine's disk. What it writes goes through Pebble:
 // a write-ahead log that is synced before a commit counts, and sorted tables that a background job makes of it. A folder has
-// one user at a time. docs/store.md draws what is in it.
+// one writer at a time, or any number of readers. docs/store.md draws what is in it.
 //
 // Everything live is in the store's memory, so a log is written all the time and read once, by Load. A state is written once,
 // by its key and revision (layout.go); the states that others replaced go when the history of the store lets go of them
@@ -69,7 +69,6 @@ func Open(dir string, options Options) (*Log, error) {
 	if err := l.begin(); err != nil {
 		return nil, errors.Join(err, lock.release())
 	}
-	lock.crashed = false
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l, nil
 }
@@ -102,10 +101,8 @@ func (l *Log) openAny() (err error) {
 		l.db, l.guard, err = l.open(true)
 		return err
 	}
-	if l.lock.crashed {
-		if err := l.inspect(); err != nil {
-			return err
-		}
+	if err := l.inspect(); err != nil {
+		return err
 	}
 	l.db, l.guard, err = l.open(false)
 	if err == nil {
@@ -129,6 +126,9 @@ func (l *Log) openAny() (err error) {
 // locate finds the current revision, and the one before the oldest entry.
 func (l *Log) locate() error {
 	base, last, err := newest(l.db)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return &fileError{"its list of files (MANIFEST-*) is cut short", "put it back", err}
+	}
 	if err != nil {
 		return l.located(err)
 	}

@@ -64,8 +64,6 @@ type folderLock struct {
 	dir    string
 	folder *pebble.Lock
 	reader bool // which wrote no holder
-	// crashed says that somebody held the folder and did not give it free, and that nobody has opened it since.
-	crashed bool
 }
 
 // enter takes the folder as the options say.
@@ -94,8 +92,6 @@ func enter(fs vfs.FS, dir string) (*folderLock, error) {
 		return nil, notEntered(fs, dir, err)
 	}
 	l := &folderLock{fs: fs, dir: dir, folder: folder}
-	_, absent := fs.Stat(path.Join(dir, holderFile))
-	l.crashed = absent == nil
 	if err := writeWhole(fs, dir, holderFile, strconv.Itoa(os.Getpid())+"\n"); err != nil && !isFull(err) {
 		return nil, errors.Join(fmt.Errorf("the store's folder %s cannot be written to: %w", dir, err), l.release())
 	}
@@ -151,9 +147,9 @@ func notEntered(fsys vfs.FS, dir string, err error) error {
 	return held
 }
 
-// release gives the folder free. Who did not open it after a crash leaves it to the next as it was.
+// release gives the folder free.
 func (l *folderLock) release() error {
-	if l.reader || l.crashed {
+	if l.reader {
 		return l.folder.Close()
 	}
 	return errors.Join(ignoreMissing(l.fs.Remove(path.Join(l.dir, holderFile))), l.folder.Close())

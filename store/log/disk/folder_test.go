@@ -175,6 +175,79 @@ func TestWhatIsRefusedLosesNoFile(t *testing.T) {
 	}
 }
 
+// TestAClosedStoreWhoseListIsCutShortIsLeftAsItIs cuts some of the end off the list of files of a store that nobody holds. The store is
+// whole without it, or it is refused and whole once that is put back.
+func TestAClosedStoreWhoseListIsCutShortIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	dir := filled(t)
+	s, _ := begun(t, dir, disk.Options{}) // makes a list anew
+	closed(t, s)
+	lists, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	newest := lists[len(lists)-1]
+	whole := must(os.ReadFile(newest))(t)
+	refusals := 0
+	for end := len(whole) - 40; end < len(whole); end += 3 {
+		dir, newest := filepath.Join(t.TempDir(), "objects"), filepath.Base(newest)
+		if err := errors.Join(os.CopyFS(dir, os.DirFS(filepath.Dir(lists[0]))), os.Truncate(filepath.Join(dir, newest), int64(end))); err != nil {
+			t.Fatal(err)
+		}
+		before := content(t, dir)
+		l, err := disk.Open(dir, disk.Options{})
+		if err == nil {
+			err = l.Close()
+		} else {
+			refusals++
+			inPlainWords(t, err, newest, "MANIFEST-*")
+			if content(t, dir) != before {
+				t.Errorf("with %d of %d bytes it is changed, and refused", end, len(whole))
+			}
+			err = os.WriteFile(filepath.Join(dir, newest), whole, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := begun(t, dir, disk.Options{})
+		if value(s, "a") != "1" {
+			t.Errorf("with %d of %d bytes a is %q", end, len(whole), value(s, "a"))
+		}
+		closed(t, s)
+	}
+	if refusals == 0 {
+		t.Error("it is never refused")
+	}
+}
+
+// TestAStoreThatWasClosedOnAFullDiskIsLeftAsItIs: its last commits are in no table, and nobody holds it.
+func TestAStoreThatWasClosedOnAFullDiskIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		fs := newFaulty(vfs.Default)
+		s, _ := begun(t, dir, disk.Options{FS: fs})
+		put(t, s, "a", "1")
+		fs.failing(full)
+		_, err := s.Commit(t.Context(), storetest.Put(storetest.Key("b"), "refused", store.Anything()))
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("on a full disk a write returned %v", err)
+		}
+		time.Sleep(time.Second)
+		_ = s.Close() // which may say that the disk is full
+	})
+	file, whole := cutOff(t, dir)
+	var lost *disk.LostError
+	if err := refused(t, dir); !errors.As(err, &lost) {
+		t.Errorf("it is refused with %v", err)
+	}
+	if err := os.WriteFile(file, whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := begun(t, dir, disk.Options{})
+	if value(s, "a") != "1" || value(s, "b") != "" {
+		t.Errorf("a is %q, b is %q", value(s, "a"), value(s, "b"))
+	}
+	closed(t, s)
+}
+
 // crashed is a copy of a store's folder as it is after a write, once the files that are needed no more have gone.
 func crashed(t *testing.T, dir, written string) string {
 	t.Helper()

@@ -82,8 +82,10 @@ func (l *Log) reopen() error {
 	}
 	g.trust()
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.db, l.guard, l.failure, l.trimmed = db, g, nil, trimmed
-	l.mu.Unlock()
+	l.openBound()
+	l.acknowledge(object.Revision(l.current.Load()))
 	return nil
 }
 

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -22,16 +24,17 @@ import (
 	"github.com/bowline-dev/bowline/store/storetest"
 )
 
-// faulty is a disk in memory whose changes can be made to fail, and which forgets what was not synced when it crashes.
+// faulty is a disk whose changes can be made to fail. One in memory forgets what was not synced when it crashes.
 type faulty struct {
 	vfs.FS
 	memory *vfs.MemFS
 	fail   atomic.Pointer[func(op errorfs.Op) error]
 }
 
-func newFaulty(memory *vfs.MemFS) *faulty {
-	f := &faulty{memory: memory}
-	f.FS = errorfs.Wrap(memory, errorfs.InjectorFunc(func(op errorfs.Op) error {
+func newFaulty(beneath vfs.FS) *faulty {
+	f := &faulty{}
+	f.memory, _ = beneath.(*vfs.MemFS)
+	f.FS = errorfs.Wrap(beneath, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if fail := f.fail.Load(); fail != nil && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 			return (*fail)(op)
 		}
@@ -227,5 +230,42 @@ func TestAStoreBeginsOnAFullDiskAndTakesWritesWhenThereIsRoom(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		put(t, s, "b", "1")
 		closed(t, s)
+	})
+}
+
+// TestARepairedStoreStillMissesWhatIsCutOff has a disk that comes back without the file that says how far the store went.
+func TestARepairedStoreStillMissesWhatIsCutOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fs := newFaulty(vfs.NewCrashableMem())
+		s, _ := started(t, fs)
+		put(t, s, "a", "1")
+		fs.failing(full)
+		_, err := s.Commit(t.Context(), storetest.Put(storetest.Key("a"), "refused", store.Anything()))
+		if err == nil {
+			t.Fatal("there was room")
+		}
+		if err := fs.Remove("objects/DURABLE"); err != nil {
+			t.Fatal(err)
+		}
+		fs.failing(nil)
+		time.Sleep(6 * time.Second)
+		put(t, s, "b", "1")
+		killed := fs.crash(100)
+		closed(t, s)
+
+		logs := slices.DeleteFunc(must(killed.List("objects"))(t), func(name string) bool { return path.Ext(name) != ".log" })
+		f := must(killed.Create(path.Join("objects", slices.Max(logs)), vfs.WriteCategoryUnspecified))(t)
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var lost *disk.LostError
+		l, err := disk.Open("objects", disk.Options{FS: killed})
+		if err == nil {
+			err = l.Close()
+		}
+		if !errors.As(err, &lost) {
+			t.Errorf("it is opened with %v", err)
+		}
 	})
 }
