@@ -36,12 +36,17 @@ func (c *connections) begin(conn *tls.Conn, work func(*tls.Conn)) {
 	})
 }
 
-// end forgets a connection whose work has ended. A panic is that connection's end alone.
+// end is that of the work on a connection. A panic is that connection's end alone.
 func (c *connections) end(conn *tls.Conn) {
 	if p := recover(); p != nil {
 		c.log.Error("serving a connection panicked", "from", conn.RemoteAddr(), "panic", p, "stack", string(debug.Stack()))
 		conn.NetConn().Close()
 	}
+	c.forget(conn)
+}
+
+// forget leaves a connection open at cutOff: it is somebody else's.
+func (c *connections) forget(conn *tls.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.open, conn)

@@ -83,6 +83,7 @@ func (h *https) shakeHands(conn *tls.Conn) {
 	conn.SetDeadline(time.Now().Add(h.http1.ReadHeaderTimeout))
 	err := conn.Handshake()
 	conn.SetDeadline(time.Time{})
+	h.shaking.forget(conn)
 	if err == nil && conn.ConnectionState().NegotiatedProtocol == "h2" {
 		h.speaking.begin(conn, h.serveHTTP2)
 		return
