@@ -37,7 +37,7 @@ type watching struct {
 	s         *Server
 	selected  *selection
 	stream    *stream
-	after     object.Revision // what the watch begins after; 0 for any
+	after     object.Revision // what the watch begins after; 0 for any state
 	state     bool            // the client asks for the state first
 	bookmarks bool
 	ends      time.Time
@@ -116,6 +116,9 @@ func (s *Server) newWatching(c *call) (*watching, error) {
 			return nil, err
 		}
 	}
+	if after == 0 && !initial {
+		after = s.store.Current() // before the head of the answer, which tells the client that the watch has begun
+	}
 	return &watching{
 		c: c, s: s, selected: selected, after: after, state: initial, bookmarks: o.AllowWatchBookmarks,
 		form: c.accept.form(c.endpoint.GroupVersion()), ends: time.Now().Add(lifetime(o)),
@@ -125,8 +128,7 @@ func (s *Server) newWatching(c *call) (*watching, error) {
 // run sends the state where the client asked for it, and says whether the changes are to follow. What goes wrong from here
 // on is an event.
 func (w *watching) run() bool {
-	switch {
-	case w.state:
+	if w.state {
 		snapshot, err := w.newest()
 		if err == nil {
 			err = w.initial(snapshot)
@@ -136,8 +138,6 @@ func (w *watching) run() bool {
 			return false
 		}
 		w.after = snapshot.Revision()
-	case w.after == 0:
-		w.after = w.s.store.Current()
 	}
 	if w.stream.flush() != nil {
 		return false

@@ -35,10 +35,11 @@ type definition struct {
 	ended     chan struct{}
 	end       func()
 
-	// uid, generation and names are those of the CustomResourceDefinition.
-	uid        types.UID
-	generation int64
-	names      apiextensionsv1.CustomResourceDefinitionNames
+	// uid, generation and names are those of the CustomResourceDefinition, and terminating whether it was being deleted.
+	uid         types.UID
+	generation  int64
+	terminating bool
+	names       apiextensionsv1.CustomResourceDefinitionNames
 }
 
 func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefinition, converter Converter) (*definition, error) {
@@ -49,6 +50,7 @@ func newDefinition(cache *object.Cache, crd *apiextensionsv1.CustomResourceDefin
 	d := &definition{
 		cache: cache, preserve: crd.Spec.PreserveUnknownFields, converter: converter, conversion: crd.Spec.Conversion.DeepCopy(),
 		ended: make(chan struct{}), uid: crd.UID, generation: crd.Generation, names: *crd.Status.AcceptedNames.DeepCopy(),
+		terminating: crd.DeletionTimestamp != nil,
 	}
 	d.end = sync.OnceFunc(d.close)
 	info := describe(crd)
@@ -164,7 +166,11 @@ func (d *definition) close() {
 func (d *definition) Ended() <-chan struct{} { return d.ended }
 
 // MadeOf says whether a definition, as it stands now, would make the same kind again: of its status, only the names
-// matter.
+// matter, and that it is being deleted, which its generation counts too, changes nothing.
 func (d *definition) MadeOf(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return d.uid == crd.UID && d.generation == crd.Generation && equality.Semantic.DeepEqual(d.names, crd.Status.AcceptedNames)
+	generation := d.generation
+	if crd.DeletionTimestamp != nil && !d.terminating {
+		generation++
+	}
+	return d.uid == crd.UID && generation == crd.Generation && equality.Semantic.DeepEqual(d.names, crd.Status.AcceptedNames)
 }

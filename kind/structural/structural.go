@@ -92,7 +92,7 @@ func (k *Kind) Share(cache *object.Cache) *Kind {
 	}
 	d := &definition{
 		cache: cache, preserve: k.preserve, conversion: k.conversion, stamp: k.stamp, ended: make(chan struct{}),
-		uid: k.uid, generation: k.generation, names: k.names,
+		uid: k.uid, generation: k.generation, terminating: k.terminating, names: k.names,
 	}
 	d.end = sync.OnceFunc(d.close)
 	for _, other := range k.kinds {
