@@ -251,10 +251,19 @@ func TestAStoreThatWasClosedOnAFullDiskIsLeftAsItIs(t *testing.T) {
 // crashed is a copy of a store's folder as it is after a write, once the files that are needed no more have gone.
 func crashed(t *testing.T, dir, written string) string {
 	t.Helper()
+	return crashedAfter(t, dir, store.Options{}, func(t *testing.T, s *store.Store) { put(t, s, written, "1") })
+}
+
+// crashedAfter is crashed for a store with options, and after other work.
+func crashedAfter(t *testing.T, dir string, options store.Options, work func(*testing.T, *store.Store)) string {
+	t.Helper()
 	left := filepath.Join(t.TempDir(), "crashed")
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := begun(t, dir, disk.Options{})
-		put(t, s, written, "1")
+		s, err := store.New(t.Context(), open(t, dir, disk.Options{}), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		work(t, s)
 		time.Sleep(time.Minute)
 		if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
 			t.Fatal(err)

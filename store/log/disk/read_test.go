@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -134,12 +132,7 @@ func TestDamageInTwoTablesCostsTwoObjects(t *testing.T) {
 // all of that is in the write-ahead log. What there is then is written into want.
 func killed(t *testing.T, dir string, want map[string]string) string {
 	t.Helper()
-	left := filepath.Join(t.TempDir(), "killed")
-	synctest.Test(t, func(t *testing.T) {
-		s, err := store.New(t.Context(), open(t, dir, disk.Options{}), store.Options{HistoryAge: 1, HistoryBytes: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+	return crashedAfter(t, dir, store.Options{HistoryAge: 1, HistoryBytes: 1}, func(t *testing.T, s *store.Store) {
 		for i := range 260 {
 			name := fmt.Sprintf("object-%03d", i)
 			switch _, there := want[name]; {
@@ -153,13 +146,7 @@ func killed(t *testing.T, dir string, want map[string]string) string {
 				delete(want, name)
 			}
 		}
-		time.Sleep(time.Minute)
-		if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
-			t.Fatal(err)
-		}
-		closed(t, s)
 	})
-	return left
 }
 
 // TestADamagedBlockKeepsWhatIsInNoTableYet reads a damaged store that was killed where nothing can be written, and so the
