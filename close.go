@@ -30,13 +30,22 @@ func (p *Plane) shutdown() error {
 	}
 	watches.Wait()
 	if p.transport != nil {
-		p.transport.Close()
+		p.drainTransport()
 	}
 	p.sockets.Wait()
 	if p.store != nil {
 		err = errors.Join(err, p.store.Close())
 	}
 	return err
+}
+
+// drainTransport does for the calls in process what drainSocket does for those of the network: what ends in these
+// moments, a watch for one, ends in order.
+func (p *Plane) drainTransport() {
+	ctx, cancel := context.WithTimeout(context.Background(), p.drain)
+	defer cancel()
+	p.transport.Shutdown(ctx)
+	p.transport.Close()
 }
 
 // drainSocket closes the socket: at once for new requests, after a while for those in flight.

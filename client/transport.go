@@ -64,11 +64,18 @@ func (t *Transport) RESTConfig() *rest.Config {
 
 // Close cancels the requests that still run, waits until their handlers have returned, and refuses new ones.
 func (t *Transport) Close() {
+	t.requests.cancel(ErrClosed)
+	t.Shutdown(context.Background())
+}
+
+// Shutdown refuses new requests and waits for those that still run, which are cancelled when ctx ends. When it returns,
+// their handlers have returned; they were given time enough if ctx has not ended.
+func (t *Transport) Shutdown(ctx context.Context) {
 	r := t.requests
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
-	r.cancel(ErrClosed)
+	defer context.AfterFunc(ctx, func() { r.cancel(ErrClosed) })()
 	r.active.Wait()
 }
 

@@ -283,3 +283,42 @@ func TestCallerIsKnownByWhatAsSupplies(t *testing.T) {
 		resp.Body.Close()
 	}
 }
+
+func TestShutdownWaitsForTheHandlersAsLongAsItMay(t *testing.T) {
+	t.Parallel()
+	for patience, want := range map[time.Duration]string{time.Hour: "whole", time.Second: "cut off"} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					http.NewResponseController(w).Flush()
+					select {
+					case <-time.After(time.Minute):
+						fmt.Fprint(w, "whole")
+					case <-r.Context().Done():
+					}
+				}))
+				c := &http.Client{Transport: transport}
+				resp, err := get(t, c, t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				began := time.Now()
+				transport.Shutdown(ctx)
+				if took := time.Since(began); took != min(patience, time.Minute) {
+					t.Errorf("it took %s", took)
+				}
+				body, err := io.ReadAll(resp.Body)
+				if whole := err == nil && string(body) == "whole"; whole != (want == "whole") || !whole && !errors.Is(err, client.ErrClosed) {
+					t.Errorf("the answer is %q, %v", body, err)
+				}
+				if _, err := get(t, c, t.Context()); !errors.Is(err, client.ErrClosed) {
+					t.Errorf("a request after Shutdown: %v", err)
+				}
+				transport.Close()
+			})
+		})
+	}
+}
