@@ -135,7 +135,9 @@ func (c *Controller) work(ctx context.Context) {
 // handle reconciles one request, and sees to when it comes again.
 func (c *Controller) handle(ctx context.Context, request Request) {
 	defer c.queue.Done(request)
+	ctx, run := c.begin(ctx, request)
 	result, err := c.reconcile(ctx, request)
+	c.end(run, result, err)
 	switch {
 	case err != nil:
 		c.report(ctx, request, err)
