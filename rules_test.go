@@ -15,7 +15,7 @@ const module = "github.com/bowline-dev/bowline"
 
 // mayImport says, for each folder, which of the project's folders it may import beside itself and what lies below it.
 // Data flows one way: object < kind < patch < admission < server, object < store < server, auth < server,
-// object < client < informer < controller < controllers and examples, workqueue < controller, all < bowline < cmd. What
+// object < client < informer < controller < controllers and examples, workqueue < controller, all < bowline < bowlinetest, cmd. What
 // several of them need and none of the project's users should call is in internal, which knows nothing of the project.
 var mayImport = map[string][]string{
 	"object":      {},
@@ -32,6 +32,7 @@ var mayImport = map[string][]string{
 	"controllers": {"object", "client", "informer", "workqueue", "controller"},
 	"examples":    {"object", "client", "informer", "workqueue", "controller"},
 	".":           {"object", "kind", "patch", "admission", "store", "auth", "server", "client", "informer", "workqueue", "controller", "controllers"},
+	"bowlinetest": {"object", "client", "informer", "workqueue", "controller", "internal"},
 	"cmd":         {"*"},
 	"golden":      {"*"},
 	"internal":    {},
