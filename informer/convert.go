@@ -12,12 +12,17 @@ import (
 // converter makes T of what a source yields. It is for one goroutine.
 type converter[T client.Object] struct {
 	version schema.GroupVersion
+	// decode is Options.Decode.
+	decode func(by object.Codec, o *object.Object) (T, error)
 	// reads says that the source's objects are no T, so that their JSON must be read.
 	reads bool
 }
 
 // convert shares the object where it is a T already.
 func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
+	if c.decode != nil {
+		return c.decode(by, o)
+	}
 	if !c.reads {
 		decoded, err := o.Decoded(by)
 		if err != nil {

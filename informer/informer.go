@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/object"
 )
 
 // Options of an informer. The zero value is all objects in all namespaces, without resync.
@@ -43,6 +44,10 @@ type Options[T client.Object] struct {
 	// Relist is how often the list is read anew although the watch goes on, to heal what a faulty server or connection
 	// has lost; 0 for never, since a watch that keeps its promises loses nothing.
 	Relist time.Duration
+
+	// Decode makes a T of what the source yields where T alone does not say how, as an interface does not. Objects that o
+	// shares must not be changed. It is called by one goroutine at a time; nil reads what New tells of.
+	Decode func(by object.Codec, o *object.Object) (T, error)
 
 	// Mutations detects changes of cached objects; nil does not look. See DetectMutations.
 	Mutations *Mutations
@@ -87,6 +92,7 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 	}
 	i.fifo = newDeltaFIFO(i.indexer, i.fill)
 	i.reflect = &reflector[T]{
+		converter: converter[T]{decode: options.Decode},
 		source:   source,
 		resource: resource,
 		options:  client.Options{Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields},
