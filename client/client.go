@@ -36,9 +36,10 @@ type Client struct {
 	parameters runtime.ParameterCodec
 }
 
-// New makes a client. It speaks JSON and takes host, identity and transport from config, which it does not change.
+// New makes a client. It speaks JSON and takes host, identity and transport from config, which it does not change. Its
+// writes tell the observers of Observe.
 func New(config *rest.Config) (*Client, error) {
-	own := rest.CopyConfig(config)
+	own := Observed(config)
 	httpClient, err := rest.HTTPClientFor(own)
 	if err != nil {
 		return nil, fmt.Errorf("making an HTTP client for %s: %w", own.Host, err)

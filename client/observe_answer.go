@@ -1,0 +1,146 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"mime"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// readAnswer completes a write from its answer, whose body the caller gets as it came: what was read, and then the error
+// that reading ended with.
+func (w *Write) readAnswer(q *http.Request, answer *http.Response) {
+	w.Status = answer.StatusCode
+	if answer.StatusCode == http.StatusSwitchingProtocols || answer.Body == nil {
+		return
+	}
+	data, err := io.ReadAll(answer.Body)
+	answer.Body = &readBody{Reader: io.MultiReader(bytes.NewReader(data), failing{err}), Closer: answer.Body}
+	if err != nil {
+		w.Err = err.Error()
+		w.nameFromRequest(q)
+		return
+	}
+	facts := readFacts(answer.Header.Get("Content-Type"), data)
+	w.takeFacts(facts)
+	if answer.StatusCode >= 400 {
+		w.Revision = 0
+		w.Err = facts.Message
+		if w.Err == "" {
+			w.Err = answer.Status
+		}
+		w.nameFromRequest(q)
+	}
+}
+
+// takeFacts fills what the request did not say. The name of the URL stays: the answer for a subresource may be another
+// object's (a token, a scale).
+func (w *Write) takeFacts(f facts) {
+	meta := f.Metadata
+	switch {
+	case f.Kind == "Status" && f.APIVersion == "v1":
+		meta = factsMeta{Name: f.Details.Name, UID: f.Details.UID}
+	case f.Kind == "Table" && len(f.Rows) == 1:
+		meta = f.Rows[0].Object.Metadata
+	}
+	if w.Verb == "deletecollection" {
+		return
+	}
+	if w.Name == "" {
+		w.Name = meta.Name
+	}
+	w.UID = meta.UID
+	if revision, err := object.ParseRevision(meta.ResourceVersion); err == nil {
+		w.Revision = revision
+	}
+}
+
+// facts are what an observer wants to know of an object, a Status or a Table.
+type facts struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Metadata   factsMeta `json:"metadata"`
+	Message    string    `json:"message"`
+	Details    struct {
+		Name string    `json:"name"`
+		UID  types.UID `json:"uid"`
+	} `json:"details"`
+	Rows []struct {
+		Object struct {
+			Metadata factsMeta `json:"metadata"`
+		} `json:"object"`
+	} `json:"rows"`
+}
+
+type factsMeta struct {
+	Name            string    `json:"name"`
+	UID             types.UID `json:"uid"`
+	ResourceVersion string    `json:"resourceVersion"`
+}
+
+// readFacts reads JSON, Kubernetes' protobuf or CBOR. What it cannot read has no facts: the caller will say what is wrong.
+func readFacts(contentType string, data []byte) facts {
+	var f facts
+	switch media, _, _ := mime.ParseMediaType(contentType); media {
+	case runtime.ContentTypeJSON:
+		// An error is of a field that has another type there than here (a Pod has no message, a custom resource may have one
+		// that is a number): the fields before and after it are read all the same.
+		_ = json.Unmarshal(data, &f)
+	case runtime.ContentTypeCBOR:
+		_ = direct.Unmarshal(data, &f)
+	case runtime.ContentTypeProtobuf:
+		return protobufFacts(data)
+	}
+	return f
+}
+
+// protobufMagic begins all protobuf of Kubernetes; a runtime.Unknown follows.
+var protobufMagic = []byte("k8s\x00")
+
+func protobufFacts(data []byte) facts {
+	var f facts
+	var envelope runtime.Unknown
+	raw, ok := bytes.CutPrefix(data, protobufMagic)
+	if !ok || envelope.Unmarshal(raw) != nil {
+		return f
+	}
+	f.APIVersion, f.Kind = envelope.APIVersion, envelope.Kind
+	if envelope.Kind == "Status" && envelope.APIVersion == "v1" {
+		var status metav1.Status
+		if status.Unmarshal(envelope.Raw) == nil && status.Details != nil {
+			f.Details.Name, f.Details.UID = status.Details.Name, status.Details.UID
+		}
+		f.Message = status.Message
+		return f
+	}
+	// Every object of Kubernetes has its metadata in the field that a PartialObjectMetadata has it in.
+	var partial metav1.PartialObjectMetadata
+	if partial.Unmarshal(envelope.Raw) == nil {
+		f.Metadata = factsMeta{Name: partial.Name, UID: partial.UID, ResourceVersion: partial.ResourceVersion}
+	}
+	return f
+}
+
+// readBody is the body of an answer that was read already.
+type readBody struct {
+	io.Reader
+	io.Closer
+}
+
+// failing is the end of a body: io.EOF, or what it broke off with.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err == nil {
+		return 0, io.EOF
+	}
+	return 0, f.err
+}

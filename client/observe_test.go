@@ -1,0 +1,322 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/apimachinery/pkg/types"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// startPlane is a server in this process.
+func startPlane(t *testing.T) *bowline.Plane {
+	t.Helper()
+	plane, err := bowline.Start(t.Context(), bowline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { plane.Close() })
+	return plane
+}
+
+// written is a context whose writes are appended to the slice.
+func written(t *testing.T) (context.Context, *[]client.Write) {
+	var writes []client.Write
+	return client.Observe(t.Context(), func(w client.Write) { writes = append(writes, w) }), &writes
+}
+
+func revisionOf(t *testing.T, obj metav1.Object) object.Revision {
+	t.Helper()
+	revision, err := object.ParseRevision(obj.GetResourceVersion())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return revision
+}
+
+// In protobuf, which the typed client asks for where a config says so, and in JSON.
+func TestObserveTellsOfEachWriteOfATypedClient(t *testing.T) {
+	t.Parallel()
+	plane := startPlane(t)
+	for _, contentType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		t.Run(contentType, func(t *testing.T) {
+			config := client.Observed(plane.RESTConfig())
+			config.ContentType = contentType
+			maps := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
+			ctx, writes := written(t)
+			var want []client.Write
+			expect := func(verb string, obj *corev1.ConfigMap, err error, status int) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, client.Write{Verb: verb, Resource: configmaps, Namespace: "default", Name: obj.Name, UID: obj.UID,
+					Revision: revisionOf(t, obj), Status: status})
+			}
+			obj, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}, metav1.CreateOptions{})
+			expect("create", obj, err, 201)
+			obj.Data = map[string]string{"k": "v"}
+			obj, err = maps.Update(ctx, obj, metav1.UpdateOptions{})
+			expect("update", obj, err, 200)
+			obj, err = maps.Patch(ctx, obj.Name, types.MergePatchType, []byte(`{"data":{"k":"w"}}`), metav1.PatchOptions{})
+			expect("patch", obj, err, 200)
+			obj, err = maps.Apply(ctx, applycorev1.ConfigMap(obj.Name, "default").WithData(map[string]string{"l": "x"}),
+				metav1.ApplyOptions{FieldManager: "me"})
+			expect("apply", obj, err, 200)
+			if _, err := maps.Get(ctx, obj.Name, metav1.GetOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := maps.Update(ctx, obj, metav1.UpdateOptions{DryRun: []string{"All"}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := maps.Delete(ctx, obj.Name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, client.Write{Verb: "delete", Resource: configmaps, Namespace: "default", Name: obj.Name, UID: obj.UID, Status: 200})
+			if err := maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "no=such"}); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, client.Write{Verb: "deletecollection", Resource: configmaps, Namespace: "default", Status: 200})
+			if diff := cmp.Diff(want, *writes); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestObserveTellsOfFailures(t *testing.T) {
+	t.Parallel()
+	plane := startPlane(t)
+	config := client.Observed(plane.RESTConfig())
+	config.ContentType = runtime.ContentTypeProtobuf
+	maps := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
+	ctx, writes := written(t)
+	a := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	obj, err := maps.Create(t.Context(), a, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := maps.Create(ctx, a, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+		t.Fatalf("got %v: the answer did not reach its caller whole", err)
+	}
+	obj.ResourceVersion = "1"
+	if _, err := maps.Update(ctx, obj, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+		t.Fatal(err)
+	}
+	config.Wrap(func(http.RoundTripper) http.RoundTripper { return broken{} })
+	config = client.Observed(config)
+	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(ctx, a, metav1.CreateOptions{}); err == nil {
+		t.Fatal("no error of a broken transport")
+	}
+	if len(*writes) != 3 {
+		t.Fatalf("%d writes: %+v", len(*writes), *writes)
+	}
+	for i, want := range []struct {
+		status int
+		err    string
+	}{{409, `configmaps "a" already exists`}, {409, "the object has been modified"}, {0, "pulled out"}} {
+		w := (*writes)[i]
+		if w.Name != "a" || w.Status != want.status || !w.Failed() || !strings.Contains(w.Err, want.err) || w.Revision != 0 {
+			t.Errorf("write %d: %+v, want %+v", i, w, want)
+		}
+	}
+}
+
+// broken is a transport of which nothing comes back.
+type broken struct{}
+
+func (broken) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("the cable is pulled out")
+}
+
+func TestObserveTellsOfSubresourcesAndClusterScopedResources(t *testing.T) {
+	t.Parallel()
+	plane := startPlane(t)
+	clients := kubernetes.NewForConfigOrDie(client.Observed(plane.RESTConfig()))
+	ctx, writes := written(t)
+	ns, err := clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns, err = clients.CoreV1().Namespaces().UpdateStatus(ctx, ns, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := int32(1)
+	labels := map[string]string{"app": "a"}
+	deployment, err := clients.AppsV1().Deployments("mine").Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "d"},
+		Spec: appsv1.DeploymentSpec{Replicas: &one, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scale, err := clients.AppsV1().Deployments("mine").UpdateScale(ctx, "d", &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "mine"}, Spec: autoscalingv1.ScaleSpec{Replicas: 3}}, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	want := []client.Write{
+		{Verb: "create", Resource: namespaces, Name: "mine", UID: ns.UID, Status: 201, Revision: (*writes)[0].Revision},
+		{Verb: "update", Resource: namespaces, Name: "mine", Subresource: "status", UID: ns.UID, Status: 200, Revision: revisionOf(t, ns)},
+		{Verb: "update", Resource: appsv1.SchemeGroupVersion.WithResource("deployments"), Namespace: "mine", Name: "d", Subresource: "scale",
+			UID: deployment.UID, Status: 200, Revision: revisionOf(t, scale)},
+	}
+	if diff := cmp.Diff(want, *writes); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
+
+// A dynamic client, our own client, and one that asks for tables, below a path of the server's own; each observer once.
+func TestObserveWorksWithEveryClient(t *testing.T) {
+	t.Parallel()
+	plane := startPlane(t)
+	config := plane.RESTConfig()
+	config.Host += "/clusters/api/one"
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return stripped{next} })
+	config = client.Observed(config)
+	ctx, inner := written(t)
+	var outer int
+	ctx = client.Observe(ctx, func(client.Write) { outer++ })
+
+	untyped := &unstructured.Unstructured{}
+	untyped.SetName("dynamic")
+	untyped.SetKind("ConfigMap")
+	untyped.SetAPIVersion("v1")
+	if _, err := dynamic.NewForConfigOrDie(config).Resource(configmaps).Namespace("default").Create(ctx, untyped, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ours, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "ours", Namespace: "default"}}
+	if _, err := client.Of[*corev1.ConfigMap](ours, configmaps).Create(ctx, a, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	err = ours.REST().Post().AbsPath("/api/v1/namespaces/default/configmaps").SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
+		SetHeader("Content-Type", "application/json").
+		Body([]byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"table"}}`)).Do(ctx).Error()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if outer != 3 || len(*inner) != 3 {
+		t.Fatalf("one observer was told of %d writes, the other of %d, for 3", outer, len(*inner))
+	}
+	for i, name := range []string{"dynamic", "ours", "table"} {
+		if w := (*inner)[i]; w.Name != name || w.Namespace != "default" || w.UID == "" || w.Revision == 0 || w.Status != 201 {
+			t.Errorf("%+v", w)
+		}
+	}
+}
+
+// stripped is a proxy in front of a server: it takes its own path away.
+type stripped struct{ next http.RoundTripper }
+
+func (s stripped) RoundTrip(q *http.Request) (*http.Response, error) {
+	q = q.Clone(q.Context())
+	q.URL.Path = strings.TrimPrefix(q.URL.Path, "/clusters/api/one")
+	return s.next.RoundTrip(q)
+}
+
+func TestObserveLeavesStreamsAndTheUnobservedAlone(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(200)
+		w.(http.Flusher).Flush()
+		<-release
+	}))
+	t.Cleanup(transport.Close)
+	httpClient, err := rest.HTTPClientFor(client.Observed(transport.RESTConfig()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	observed := client.Observe(ctx, func(w client.Write) { t.Errorf("told of %+v", w) })
+	for path, ctx := range map[string]context.Context{
+		"/api/v1/namespaces/ns/pods/p/exec": observed,
+		"/metrics":                          observed,
+		"/api/v1/namespaces/ns/pods":        ctx,
+	} {
+		q, _ := http.NewRequestWithContext(ctx, http.MethodPost, "http://bowline.in-process"+path, nil)
+		answer, err := httpClient.Do(q) // would wait for the end of the body if it were read
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+	}
+	close(release)
+}
+
+// An answer that breaks off reaches its caller so, in CBOR as in any other form.
+func TestObservedAnswersComeAsTheyAre(t *testing.T) {
+	t.Parallel()
+	body, err := direct.Marshal(map[string]any{"kind": "ConfigMap", "metadata": map[string]any{"name": "a", "uid": "u", "resourceVersion": "7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var length string
+	transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/cbor")
+		w.Header().Set("Content-Length", length)
+		w.Write(body)
+	}))
+	t.Cleanup(transport.Close)
+	httpClient, err := rest.HTTPClientFor(client.Observed(transport.RESTConfig()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		length string
+		err    error
+		want   client.Write
+	}{
+		{strconv.Itoa(len(body)), nil, client.Write{UID: "u", Revision: 7}},
+		{"1000", io.ErrUnexpectedEOF, client.Write{Err: io.ErrUnexpectedEOF.Error()}},
+	} {
+		length = test.length
+		ctx, writes := written(t)
+		q, _ := http.NewRequestWithContext(ctx, http.MethodPut, "http://bowline.in-process/api/v1/namespaces/ns/configmaps/a", nil)
+		answer, err := httpClient.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(answer.Body)
+		if string(got) != string(body) || err != test.err {
+			t.Errorf("the caller got %d bytes of %d and %v, want %v", len(got), len(body), err, test.err)
+		}
+		answer.Body.Close()
+		want := test.want
+		want.Verb, want.Resource, want.Namespace, want.Name, want.Status = "update", configmaps, "ns", "a", 200
+		if diff := cmp.Diff([]client.Write{want}, *writes); diff != "" {
+			t.Errorf("want -, got +:\n%s", diff)
+		}
+	}
+}
