@@ -93,12 +93,12 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 	i.fifo = newDeltaFIFO(i.indexer, i.fill)
 	i.reflect = &reflector[T]{
 		converter: converter[T]{decode: options.Decode},
-		source:   source,
-		resource: resource,
-		options:  client.Options{Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields},
-		relist:   options.Relist,
-		fifo:     i.fifo,
-		log:      log.With("resource", resource.GroupResource().String()),
+		source:    source,
+		resource:  resource,
+		options:   client.Options{Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields},
+		relist:    options.Relist,
+		fifo:      i.fifo,
+		log:       log.With("resource", resource.GroupResource().String()),
 	}
 	return i
 }
