@@ -16,7 +16,7 @@ import (
 // Errors are metav1 Status errors as k8s.io/apimachinery/pkg/api/errors knows them: NotFound while nothing serves the
 // resource, ResourceExpired or Gone when a watch cannot go on from its revision, Forbidden.
 type Source interface {
-	// List reads what the server has now, whatever options.After is.
+	// List reads what the server has now, whatever options.After is. A watch that comes with it ends with ctx.
 	List(ctx context.Context, resource schema.GroupVersionResource, options Options) (List, error)
 	// Watch yields the changes after options.After, in order, until ctx ends or Stop is called.
 	Watch(ctx context.Context, resource schema.GroupVersionResource, options Options) (Watch, error)
@@ -31,6 +31,11 @@ type Options struct {
 	Fields fields.Selector
 	// After is where a watch begins: the revision of a list, or of the last event that was seen.
 	After object.Revision
+	// MetadataOnly says that the reader looks at nothing but metadata: a server over the wire is asked for no more, which it
+	// sends as PartialObjectMetadata. A source may yield whole objects all the same.
+	MetadataOnly bool
+	// Protobuf says that the reader reads protobuf as well as JSON, so that it may get what the source can have quicker.
+	Protobuf bool
 }
 
 // List is the objects of a resource at one revision. The objects are shared and must not be changed.
@@ -38,6 +43,11 @@ type List struct {
 	Items    []*object.Object
 	Codec    object.Codec // reads the items
 	Revision object.Revision
+	// Following goes on exactly where the list ended, when it is not nil: a server that streams its lists sends the changes
+	// behind them. It is the caller's to Stop.
+	Following Watch
+	// Unreadable tells of items whose metadata could not be read, and that are not among Items therefore.
+	Unreadable []error
 }
 
 // Watch is a running watch. Its methods are for one goroutine, but Stop may be called from any.
@@ -49,10 +59,12 @@ type Watch interface {
 	Stop()
 }
 
-// Event is one change. Its Type is Added, Modified, Deleted or Bookmark; a bookmark has no object.
+// Event is one change. Its Type is Added, Modified, Deleted or Bookmark; a bookmark has no object. Of Type Error is what
+// the source could not make sense of, with no more than Err; the watch goes on.
 type Event struct {
 	Type     watch.EventType
 	Object   *object.Object
 	Codec    object.Codec // reads the object
 	Revision object.Revision
+	Err      error
 }
