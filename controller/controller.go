@@ -74,6 +74,7 @@ type Controller struct {
 	options Options
 	log     *slog.Logger
 	queue   *workqueue.Queue[Request]
+	in      *inbox // into queue
 	synced  []<-chan struct{}
 	ready   chan struct{}
 }
@@ -94,8 +95,9 @@ func New(options Options) *Controller {
 	if options.Metrics != nil {
 		c.queue.Measure(options.Metrics, options.Name)
 	}
+	c.in = newInbox(c.queue)
 	for _, s := range options.Sources {
-		c.synced = append(c.synced, s.feed(c.queue))
+		c.synced = append(c.synced, s.feed(c.in))
 	}
 	return c
 }

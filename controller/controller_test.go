@@ -26,8 +26,8 @@ type hand struct {
 
 func newHand() *hand { return &hand{synced: make(chan struct{})} }
 
-func (h *hand) feed(queue *workqueue.Queue[Request]) <-chan struct{} {
-	h.Trigger.feed(queue)
+func (h *hand) feed(in *inbox) <-chan struct{} {
+	h.Trigger.feed(in)
 	return h.synced
 }
 

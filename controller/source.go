@@ -5,15 +5,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/workqueue"
 )
 
 // Source is where the requests of a controller come from. For, Owns and Watches make them of informers; a Trigger takes
 // those that no informer tells of.
 type Source interface {
-	// feed adds every request to the queue; the channel is closed when those for all that there is at first are in it.
-	feed(queue *workqueue.Queue[Request]) (synced <-chan struct{})
+	// feed puts every request into the inbox, with its cause; the channel is closed when those for all that there is at first
+	// are in it.
+	feed(in *inbox) (synced <-chan struct{})
 }
 
 // For reconciles the objects of an informer.
@@ -45,15 +46,30 @@ type watched[T client.Object] struct {
 	requests func(T) []Request
 }
 
-func (w watched[T]) feed(queue *workqueue.Queue[Request]) <-chan struct{} {
-	each := func(obj T) {
+func (w watched[T]) feed(in *inbox) <-chan struct{} {
+	resource := w.informer.Resource().GroupResource()
+	each := func(obj T, cause why.Cause) {
 		for _, request := range w.requests(obj) {
-			queue.Add(request)
+			in.add(request, cause)
 		}
 	}
 	return w.informer.AddHandler(informer.HandlerFuncs[T]{
-		Add:    func(obj T, _ bool) { each(obj) },
-		Update: func(old, new T) { each(old); each(new) },
-		Delete: func(obj T, _ bool) { each(obj) },
+		Add: func(obj T, initial bool) {
+			if initial {
+				each(obj, about(why.Started, resource, obj))
+				return
+			}
+			each(obj, changeOf(resource, why.Added, 0, obj))
+		},
+		Update: func(old, new T) {
+			before := revisionOf(old)
+			cause := changeOf(resource, why.Updated, before, new)
+			if cause.Revision == before {
+				cause = about(why.Resynced, resource, new)
+			}
+			each(old, cause)
+			each(new, cause)
+		},
+		Delete: func(obj T, _ bool) { each(obj, changeOf(resource, why.Deleted, 0, obj)) },
 	})
 }

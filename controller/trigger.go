@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bowline-dev/bowline/workqueue"
+	"github.com/bowline-dev/bowline/controller/why"
 )
 
 // Trigger is a Source of requests that no informer tells of: whoever sees that something outside the API may have
@@ -12,8 +12,8 @@ import (
 // waits for it. Its methods may be called by many goroutines, and never wait.
 type Trigger struct {
 	mu    sync.Mutex
-	queue *workqueue.Queue[Request] // the controller's; nil until there is one
-	early []func(*workqueue.Queue[Request])
+	in    *inbox // the controller's; nil until there is one
+	early []func(*inbox)
 }
 
 // Add has an object reconciled.
@@ -22,23 +22,23 @@ func (t *Trigger) Add(request Request) { t.AddAfter(request, 0) }
 // AddAfter has an object reconciled when the delay has passed. Asked for again meanwhile, it is the earlier time that
 // counts, so a burst is answered once.
 func (t *Trigger) AddAfter(request Request, delay time.Duration) {
-	add := func(queue *workqueue.Queue[Request]) { queue.AddAfter(request, delay) }
+	add := func(in *inbox) { in.addAfter(request, delay, why.Cause{Kind: why.Triggered}) }
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.queue == nil {
+	if t.in == nil {
 		t.early = append(t.early, add)
 		return
 	}
-	add(t.queue)
+	add(t.in)
 }
 
 // feed gives the trigger its controller. A trigger has nothing to tell of at first, so nobody has to wait for it.
-func (t *Trigger) feed(queue *workqueue.Queue[Request]) <-chan struct{} {
+func (t *Trigger) feed(in *inbox) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.queue = queue
+	t.in = in
 	for _, add := range t.early {
-		add(queue)
+		add(in)
 	}
 	t.early = nil
 	synced := make(chan struct{})

@@ -106,6 +106,9 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 // Indexer is the cache.
 func (i *Informer[T]) Indexer() *Indexer[T] { return i.indexer }
 
+// Resource is what the informer keeps the objects of.
+func (i *Informer[T]) Resource() schema.GroupVersionResource { return i.resource }
+
 // Lister reads the cache.
 func (i *Informer[T]) Lister() Lister[T] {
 	return Lister[T]{resource: i.resource.GroupResource(), indexer: i.indexer}

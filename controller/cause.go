@@ -1,0 +1,145 @@
+package controller
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/workqueue"
+)
+
+// maxCauses bounds what is kept of why one request is made; the others are counted.
+const maxCauses = 8
+
+// inbox takes requests into a controller's queue, and keeps beside it why each is there. The queue itself holds keys alone.
+// Its methods may be called by many goroutines and never wait.
+type inbox struct {
+	queue *workqueue.Queue[Request]
+
+	mu      sync.Mutex
+	waiting map[Request]causes
+}
+
+// causes are why a request is made: the first of them, and how many more there were.
+type causes struct {
+	first why.Cause
+	rest  []why.Cause
+	more  int
+}
+
+func newInbox(queue *workqueue.Queue[Request]) *inbox {
+	return &inbox{queue: queue, waiting: map[Request]causes{}}
+}
+
+// add has a request worked on, because of that.
+func (i *inbox) add(request Request, cause why.Cause) {
+	i.note(request, cause)
+	i.queue.Add(request)
+}
+
+// addAfter has a request worked on when the delay has passed.
+func (i *inbox) addAfter(request Request, delay time.Duration, cause why.Cause) {
+	i.note(request, cause)
+	i.queue.AddAfter(request, delay)
+}
+
+// note keeps a cause for the next run of a request, which must get into the queue afterwards.
+func (i *inbox) note(request Request, cause why.Cause) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	known, ok := i.waiting[request]
+	if !ok {
+		i.waiting[request] = causes{first: cause}
+		return
+	}
+	known.add(cause)
+	i.waiting[request] = known
+}
+
+// take gives the causes of a request that is about to be worked on to its run.
+func (i *inbox) take(request Request) (causes, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	known, ok := i.waiting[request]
+	delete(i.waiting, request)
+	return known, ok
+}
+
+// add merges a cause into those that are known.
+func (c *causes) add(cause why.Cause) {
+	if merge(&c.first, cause) {
+		return
+	}
+	for k := range c.rest {
+		if merge(&c.rest[k], cause) {
+			return
+		}
+	}
+	if len(c.rest)+1 == maxCauses {
+		c.more++
+		return
+	}
+	c.rest = append(c.rest, cause)
+}
+
+// list is all causes that were kept.
+func (c *causes) list() []why.Cause {
+	if c.first.Kind == 0 {
+		return nil
+	}
+	return append([]why.Cause{c.first}, c.rest...)
+}
+
+// merge makes one cause of two changes of one object that follow each other, and of two that say the same.
+func merge(known *why.Cause, cause why.Cause) bool {
+	if known.Kind != cause.Kind || known.Object != cause.Object || known.UID != cause.UID {
+		return false
+	}
+	if cause.Kind != why.Changed {
+		since := known.Since
+		*known = cause
+		known.Since = since
+		return true
+	}
+	if cause.Change == why.Added { // a deletion in between is not hidden
+		return known.Change == why.Added && known.Revision == cause.Revision
+	}
+	if known.Change == why.Deleted {
+		return cause.Change == why.Deleted
+	}
+	if cause.Change == why.Deleted {
+		known.Change = why.Deleted
+	}
+	known.Revision = max(known.Revision, cause.Revision)
+	return true
+}
+
+// changeOf is the change of an object as a cause. before is the revision that it had.
+func changeOf(resource schema.GroupResource, change why.Change, before object.Revision, obj client.Object) why.Cause {
+	cause := about(why.Changed, resource, obj)
+	cause.Change, cause.Since = change, before
+	return cause
+}
+
+// about is a cause that is an object.
+func about(kind why.Kind, resource schema.GroupResource, obj client.Object) why.Cause {
+	return why.Cause{
+		Kind:     kind,
+		Object:   why.ObjectOf(resource, obj.GetNamespace(), obj.GetName()),
+		UID:      obj.GetUID(),
+		Revision: revisionOf(obj),
+	}
+}
+
+// revisionOf is 0 for a resourceVersion that is no number.
+func revisionOf(obj client.Object) object.Revision {
+	revision, err := object.ParseRevision(obj.GetResourceVersion())
+	if err != nil {
+		return 0
+	}
+	return revision
+}
