@@ -71,5 +71,5 @@ func (w watched[T]) feed(in *inbox) <-chan struct{} {
 			each(new, cause)
 		},
 		Delete: func(obj T, _ bool) { each(obj, changeOf(resource, why.Deleted, 0, obj)) },
-	})
+	}).Synced()
 }

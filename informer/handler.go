@@ -65,6 +65,20 @@ const (
 	noticeSynced // the initial list has been handed over
 )
 
+// Registration is a handler's place at an informer.
+type Registration struct {
+	synced <-chan struct{}
+	remove func()
+}
+
+// Synced is closed when the handler has been told of all that there was when it came. It stays open when the handler is
+// removed before.
+func (r *Registration) Synced() <-chan struct{} { return r.synced }
+
+// Remove has the handler told of nothing more. It does not wait: a call that is under way goes on, be it the one that
+// Remove is called from, but none begins any more. Removing again does nothing.
+func (r *Registration) Remove() { r.remove() }
+
 // listener is one handler with what it has not been told yet.
 type listener[T client.Object] struct {
 	handler Handler[T]
@@ -73,6 +87,7 @@ type listener[T client.Object] struct {
 	mu      sync.Mutex
 	ready   sync.Cond
 	waiting []notice[T]
+	stopped bool
 }
 
 func newListener[T client.Object](handler Handler[T]) *listener[T] {
@@ -89,6 +104,20 @@ func (l *listener[T]) tell(notices ...notice[T]) {
 	l.ready.Signal()
 }
 
+// stop has the handler told of nothing more.
+func (l *listener[T]) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting, l.stopped = nil, true
+	l.ready.Signal()
+}
+
+func (l *listener[T]) isStopped() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stopped
+}
+
 // run calls the handler until ctx ends.
 func (l *listener[T]) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() {
@@ -103,7 +132,7 @@ func (l *listener[T]) run(ctx context.Context) {
 			return
 		}
 		for _, n := range notices {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || l.isStopped() {
 				return
 			}
 			l.call(n)
@@ -111,14 +140,14 @@ func (l *listener[T]) run(ctx context.Context) {
 	}
 }
 
-// take waits for notices; nil means that ctx has ended.
+// take waits for notices; nil means that there will be none.
 func (l *listener[T]) take(ctx context.Context) []notice[T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.waiting) == 0 && ctx.Err() == nil {
+	for len(l.waiting) == 0 && ctx.Err() == nil && !l.stopped {
 		l.ready.Wait()
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || l.stopped {
 		return nil
 	}
 	notices := l.waiting

@@ -3,6 +3,7 @@ package informer
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -106,6 +107,18 @@ func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
 		return nil, fmt.Errorf("the cache has no index %q: add it with AddIndex", name)
 	}
 	return x.at(found, value), nil
+}
+
+// All yields all objects.
+func (x *Indexer[T]) All() iter.Seq[T] { return slices.Values(x.List()) }
+
+// Each yields the objects that an index has under a value. It panics when the index was never added.
+func (x *Indexer[T]) Each(index, value string) iter.Seq[T] {
+	objects, err := x.ByIndex(index, value)
+	if err != nil {
+		panic(err)
+	}
+	return slices.Values(objects)
 }
 
 // InNamespace is the objects of a namespace.

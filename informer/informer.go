@@ -17,6 +17,7 @@ package informer
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,6 +50,15 @@ type Options[T client.Object] struct {
 	// shares must not be changed. It is called by one goroutine at a time; nil reads what New tells of.
 	Decode func(by object.Codec, o *object.Object) (T, error)
 
+	// Transform changes each object before it is cached and told of, so as to keep less of it, say; nil takes objects as they
+	// are. It may change its argument, which is nobody else's, and return it, or another object of the same name. An error
+	// stands for an object that cannot be read. It may be called by several goroutines at once.
+	Transform func(T) (T, error)
+
+	// Lazy keeps objects as the source has them, undecoded, and decodes each when it is read. That saves memory, and time
+	// where few are read.
+	Lazy bool
+
 	// Mutations detects changes of cached objects; nil does not look. See DetectMutations.
 	Mutations *Mutations
 
@@ -72,6 +82,7 @@ type Informer[T client.Object] struct {
 	mu        sync.Mutex
 	listeners []*listener[T]
 	filled    bool
+	progress  progress
 	running   context.Context // of the handlers' goroutines; nil while Run is not running
 	handlers  sync.WaitGroup
 }
@@ -117,9 +128,9 @@ func (i *Informer[T]) Lister() Lister[T] {
 // Synced is closed when the cache holds all that there was when the informer first listed.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.synced }
 
-// AddHandler has a handler told of all objects, those that are cached already first. The channel is closed when the
-// handler has been told of all that there was at first.
-func (i *Informer[T]) AddHandler(handler Handler[T]) (synced <-chan struct{}) {
+// AddHandler has a handler told of all objects, those that are cached already first. It may be called at any time, by a
+// handler too.
+func (i *Informer[T]) AddHandler(handler Handler[T]) *Registration {
 	l := newListener(handler)
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -135,7 +146,15 @@ func (i *Informer[T]) AddHandler(handler Handler[T]) (synced <-chan struct{}) {
 	if i.running != nil {
 		i.start(l)
 	}
-	return l.synced
+	return &Registration{synced: l.synced, remove: func() { i.removeListener(l) }}
+}
+
+// removeListener has a handler told of nothing more.
+func (i *Informer[T]) removeListener(l *listener[T]) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.listeners = slices.DeleteFunc(i.listeners, func(other *listener[T]) bool { return other == l })
+	l.stop()
 }
 
 // Run lists and watches until ctx ends, and returns when every goroutine that it started has ended. It must be called
@@ -194,6 +213,7 @@ func (i *Informer[T]) fill() {
 func (i *Informer[T]) process(key Key, deltas []Delta[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	defer i.progress.made()
 	for _, d := range deltas {
 		cached, known := i.indexer.Get(key)
 		switch {

@@ -122,7 +122,7 @@ func TestHandlersShareOneWatchAndOneCache(t *testing.T) {
 		p.put("a", "1")
 		synctest.Wait()
 		late := &diary{}
-		<-i.AddHandler(late)
+		<-i.AddHandler(late).Synced()
 		late.expect(t, "add a=1 initial=true")
 		p.put("a", "2")
 		late.expect(t, "update a=1->2")
