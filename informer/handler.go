@@ -67,8 +67,8 @@ const (
 
 // Registration is a handler's place at an informer.
 type Registration struct {
-	synced <-chan struct{}
-	remove func()
+	synced         <-chan struct{}
+	remove, resync func()
 }
 
 // Synced is closed when the handler has been told of all that there was when it came. It stays open when the handler is
@@ -78,6 +78,9 @@ func (r *Registration) Synced() <-chan struct{} { return r.synced }
 // Remove has the handler told of nothing more. It does not wait: a call that is under way goes on, be it the one that
 // Remove is called from, but none begins any more. Removing again does nothing.
 func (r *Registration) Remove() { r.remove() }
+
+// Resync passes every cached object to the handler again, as an update that changes nothing.
+func (r *Registration) Resync() { r.resync() }
 
 // listener is one handler with what it has not been told yet.
 type listener[T client.Object] struct {

@@ -146,7 +146,7 @@ func (i *Informer[T]) AddHandler(handler Handler[T]) *Registration {
 	if i.running != nil {
 		i.start(l)
 	}
-	return &Registration{synced: l.synced, remove: func() { i.removeListener(l) }}
+	return &Registration{synced: l.synced, remove: func() { i.removeListener(l) }, resync: func() { i.resyncListener(l) }}
 }
 
 // removeListener has a handler told of nothing more.
@@ -155,6 +155,15 @@ func (i *Informer[T]) removeListener(l *listener[T]) {
 	defer i.mu.Unlock()
 	i.listeners = slices.DeleteFunc(i.listeners, func(other *listener[T]) bool { return other == l })
 	l.stop()
+}
+
+// resyncListener passes what is cached to one handler again.
+func (i *Informer[T]) resyncListener(l *listener[T]) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for obj := range i.indexer.All() {
+		l.tell(notice[T]{kind: noticeUpdate, old: obj, new: obj})
+	}
 }
 
 // Run lists and watches until ctx ends, and returns when every goroutine that it started has ended. It must be called
