@@ -1,0 +1,120 @@
+package object
+
+import (
+	"bytes"
+	"errors"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Field numbers of the envelope's TypeMeta, of ObjectMeta, of an OwnerReference and of a map's entry, beside those that
+// encodings are located by.
+const (
+	unknownType    = 1
+	typeAPIVersion = 1
+	metaName       = 1
+	metaNamespace  = 3
+	metaUID        = 5
+	metaLabels     = 11
+	metaOwners     = 13
+	ownerUID       = 4
+	entryKey       = 1
+	entryValue     = 2
+)
+
+var errNoProtobuf = errors.New("it is no Kubernetes protobuf")
+
+// readProtobuf reads the metadata of an object in its envelope.
+func (m *metadata) readProtobuf(data []byte) error {
+	envelope, ok := bytes.CutPrefix(data, []byte(ProtobufMagic))
+	if !ok {
+		return errNoProtobuf
+	}
+	if start, end, ok := protobufField(envelope, 0, len(envelope), unknownType); ok {
+		if from, to, ok := protobufField(envelope, start, end, typeAPIVersion); ok {
+			m.apiVersion = same(m.apiVersion, envelope[from:to])
+		}
+	}
+	start, end, _ := protobufField(envelope, 0, len(envelope), unknownRaw)
+	start, end, _ = protobufField(envelope, start, end, objectMetadata)
+	return m.readObjectMeta(envelope[start:end])
+}
+
+func (m *metadata) readObjectMeta(meta []byte) error {
+	var labelled struct{ from, to int } // the entries of a map stand beside each other
+	ok := eachField(meta, func(n protowire.Number, value []byte, from, to int) {
+		switch n {
+		case metaName:
+			m.name = value
+		case metaNamespace:
+			m.namespace = value
+		case metaUID:
+			m.uid = value
+		case metaResourceVersion:
+			m.revision = value
+		case metaLabels:
+			if labelled.to == 0 {
+				labelled.from = from
+			}
+			labelled.to = to
+		case metaOwners:
+			if at, end, ok := protobufField(value, 0, len(value), ownerUID); ok {
+				m.owners = append(m.owners, types.UID(value[at:end]))
+			}
+		}
+	})
+	if !ok {
+		return errNoProtobuf
+	}
+	return m.labels.readProtobuf(meta[labelled.from:labelled.to])
+}
+
+// readProtobuf reads the part of an ObjectMeta in which the labels are.
+func (l *labels) readProtobuf(raw []byte) error {
+	if bytes.Equal(raw, l.raw) {
+		return nil
+	}
+	*l = labels{raw: raw, set: map[string]string{}}
+	ok := eachField(raw, func(n protowire.Number, entry []byte, _, _ int) {
+		if n != metaLabels {
+			return
+		}
+		var key, value []byte
+		eachField(entry, func(n protowire.Number, part []byte, _, _ int) {
+			switch n {
+			case entryKey:
+				key = part
+			case entryValue:
+				value = part
+			}
+		})
+		l.set[string(key)] = string(value)
+	})
+	if !ok {
+		return errNoProtobuf
+	}
+	return nil
+}
+
+// eachField calls f for each length-delimited field of a message, with where in the message it begins and ends. It is
+// false for what is no message.
+func eachField(message []byte, f func(n protowire.Number, value []byte, from, to int)) bool {
+	for at := 0; at < len(message); {
+		n, kind, size := protowire.ConsumeTag(message[at:])
+		if size < 0 {
+			return false
+		}
+		length := protowire.ConsumeFieldValue(n, kind, message[at+size:])
+		if length < 0 {
+			return false
+		}
+		from, value := at, message[at+size:at+size+length]
+		at += size + length
+		if kind == protowire.BytesType {
+			_, prefix := protowire.ConsumeVarint(value)
+			f(n, value[prefix:], from, at)
+		}
+	}
+	return true
+}
