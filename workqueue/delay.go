@@ -13,20 +13,25 @@ type delays[T comparable] struct {
 }
 
 type delayed[T comparable] struct {
-	item  T
-	due   time.Time
-	index int
+	item     T
+	due      time.Time
+	priority Priority
+	index    int
 }
 
-// put notes when an item is due, unless it is due earlier already, and says whether it is now the first of all.
-func (d *delays[T]) put(item T, due time.Time) (first bool) {
+// put notes when an item is due, unless it is due earlier already, and says whether it is now the first of all. Its priority
+// is the highest that it was put with.
+func (d *delays[T]) put(item T, due time.Time, priority Priority) (first bool) {
 	if d.items == nil {
 		d.items = map[T]*delayed[T]{}
 	}
 	e, waits := d.items[item]
+	if waits {
+		e.priority = max(e.priority, priority)
+	}
 	switch {
 	case !waits:
-		e = &delayed[T]{item: item, due: due}
+		e = &delayed[T]{item: item, due: due, priority: priority}
 		d.items[item] = e
 		heap.Push(d, e)
 	case due.Before(e.due):
@@ -38,14 +43,14 @@ func (d *delays[T]) put(item T, due time.Time) (first bool) {
 	return e.index == 0
 }
 
-// take removes the first item if it is due.
-func (d *delays[T]) take(now time.Time) (item T, ok bool) {
+// take removes the first item if it is due; nil if none is.
+func (d *delays[T]) take(now time.Time) *delayed[T] {
 	if len(d.heap) == 0 || d.heap[0].due.After(now) {
-		return item, false
+		return nil
 	}
 	e := heap.Pop(d).(*delayed[T])
 	delete(d.items, e.item)
-	return e.item, true
+	return e
 }
 
 // stop drops everything.
@@ -94,11 +99,11 @@ func (q *Queue[T]) schedule() {
 
 // release adds what is due: the timer's work.
 func (q *Queue[T]) release() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	now := time.Now()
-	for item, ok := q.delayed.take(now); ok; item, ok = q.delayed.take(now) {
-		q.add(item)
+	for e := q.delayed.take(now); e != nil; e = q.delayed.take(now) {
+		q.add(e.item, q.hash(e.item), e.priority)
 	}
 	q.schedule()
 }

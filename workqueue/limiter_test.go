@@ -74,3 +74,36 @@ func TestForgetConcernsOneItem(t *testing.T) {
 		t.Errorf("a was requeued %d times, b %d times; want 0 and 1", a, b)
 	}
 }
+
+// TestLimitersThroughHours lets one item fail again and again for a day of virtual time, and counts its tries.
+func TestLimitersThroughHours(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name    string
+		limiter workqueue.Limiter[string]
+		tries   int
+	}{
+		// 5 ms, 10 ms, ... 655.36 s are 18 waits, together 1310.715 s; then one each 1000 s.
+		{"exponential", workqueue.NewExponential[string](5*time.Millisecond, 1000*time.Second), 1 + 18 + 85},
+		{"fast-slow", workqueue.NewFastSlow[string](time.Second, time.Hour, 10), 1 + 10 + 23},
+		{"bucket", workqueue.NewBucket[string](1.0/60, 5), 1 + 5 + 24*60},
+		{"max-of", workqueue.MaxOf[string](
+			workqueue.NewExponential[string](time.Hour, 6*time.Hour), workqueue.NewFastSlow[string](2*time.Hour, time.Hour, 1),
+		), 1 + 5}, // after 2, 4, 8, 14 and 20 hours
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			q := workqueue.New(test.limiter)
+			start, tries := time.Now(), 0
+			time.AfterFunc(24*time.Hour+time.Second, q.ShutDown)
+			q.Add("a")
+			for item, ok := q.Get(t.Context()); ok; item, ok = q.Get(t.Context()) {
+				tries++
+				q.AddRateLimited(item)
+				q.Done(item)
+			}
+			if tries != test.tries {
+				t.Errorf("%s: %d tries in %v, want %d", test.name, tries, time.Since(start), test.tries)
+			}
+		})
+	}
+}

@@ -70,10 +70,10 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 // Measure counts what the queue does from now on, under a name that no other queue of m has. It must be called before
 // the queue is used, and once at most.
 func (q *Queue[T]) Measure(m *Metrics, name string) {
-	q.measured = &measured[T]{
+	q.measured = &measured{
 		depth: m.depth.WithLabelValues(name), adds: m.adds.WithLabelValues(name), retries: m.retries.WithLabelValues(name),
 		waited: m.waited.WithLabelValues(name), worked: m.worked.WithLabelValues(name),
-		added: map[T]time.Time{}, begun: map[T]time.Time{},
+		start: time.Now(),
 	}
 	unfinished, longest := m.unfinished.WithLabelValues(name), m.longest.WithLabelValues(name)
 	m.mu.Lock()
@@ -87,52 +87,54 @@ func (q *Queue[T]) Measure(m *Metrics, name string) {
 
 // underWork is how long the items that are being worked on have been: together, and the one that is the longest.
 func (q *Queue[T]) underWork() (total, most time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, begun := range q.measured.begun {
-		took := time.Since(begun)
-		total, most = total+took, max(most, took)
+	q.lock()
+	defer q.unlock()
+	for e := range q.entries.all() {
+		if e.processing {
+			took := q.measured.since(e.begun)
+			total, most = total+took, max(most, took)
+		}
 	}
 	return total, most
 }
 
-// measured is what is counted of one queue, under its lock. Nil counts nothing.
-type measured[T comparable] struct {
+// measured is what is counted of one queue, under its lock. Nil counts nothing, and looks at no clock.
+type measured struct {
 	depth          prometheus.Gauge
 	adds, retries  prometheus.Counter
 	waited, worked prometheus.Observer
-	added, begun   map[T]time.Time
+	start          time.Time // of its clock
 }
 
-func (m *measured[T]) add(item T) {
+func (m *measured) now() int64 { return int64(time.Since(m.start)) }
+
+func (m *measured) since(at int64) time.Duration { return time.Duration(m.now() - at) }
+
+func (m *measured) add(added *int64) {
 	if m == nil {
 		return
 	}
 	m.adds.Inc()
 	m.depth.Inc()
-	m.added[item] = time.Now()
+	*added = m.now()
 }
 
-func (m *measured[T]) take(item T) {
+func (m *measured) take(added int64, begun *int64) {
 	if m == nil {
 		return
 	}
-	now := time.Now()
 	m.depth.Dec()
-	m.waited.Observe(now.Sub(m.added[item]).Seconds())
-	delete(m.added, item)
-	m.begun[item] = now
+	m.waited.Observe(m.since(added).Seconds())
+	*begun = m.now()
 }
 
-func (m *measured[T]) done(item T) {
-	if m == nil {
-		return
+func (m *measured) done(begun int64) {
+	if m != nil {
+		m.worked.Observe(m.since(begun).Seconds())
 	}
-	m.worked.Observe(time.Since(m.begun[item]).Seconds())
-	delete(m.begun, item)
 }
 
-func (m *measured[T]) retry() {
+func (m *measured) retry() {
 	if m != nil {
 		m.retries.Inc()
 	}

@@ -1,6 +1,7 @@
 // Package workqueue is the queue between what changed and who reconciles it. It holds keys, not events: a key that is
 // added many times before a worker takes it is worked on once, and one that is added while it is worked on is worked on
-// once more afterwards, never by two workers at a time. Keys come out in the order in which they first went in.
+// once more afterwards, never by two workers at a time. Keys of one priority come out in the order in which they first
+// went in; a lower priority waits, but has a share of its own.
 //
 // It is not for data that must all be seen: what a key means is read when it is worked on. The controllers' reconcile
 // loop is its caller; it knows nothing of objects or of the API.
@@ -16,28 +17,30 @@ package workqueue
 
 import (
 	"context"
+	"hash/maphash"
 	"sync"
 	"time"
 )
 
-// Queue is a queue of keys with delays and rate limits. It owns no goroutine: delays are one heap and one timer, which
-// ShutDown stops. All methods are safe for concurrent use.
+// Queue is a queue of keys with priorities, delays and rate limits. It owns no goroutine: delays are one heap and one
+// timer, which ShutDown stops. Its memory follows what it holds, up and down. All methods are safe for concurrent use.
 //
-// A key is in one of three places at most: waiting in order (and dirty), being processed, or being processed and dirty
-// again. Done moves the last kind back to the end of the order.
+// A key is in one of three states at most: waiting in line (and dirty), being processed, or being processed and dirty
+// again. Done moves the last kind to the end of its line.
 type Queue[T comparable] struct {
 	limiter Limiter[T]
+	seed    maphash.Seed
 
-	mu    sync.Mutex
-	ready sync.Cond // an item, or the end: what Get waits for
-	idle  sync.Cond // nothing waits and nothing is processed: what ShutDownWithDrain waits for
+	intake intake[T]
 
-	order      []T
-	dirty      map[T]struct{}
-	processing map[T]struct{}
-	delayed    delays[T]
-	shutDown   bool
-	measured   *measured[T] // nil unless somebody wants to know
+	mu       sync.Mutex
+	entries  table[T]
+	waiting  lines[T]
+	getters  getters
+	drained  chan struct{} // closed when nothing waits and nothing is processed; nil while nobody wants to know
+	delayed  delays[T]
+	shutDown bool
+	measured *measured // nil unless somebody wants to know
 }
 
 // New makes a queue whose AddRateLimited asks limiter; nil means DefaultLimiter. The limiter belongs to the queue.
@@ -45,49 +48,71 @@ func New[T comparable](limiter Limiter[T]) *Queue[T] {
 	if limiter == nil {
 		limiter = DefaultLimiter[T]()
 	}
-	q := &Queue[T]{
-		limiter:    limiter,
-		dirty:      map[T]struct{}{},
-		processing: map[T]struct{}{},
-	}
-	q.ready.L, q.idle.L = &q.mu, &q.mu
+	q := &Queue[T]{limiter: limiter, seed: maphash.MakeSeed()}
+	q.waiting.table = &q.entries
 	return q
 }
 
 // Add marks an item as needing work now. After ShutDown it does nothing.
-func (q *Queue[T]) Add(item T) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.add(item)
+func (q *Queue[T]) Add(item T) { q.AddWithPriority(item, Normal) }
+
+// AddWithPriority is Add with another priority than Normal. An item that waits already moves to the end of the line of
+// the higher priority, never to a lower one.
+func (q *Queue[T]) AddWithPriority(item T, priority Priority) {
+	q.do(ask[T]{item: item, hash: q.hash(item), priority: priority})
 }
 
-// add is Add under the lock.
-func (q *Queue[T]) add(item T) {
+// add is AddWithPriority under the lock.
+func (q *Queue[T]) add(item T, hash uint32, priority Priority) {
 	if q.shutDown {
 		return
 	}
-	if _, again := q.dirty[item]; again {
-		return
+	priority = min(max(priority, Low), High)
+	p, e := q.entries.find(item, hash)
+	if e == nil {
+		p, e = q.entries.insert(item, hash)
 	}
-	q.dirty[item] = struct{}{}
-	q.measured.add(item)
-	if _, busy := q.processing[item]; busy {
-		return
+	switch {
+	case !e.dirty:
+		e.dirty, e.priority = true, priority
+		q.measured.add(&e.added)
+		if !e.processing {
+			q.offer(p, e)
+		}
+	case priority > e.priority && e.processing:
+		e.priority = priority
+	case priority > e.priority:
+		q.waiting.remove(e)
+		e.priority = priority
+		q.waiting.push(p, e)
 	}
-	q.order = append(q.order, item)
-	q.ready.Signal()
 }
 
+// offer puts an entry in line, and wakes somebody who waits for one.
+func (q *Queue[T]) offer(p place, e *entry[T]) {
+	q.waiting.push(p, e)
+	q.getters.wakeOne()
+}
+
+// hash is what the table finds an item by. It is made without the lock.
+func (q *Queue[T]) hash(item T) uint32 { return uint32(maphash.Comparable(q.seed, item)) }
+
 // AddAfter adds the item when the delay has passed; at once if it is not positive. An item that already waits keeps the
-// earlier of the two times.
+// earlier of the two times. One that is being processed comes again with the priority that it had: what nobody waited for
+// is not waited for because it failed.
 func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	hash := q.hash(item)
+	q.lock()
+	defer q.unlock()
+	priority := Normal
+	if _, e := q.entries.find(item, hash); e != nil && e.processing {
+		priority = e.priority
+	}
 	if delay <= 0 {
-		q.add(item)
+		q.add(item, hash, priority)
 		return
 	}
-	if !q.shutDown && q.delayed.put(item, time.Now().Add(delay)) {
+	if !q.shutDown && q.delayed.put(item, time.Now().Add(delay), priority) {
 		q.schedule()
 	}
 }
@@ -104,95 +129,105 @@ func (q *Queue[T]) Forget(item T) { q.limiter.Forget(item) }
 // NumRequeues is how often the item was added rate-limited since it was last forgotten.
 func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
 
-// Len is how many items wait in order to be taken: without those that are processed or delayed.
+// Len is how many items wait in line to be taken: without those that are processed or delayed.
 func (q *Queue[T]) Len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.order)
+	q.lock()
+	defer q.unlock()
+	return q.waiting.count
 }
 
 // Get waits for the next item. The caller must call Done with it. ok is false when there will be no more, because the
 // queue was shut down and what it held has been taken, or when ctx has ended.
 func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.order) == 0 && !q.shutDown {
-		stop := wakeWhenDone(ctx, &q.ready)
-		defer stop()
-	}
-	for len(q.order) == 0 && !q.shutDown && ctx.Err() == nil {
-		q.ready.Wait()
-	}
-	if len(q.order) == 0 || ctx.Err() != nil {
+	if ctx.Err() != nil {
 		return item, false
 	}
-	item = q.order[0]
-	var zero T
-	q.order[0] = zero // what it points to must not outlive its work
-	q.order = q.order[1:]
-	q.processing[item] = struct{}{}
-	delete(q.dirty, item)
-	q.measured.take(item)
-	return item, true
+	q.lock()
+	defer q.unlock()
+	for q.waiting.count == 0 {
+		if q.shutDown {
+			return item, false
+		}
+		q.await(ctx)
+		if ctx.Err() != nil {
+			q.wakeNext() // what woke this one is for another
+			return item, false
+		}
+	}
+	_, e := q.waiting.pop()
+	e.dirty, e.processing = false, true
+	q.measured.take(e.added, &e.begun)
+	q.wakeNext()
+	return e.item, true
 }
 
-// Done says that the work on an item that Get gave has ended. If it was added meanwhile it goes back into the order.
-func (q *Queue[T]) Done(item T) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.processing, item)
-	q.measured.done(item)
-	if _, again := q.dirty[item]; again {
-		q.order = append(q.order, item)
-		q.ready.Signal()
+// wakeNext wakes another who waits, if there is something for them.
+func (q *Queue[T]) wakeNext() {
+	if q.waiting.count > 0 {
+		q.getters.wakeOne()
 	}
-	if len(q.order)+len(q.processing) == 0 {
-		q.idle.Broadcast()
+}
+
+// Done says that the work on an item that Get gave has ended. If it was added meanwhile it goes back into line.
+func (q *Queue[T]) Done(item T) { q.do(ask[T]{item: item, hash: q.hash(item), done: true}) }
+
+// done is Done under the lock.
+func (q *Queue[T]) done(item T, hash uint32) {
+	p, e := q.entries.find(item, hash)
+	if e == nil || !e.processing {
+		return
+	}
+	e.processing = false
+	q.measured.done(e.begun)
+	if e.dirty {
+		q.offer(p, e)
+		return
+	}
+	q.entries.remove(p, hash)
+	if q.drained != nil && q.entries.count == 0 {
+		close(q.drained)
+		q.drained = nil
 	}
 }
 
 // ShutDown refuses new items, drops the delayed ones, and lets Get return false once the waiting ones are taken.
 func (q *Queue[T]) ShutDown() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	q.stop()
 }
 
 // ShutDownWithDrain shuts down and waits until every item that was waiting or being processed is done, or ctx ends,
 // whose error it then returns. Somebody must go on calling Get and Done meanwhile.
 func (q *Queue[T]) ShutDownWithDrain(ctx context.Context) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
 	q.stop()
-	stop := wakeWhenDone(ctx, &q.idle)
-	defer stop()
-	for len(q.order)+len(q.processing) > 0 && ctx.Err() == nil {
-		q.idle.Wait()
+	if q.entries.count == 0 {
+		q.unlock()
+		return nil
 	}
-	if len(q.order)+len(q.processing) > 0 {
+	if q.drained == nil {
+		q.drained = make(chan struct{})
+	}
+	drained := q.drained
+	q.unlock()
+	select {
+	case <-drained:
+		return nil
+	case <-ctx.Done():
 		return ctx.Err()
 	}
-	return nil
 }
 
 // ShuttingDown says whether ShutDown was called.
 func (q *Queue[T]) ShuttingDown() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock()
+	defer q.unlock()
 	return q.shutDown
 }
 
 func (q *Queue[T]) stop() {
 	q.shutDown = true
 	q.delayed.stop()
-	q.ready.Broadcast()
-}
-
-// wakeWhenDone makes the end of ctx wake those who wait on cond.
-func wakeWhenDone(ctx context.Context, cond *sync.Cond) (stop func() bool) {
-	return context.AfterFunc(ctx, func() {
-		cond.L.Lock()
-		defer cond.L.Unlock()
-		cond.Broadcast()
-	})
+	q.getters.wakeAll()
 }

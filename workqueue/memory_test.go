@@ -1,0 +1,86 @@
+package workqueue_test
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/bowline-dev/bowline/workqueue"
+)
+
+// TestQueueGivesBackWhatABurstTook fills and empties a queue, and measures what it holds afterwards.
+func TestQueueGivesBackWhatABurstTook(t *testing.T) {
+	q := workqueue.New[string](nil)
+	defer q.ShutDown()
+	before := heap()
+	for round := range 5 {
+		for i := range 100_000 {
+			q.Add(fmt.Sprint("item ", round, " ", i))
+		}
+		drain(t, q)
+	}
+	if grown := heap() - before; grown > 1<<20 {
+		t.Errorf("an empty queue holds %d KiB", grown>>10)
+	}
+	runtime.KeepAlive(q)
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func TestAddGetAndDoneAllocateNothing(t *testing.T) {
+	q := workqueue.New[string](nil)
+	defer q.ShutDown()
+	if n := testing.AllocsPerRun(1000, func() {
+		q.Add("a")
+		q.Add("b")
+		q.Done(take(t, q))
+		q.Done(take(t, q))
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestManyProducersAndWorkersLoseNothing has each item added again and again: after the last add of each, it is worked on.
+func TestManyProducersAndWorkersLoseNothing(t *testing.T) {
+	t.Parallel()
+	const producers, workers, items, rounds = 8, 8, 100, 200
+	q := workqueue.New[int](nil)
+	var versions, seen [items]int
+	var locks [items]sync.Mutex
+	var producing, working sync.WaitGroup
+	for range workers {
+		working.Go(func() {
+			for item, ok := q.Get(t.Context()); ok; item, ok = q.Get(t.Context()) {
+				locks[item].Lock()
+				seen[item] = versions[item]
+				locks[item].Unlock()
+				q.Done(item)
+			}
+		})
+	}
+	for range producers {
+		producing.Go(func() {
+			for n := range items * rounds {
+				item := n % items
+				locks[item].Lock()
+				versions[item]++
+				locks[item].Unlock()
+				q.Add(item)
+			}
+		})
+	}
+	producing.Wait()
+	if err := q.ShutDownWithDrain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	working.Wait()
+	if seen != versions {
+		t.Errorf("the last change of some items was not worked on:\n%v\n%v", seen, versions)
+	}
+}

@@ -1,0 +1,130 @@
+package workqueue_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bowline-dev/bowline/workqueue"
+)
+
+// drain takes all that waits, in order.
+func drain(t *testing.T, q *workqueue.Queue[string]) []string {
+	t.Helper()
+	var got []string
+	for q.Len() > 0 {
+		item := take(t, q)
+		got = append(got, item)
+		q.Done(item)
+	}
+	return got
+}
+
+func TestHigherPrioritiesComeFirst(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New[string](nil)
+	defer q.ShutDown()
+	q.AddWithPriority("low", workqueue.Low)
+	q.Add("first")
+	q.Add("second")
+	q.AddWithPriority("high", workqueue.High)
+	if got, want := drain(t, q), []string{"high", "first", "second", "low"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestAddingAgainRaisesThePriorityAndNeverLowersIt(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New[string](nil)
+	defer q.ShutDown()
+	for _, item := range []string{"a", "b", "c"} {
+		q.AddWithPriority(item, workqueue.Low)
+	}
+	q.Add("n")
+	q.Add("b")
+	q.AddWithPriority("n", workqueue.Low)
+	if n := q.Len(); n != 4 {
+		t.Fatalf("%d items wait, want 4", n)
+	}
+	if got, want := drain(t, q), []string{"n", "b", "a", "c"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestItemThatIsRaisedWhileProcessedComesBackRaised(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New[string](nil)
+	defer q.ShutDown()
+	q.AddWithPriority("a", workqueue.Low)
+	take(t, q)
+	q.Add("n")
+	q.AddWithPriority("a", workqueue.Low)
+	q.AddWithPriority("a", workqueue.High)
+	q.Done("a")
+	if got, want := drain(t, q), []string{"a", "n"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestLowPriorityIsNotStarved has normal items come in faster than they are taken, for ever.
+func TestLowPriorityIsNotStarved(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New[string](nil)
+	defer q.ShutDown()
+	for i := range 100 {
+		q.AddWithPriority(fmt.Sprint("low ", i), workqueue.Low)
+	}
+	var low []string
+	for taken := range 1000 {
+		q.Add(fmt.Sprint("normal ", 2*taken))
+		q.Add(fmt.Sprint("normal ", 2*taken+1))
+		item := take(t, q)
+		if item[0] == 'l' {
+			low = append(low, item)
+		}
+		q.Done(item)
+	}
+	if len(low) != 100 || low[0] != "low 0" || low[99] != "low 99" {
+		t.Errorf("of 1000 items, %d were low: %v; want every ninth until all were taken, in order", len(low), low)
+	}
+}
+
+// TestEachPriorityHasItsShare has more of all three come in than is taken.
+func TestEachPriorityHasItsShare(t *testing.T) {
+	t.Parallel()
+	q := workqueue.New[string](nil)
+	defer q.ShutDown()
+	count := map[byte]int{}
+	for i := range 900 {
+		for name, p := range map[string]workqueue.Priority{"high": workqueue.High, "normal": workqueue.Normal, "low": workqueue.Low} {
+			q.AddWithPriority(fmt.Sprint(name, i), p)
+		}
+	}
+	for range 900 {
+		item := take(t, q)
+		count[item[0]]++
+		q.Done(item)
+	}
+	if count['h'] < 600 || count['n'] < 90 || count['l'] < 90 {
+		t.Errorf("of 900, %d were high, %d normal and %d low; want most high, and a tenth of each other at least", count['h'], count['n'], count['l'])
+	}
+}
+
+func TestRetryKeepsThePriority(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New(workqueue.Limiter[string](workqueue.NewExponential[string](time.Second, time.Minute)))
+		defer q.ShutDown()
+		q.AddWithPriority("low", workqueue.Low)
+		take(t, q)
+		q.AddRateLimited("low")
+		q.Done("low")
+		time.Sleep(2 * time.Second)
+		q.Add("normal")
+		if got, want := drain(t, q), []string{"normal", "low"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
