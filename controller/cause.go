@@ -12,9 +12,6 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// maxCauses bounds what is kept of why one request is made; the others are counted.
-const maxCauses = 8
-
 // inbox takes requests into a controller's queue, and keeps beside it why each is there. The queue itself holds keys alone.
 // Its methods may be called by many goroutines and never wait.
 type inbox struct {
@@ -24,11 +21,17 @@ type inbox struct {
 	waiting map[Request]causes
 }
 
-// causes are why a request is made: the first of them, and how many more there were.
+// causes are why a request is made: why.MaxCauses of them at most, and how many more there were.
 type causes struct {
-	first why.Cause
-	rest  []why.Cause
+	list  []why.Cause
 	more  int
+	later []delayed
+}
+
+// delayed is a cause whose time is yet to come.
+type delayed struct {
+	cause why.Cause
+	due   time.Time
 }
 
 func newInbox(queue *workqueue.Queue[Request]) *inbox {
@@ -43,55 +46,77 @@ func (i *inbox) add(request Request, cause why.Cause) {
 
 // addAfter has a request worked on when the delay has passed.
 func (i *inbox) addAfter(request Request, delay time.Duration, cause why.Cause) {
-	i.note(request, cause)
+	i.noteAfter(request, delay, cause)
 	i.queue.AddAfter(request, delay)
 }
 
 // note keeps a cause for the next run of a request, which must get into the queue afterwards.
-func (i *inbox) note(request Request, cause why.Cause) {
+func (i *inbox) note(request Request, cause why.Cause) { i.noteAfter(request, 0, cause) }
+
+// noteAfter keeps a cause for the first run of a request after a delay.
+func (i *inbox) noteAfter(request Request, delay time.Duration, cause why.Cause) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	known, ok := i.waiting[request]
-	if !ok {
-		i.waiting[request] = causes{first: cause}
-		return
+	known := i.waiting[request]
+	if delay > 0 {
+		known.addLater(cause, time.Now().Add(delay))
+	} else {
+		known.add(cause)
 	}
-	known.add(cause)
 	i.waiting[request] = known
 }
 
-// take gives the causes of a request that is about to be worked on to its run.
-func (i *inbox) take(request Request) (causes, bool) {
+// take gives the causes of a request that is about to be worked on to its run. Those whose time has not come wait on.
+func (i *inbox) take(request Request) causes {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	known, ok := i.waiting[request]
-	delete(i.waiting, request)
-	return known, ok
+	known := i.waiting[request]
+	if known.later == nil {
+		delete(i.waiting, request)
+		return known
+	}
+	now := time.Now()
+	var later []delayed
+	for _, d := range known.later {
+		if d.due.After(now) {
+			later = append(later, d)
+		} else {
+			known.add(d.cause)
+		}
+	}
+	if known.later = nil; later == nil {
+		delete(i.waiting, request)
+	} else {
+		i.waiting[request] = causes{later: later}
+	}
+	return known
 }
 
 // add merges a cause into those that are known.
 func (c *causes) add(cause why.Cause) {
-	if merge(&c.first, cause) {
-		return
-	}
-	for k := range c.rest {
-		if merge(&c.rest[k], cause) {
+	for k := range c.list {
+		if merge(&c.list[k], cause) {
 			return
 		}
 	}
-	if len(c.rest)+1 == maxCauses {
+	if len(c.list) == why.MaxCauses {
 		c.more++
 		return
 	}
-	c.rest = append(c.rest, cause)
+	c.list = append(c.list, cause)
 }
 
-// list is all causes that were kept.
-func (c *causes) list() []why.Cause {
-	if c.first.Kind == 0 {
-		return nil
+// addLater adds a cause whose time is yet to come. Of two of a kind it is the earlier one that counts, as in the queue.
+func (c *causes) addLater(cause why.Cause, due time.Time) {
+	for k := range c.later {
+		if d := &c.later[k]; d.cause.Kind == cause.Kind {
+			if due.Before(d.due) {
+				d.due = due
+			}
+			return
+		}
 	}
-	return append([]why.Cause{c.first}, c.rest...)
+	c.later = append(c.later, delayed{cause, due})
 }
 
 // merge makes one cause of two changes of one object that follow each other, and of two that say the same.

@@ -24,8 +24,11 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/workqueue"
 )
@@ -65,6 +68,10 @@ type Options struct {
 	Limiter workqueue.Limiter[Request]
 	// Metrics count what the controller's queue does; nil counts nothing.
 	Metrics *workqueue.Metrics
+	// Journal keeps why the controller did what it did; nil keeps it for the controller alone.
+	Journal *why.Journal
+	// TracerProvider makes a span for each run; nil traces nothing.
+	TracerProvider trace.TracerProvider
 	// Log is nil for slog.Default.
 	Log *slog.Logger
 }
@@ -75,8 +82,13 @@ type Controller struct {
 	log     *slog.Logger
 	queue   *workqueue.Queue[Request]
 	in      *inbox // into queue
-	synced  []<-chan struct{}
-	ready   chan struct{}
+
+	reconciled schema.GroupResource // empty when no source is For it
+	journal    *why.Journal
+	tracer     trace.Tracer // nil when nobody traces
+
+	synced []<-chan struct{}
+	ready  chan struct{}
 }
 
 // New makes a controller, and adds its handlers to the informers that it watches. Somebody must Run it, and the
@@ -96,7 +108,14 @@ func New(options Options) *Controller {
 		c.queue.Measure(options.Metrics, options.Name)
 	}
 	c.in = newInbox(c.queue)
+	c.journal, c.tracer = options.Journal, tracer(options.TracerProvider)
+	if c.journal == nil {
+		c.journal = why.New(why.Options{Log: c.log})
+	}
 	for _, s := range options.Sources {
+		if primary, ok := s.(interface{ reconciled() schema.GroupResource }); ok && c.reconciled.Empty() {
+			c.reconciled = primary.reconciled()
+		}
 		c.synced = append(c.synced, s.feed(c.in))
 	}
 	return c

@@ -6,9 +6,11 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/workqueue"
 )
@@ -21,6 +23,9 @@ type Manager struct {
 	controllers []*Controller
 	metrics     *workqueue.Metrics
 	recorders   []*Recorder
+	journal     *why.Journal
+	forwarder   *forwarder // nil when nobody wants to know
+	traces      trace.TracerProvider
 	ready       chan struct{}
 }
 
@@ -35,6 +40,14 @@ type ManagerOptions struct {
 	Mutations *informer.Mutations
 	// Metrics count what the controllers' queues do; nil counts nothing.
 	Metrics *workqueue.Metrics
+	// Journal keeps why the controllers did what they did; nil keeps it for this manager alone. In the server's own process it
+	// is the server's, which shows it.
+	Journal *why.Journal
+	// Forward is a path of the server, such as why.Path, that takes in what this manager's journal has. It is best effort; a
+	// server that does not know the path is not asked again. Empty forwards nothing.
+	Forward string
+	// TracerProvider makes a span for each run of a reconciler; nil traces nothing.
+	TracerProvider trace.TracerProvider
 	// Log is nil for slog.Default.
 	Log *slog.Logger
 }
@@ -51,6 +64,9 @@ func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 	if options.Log == nil {
 		options.Log = slog.Default()
 	}
+	if options.Journal == nil {
+		options.Journal = why.New(why.Options{Log: options.Log})
+	}
 	return &Manager{
 		client: c,
 		informers: informer.NewFactory(options.Source, informer.FactoryOptions{
@@ -58,9 +74,12 @@ func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 			Mutations: options.Mutations,
 			Log:       options.Log,
 		}),
-		metrics: options.Metrics,
-		log:     options.Log,
-		ready:   make(chan struct{}),
+		journal:   options.Journal,
+		forwarder: newForwarder(c, options.Forward, options.Journal, options.Log),
+		traces:    options.TracerProvider,
+		metrics:   options.Metrics,
+		log:       options.Log,
+		ready:     make(chan struct{}),
 	}, nil
 }
 
@@ -77,13 +96,22 @@ func (m *Manager) Recorder(component string) *Recorder {
 	return r
 }
 
-// Add makes a controller that the manager runs. Its Log and Metrics default to the manager's.
+// Journal is why the controllers did what they did.
+func (m *Manager) Journal() *why.Journal { return m.journal }
+
+// Add makes a controller that the manager runs. Its Log, Metrics, Journal and TracerProvider default to the manager's.
 func (m *Manager) Add(options Options) *Controller {
 	if options.Log == nil {
 		options.Log = m.log
 	}
 	if options.Metrics == nil {
 		options.Metrics = m.metrics
+	}
+	if options.Journal == nil {
+		options.Journal = m.journal
+	}
+	if options.TracerProvider == nil {
+		options.TracerProvider = m.traces
 	}
 	c := New(options)
 	m.controllers = append(m.controllers, c)
@@ -101,6 +129,9 @@ func (m *Manager) Run(ctx context.Context) {
 	parts.Go(func() { m.informers.Run(ctx) })
 	for _, r := range m.recorders {
 		parts.Go(func() { r.Run(ctx) })
+	}
+	if m.forwarder != nil {
+		parts.Go(func() { m.forwarder.run(ctx) })
 	}
 	for _, c := range m.controllers {
 		parts.Go(func() { c.Run(ctx) })

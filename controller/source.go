@@ -19,8 +19,14 @@ type Source interface {
 
 // For reconciles the objects of an informer.
 func For[T client.Object](i *informer.Informer[T]) Source {
-	return Watches(i, func(obj T) []Request { return []Request{informer.KeyOf(obj)} })
+	return primary[T]{watched[T]{i, func(obj T) []Request { return []Request{informer.KeyOf(obj)} }}}
 }
+
+// primary feeds the objects themselves.
+type primary[T client.Object] struct{ watched[T] }
+
+// reconciled is what the controller is for.
+func (p primary[T]) reconciled() schema.GroupResource { return p.informer.Resource().GroupResource() }
 
 // Owns reconciles the owners of an informer's objects: those that an object's controller reference names, of this group
 // and kind, in any version.

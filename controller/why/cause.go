@@ -32,7 +32,7 @@ const (
 	Retried
 	// Triggered is a Trigger: something outside of the API.
 	Triggered
-	// Repeated is that what caused the run before it was still coming in while that one began.
+	// Repeated is that it was asked for more than once, and what it was asked for is known to a run before it.
 	Repeated
 )
 
@@ -103,7 +103,7 @@ func (c Cause) String() string {
 	case Triggered:
 		return "something outside of the API called for it (trigger)"
 	case Repeated:
-		return "what caused the run before was still coming in"
+		return "it was asked for once more, before the run before began"
 	}
 	return "of nothing that is known"
 }

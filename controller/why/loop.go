@@ -1,0 +1,240 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// What makes a hot loop. A controller that takes several steps, or two that bring something about together, come round a few
+// times; one that runs in a circle comes round without end.
+const (
+	window      = time.Minute
+	idleWrites  = 5  // in a window: writes of one run after another that change nothing
+	rounds      = 10 // in a window: each run the consequence of the one before it
+	maxSteps    = 64 // back from one round to the one before
+	maxLoops    = 128
+	warnAgain   = time.Minute
+	forgetLoops = 10 * time.Minute
+)
+
+// Loop is controllers that work without getting anywhere.
+type Loop struct {
+	// Controllers are who takes part, in the order in which each leads to the next.
+	Controllers []string `json:"controllers"`
+	// Objects are what they write.
+	Objects []Object `json:"objects"`
+	// Unchanged is that what is written is what is there already. Else each write leads to the next.
+	Unchanged bool `json:"unchanged,omitempty"`
+	// Times is how often it went round from First to Last, as far as it was seen.
+	Times int       `json:"times"`
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
+
+	warned time.Time
+}
+
+// String says what is wrong, and what to do.
+func (l *Loop) String() string {
+	who, what := strings.Join(l.Controllers, " and "), l.Objects[0].String()
+	switch {
+	case l.Unchanged:
+		return fmt.Sprintf("%s writes %s without changing it: it should compare before it writes", who, what)
+	case len(l.Controllers) == 1:
+		return fmt.Sprintf("%s leads to itself: each of its writes to %s makes it write again", who, what)
+	case len(l.Objects) == 1:
+		return fmt.Sprintf("%s undo each other: they write %s in turn, each because of the other's write", who, what)
+	}
+	return fmt.Sprintf("%s keep each other going: each write of one leads to one of the other, the last to %s", who, what)
+}
+
+// rate are the times of the last events, oldest first, as many as make a hot loop.
+type rate []time.Time
+
+// add is the rate with one event more; hot says that it has reached the limit within the window.
+func (r rate) add(now time.Time, limit int) (next rate, hot bool) {
+	next = append(make(rate, 0, limit), r[max(0, len(r)-limit+1):]...)
+	next = append(next, now)
+	return next, len(next) == limit && recent(next[0], now)
+}
+
+// judge finds the writes of a run that changed nothing: those whose answer is the state that the controller knew before.
+func (h *history) judge(r *Run) {
+	for k := range r.Causes {
+		h.learn(r.Causes[k].Object, r.Causes[k].Revision)
+	}
+	for k := range r.Writes {
+		w := &r.Writes[k]
+		if w.Err != "" || w.Revision == 0 {
+			continue
+		}
+		w.Unchanged = w.Verb != "create" && w.Verb != "delete" && h.knows(w.Object) == w.Revision
+		h.learn(w.Object, w.Revision)
+	}
+}
+
+const maxSeen = 8
+
+func (h *history) knows(o Object) object.Revision {
+	for k := range h.known {
+		if h.known[k].object == o {
+			return h.known[k].revision
+		}
+	}
+	return 0
+}
+
+// learn remembers the newest state of an object.
+func (h *history) learn(o Object, revision object.Revision) {
+	if revision == 0 {
+		return
+	}
+	for k := range h.known {
+		if h.known[k].object == o {
+			h.known[k].revision = max(h.known[k].revision, revision)
+			return
+		}
+	}
+	if len(h.known) == maxSeen {
+		h.known = slices.Delete(h.known, 0, 1)
+	}
+	h.known = append(h.known, seen{o.own(), revision})
+}
+
+// circles looks whether a run that has ended is one round more of a hot loop.
+func (j *Journal) circles(h *history, e *entry) {
+	now := e.run.end()
+	changing := false
+	for k := range e.run.Writes {
+		w := &e.run.Writes[k]
+		changing = changing || w.changing()
+		if !w.Unchanged {
+			continue
+		}
+		var hot bool
+		if h.idle, hot = h.idle.add(now, idleWrites); hot {
+			j.name(Loop{Controllers: []string{e.run.Controller}, Objects: []Object{w.Object}, Unchanged: true, First: h.idle[0]}, now, idleWrites)
+		}
+	}
+	if !changing {
+		return
+	}
+	path := j.back(e)
+	if path == nil {
+		return
+	}
+	var hot bool
+	before := path[len(path)-1]
+	if e.rounds, hot = before.rounds.add(now, rounds); hot {
+		loop := circleOf(path)
+		loop.First = e.rounds[0]
+		j.name(loop, now, rounds)
+	}
+}
+
+// back is the way from a run to the one of the same controller and object that led to it, without itself; nil if none did.
+func (j *Journal) back(e *entry) []*entry {
+	type step struct {
+		entry *entry
+		from  int
+	}
+	steps := []step{{e, -1}}
+	for k := 0; k < len(steps) && len(steps) < maxSteps; k++ {
+		for _, parent := range j.parents(&steps[k].entry.run) {
+			if parent == e || !recent(parent.run.Start, e.run.Start) || slices.ContainsFunc(steps, func(s step) bool { return s.entry == parent }) {
+				continue
+			}
+			steps = append(steps, step{parent, k})
+			if parent.run.Controller == e.run.Controller && parent.run.Object == e.run.Object {
+				path := []*entry{}
+				for at := len(steps) - 1; at > 0; at = steps[at].from {
+					path = append(path, steps[at].entry)
+				}
+				slices.Reverse(path)
+				return path
+			}
+		}
+	}
+	return nil
+}
+
+// parents are the runs whose writes caused a run.
+func (j *Journal) parents(r *Run) []*entry {
+	var found []*entry
+	for k := range r.Causes {
+		c := &r.Causes[k]
+		for _, w := range j.written[c.Object] {
+			if c.madeBy(w.revision, w.uid) && !slices.Contains(found, w.entry) {
+				found = append(found, w.entry)
+			}
+		}
+	}
+	return found
+}
+
+// madeBy says whether a write with this answer is a part of the cause.
+func (c *Cause) madeBy(revision object.Revision, uid types.UID) bool {
+	switch {
+	case c.Kind != Changed || revision == 0:
+		return false
+	case c.Change == Added:
+		return revision == c.Revision || uid == c.UID && uid != "" && revision < c.Revision
+	case c.Since == 0:
+		return revision == c.Revision
+	}
+	return c.Since < revision && revision <= c.Revision
+}
+
+// circleOf are the controllers of a way round, and what they write to lead to each other.
+func circleOf(path []*entry) Loop {
+	var loop Loop
+	slices.Reverse(path) // from the first to the last
+	for _, e := range path {
+		if !slices.Contains(loop.Controllers, e.run.Controller) {
+			loop.Controllers = append(loop.Controllers, e.run.Controller)
+		}
+		for k := range e.run.Writes {
+			if w := &e.run.Writes[k]; w.changing() && !slices.Contains(loop.Objects, w.Object) {
+				loop.Objects = append(loop.Objects, w.Object)
+			}
+		}
+	}
+	if len(loop.Objects) == 0 { // all of them run yet
+		loop.Objects = []Object{path[0].run.Object}
+	}
+	return loop
+}
+
+// name keeps a hot loop, and warns of it now and then.
+func (j *Journal) name(found Loop, now time.Time, times int) {
+	slices.SortFunc(found.Objects, func(a, b Object) int { return strings.Compare(a.String(), b.String()) })
+	key := fmt.Sprint(found.Unchanged, slices.Sorted(slices.Values(found.Controllers)), found.Objects)
+	loop := j.loops[key]
+	if loop == nil {
+		j.forgetLoops(now)
+		loop = &found
+		loop.Times = times - 1
+		j.loops[key] = loop
+	}
+	loop.Times++
+	loop.Last = now
+	if now.Sub(loop.warned) < warnAgain {
+		return
+	}
+	loop.warned = now
+	j.options.Log.Warn("hot loop: "+loop.String(), "times", loop.Times, "since", loop.First)
+}
+
+// forgetLoops makes room for another one.
+func (j *Journal) forgetLoops(now time.Time) {
+	for key, l := range j.loops {
+		if now.Sub(l.Last) > forgetLoops || len(j.loops) >= maxLoops {
+			delete(j.loops, key)
+		}
+	}
+}

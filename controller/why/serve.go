@@ -1,0 +1,95 @@
+package why
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Path is where a server that serves a journal does so. It is a path of no API resource: who may read it is the server's to
+// decide, and every program may ask whether it is there.
+const Path = "/bowline/why"
+
+// ServeHTTP answers
+//
+//	GET ?resource=networks&group=samplecrd.k8s.io&namespace=default&name=a&limit=20
+//
+// with a Report as JSON, about everything without a resource, and takes a Delivery in with POST. It asks nobody who they are.
+func (j *Journal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		j.serveReport(w, r)
+	case http.MethodPost:
+		j.serveDelivery(w, r)
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		refuse(w, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "ask with GET, or deliver runs with POST")
+	}
+}
+
+func (j *Journal) serveReport(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	about := Object{Group: q.Get("group"), Resource: q.Get("resource"), Namespace: q.Get("namespace"), Name: q.Get("name")}
+	limit := 0
+	if text := q.Get("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 {
+			refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf("limit=%q: is not a positive number", text))
+			return
+		}
+	}
+	if about != (Object{}) && (about.Resource == "" || about.Name == "") {
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "an object needs resource= and name=; leave all out to ask about everything")
+		return
+	}
+	answer(w, http.StatusOK, j.Report(about, limit))
+}
+
+func (j *Journal) serveDelivery(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		refuse(w, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+			fmt.Sprintf("a delivery is at most %d bytes: send fewer runs at once", maxBody))
+		return
+	case err != nil:
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "reading the runs: "+err.Error())
+		return
+	}
+	var d Delivery
+	if err = json.Unmarshal(body, &d); err == nil {
+		err = d.Check(time.Now())
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "the runs cannot be taken in: "+err.Error())
+		return
+	}
+	j.Take(d.Runs)
+	answer(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
+}
+
+func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason, message string) {
+	answer(w, int(code), metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+	})
+}
+
+func answer(w http.ResponseWriter, code int, value any) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	w.Write(append(body, '\n'))
+}
