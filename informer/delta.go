@@ -22,13 +22,13 @@ const (
 	Sync     DeltaType = "Sync"
 )
 
-// Delta is one thing that happened to an object.
-type Delta[T client.Object] struct {
+// delta is one thing that happened to an object.
+type delta[T client.Object] struct {
 	Type DeltaType
-	// Object is the state after it; of a deleted object the last state.
-	Object T
-	// FinalStateUnknown says that a deletion was not seen but concluded, so that Object may not be the last state.
-	FinalStateUnknown bool
+	// state is the one after it; of a deleted object the last one.
+	state *state[T]
+	// unknown says that a deletion was not seen but concluded, so that state may not be the last one.
+	unknown bool
 }
 
 // deltaFIFO stands between the reflector, which must not wait, and the cache. Keys come out in the order in which they
@@ -38,115 +38,140 @@ type deltaFIFO[T client.Object] struct {
 	// cached is what has been taken out already: what a list no longer has must be deleted, and what is there is synced.
 	cached *Indexer[T]
 
-	mu      sync.Mutex
-	ready   sync.Cond
-	order   []entry
-	deltas  map[Key][]Delta[T]
-	listed  bool   // the first list is in
-	whenAll func() // called once, when all of the first list has been taken out
+	// processing is held while what was taken out is brought into the cache, so that who compares with the cache can wait
+	// for it. It is taken before mu.
+	processing sync.Mutex
+
+	mu     sync.Mutex
+	ready  sync.Cond
+	order  []*pending[T]
+	byKey  map[Key]*pending[T]
+	listed bool            // the first list is in
+	told   object.Revision // up to it, everything has gone in
 }
 
-// entry is a place in the order: a key, or the end of the first list.
-type entry struct {
+// pending is a place in the order: a key with what happened to it, or the end of the first list.
+type pending[T client.Object] struct {
 	key     Key
+	deltas  []delta[T]
+	first   [1]delta[T] // where most deltas need no more room than
 	endList bool
 }
 
-func newDeltaFIFO[T client.Object](cached *Indexer[T], whenAll func()) *deltaFIFO[T] {
-	f := &deltaFIFO[T]{cached: cached, deltas: map[Key][]Delta[T]{}, whenAll: whenAll}
+// largeBatch is from when on a new map is cheaper than to clear one.
+const largeBatch = 1024
+
+func newDeltaFIFO[T client.Object](cached *Indexer[T]) *deltaFIFO[T] {
+	f := &deltaFIFO[T]{cached: cached, byKey: map[Key]*pending[T]{}}
 	f.ready.L = &f.mu
 	return f
 }
 
-// add takes one change in.
-func (f *deltaFIFO[T]) add(d Delta[T]) {
+// add takes changes in, in their order. Everything up to a revision has then been told.
+func (f *deltaFIFO[T]) add(changes []delta[T], upTo object.Revision) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.put(d)
+	for _, d := range changes {
+		f.put(d)
+	}
+	f.told = max(f.told, upTo)
+	f.ready.Signal()
 }
 
-// replace takes in a list, which is all that there is: what is known and not in it has been deleted.
-func (f *deltaFIFO[T]) replace(list []T) {
+// replace takes in a list, which is all that there is at a revision: what is known and not in it has been deleted.
+func (f *deltaFIFO[T]) replace(list []*state[T], at object.Revision) {
+	f.processing.Lock()
+	defer f.processing.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	listed := make(map[Key]struct{}, len(list))
-	for _, obj := range list {
-		listed[KeyOf(obj)] = struct{}{}
-		f.put(Delta[T]{Type: Replaced, Object: obj})
+	for _, s := range list {
+		listed[s.key] = struct{}{}
+		f.put(delta[T]{Type: Replaced, state: s})
 	}
-	for _, obj := range f.unlisted(listed) {
-		f.put(Delta[T]{Type: Deleted, Object: obj, FinalStateUnknown: true})
+	for _, s := range f.unlisted(listed) {
+		f.put(delta[T]{Type: Deleted, state: s, unknown: true})
 	}
 	if !f.listed {
 		f.listed = true
-		f.order = append(f.order, entry{endList: true})
-		f.ready.Signal()
+		f.order = append(f.order, &pending[T]{endList: true})
 	}
+	f.told = at
+	f.ready.Signal()
 }
 
 // unlisted is the last known state of what is not in a list.
-func (f *deltaFIFO[T]) unlisted(listed map[Key]struct{}) []T {
-	var gone []T
-	for key, deltas := range f.deltas {
-		if _, there := listed[key]; !there && deltas[len(deltas)-1].Type != Deleted {
-			gone = append(gone, deltas[len(deltas)-1].Object)
+func (f *deltaFIFO[T]) unlisted(listed map[Key]struct{}) []*state[T] {
+	var gone []*state[T]
+	for key, p := range f.byKey {
+		last := p.deltas[len(p.deltas)-1]
+		if _, there := listed[key]; !there && last.Type != Deleted {
+			gone = append(gone, last.state)
 		}
 	}
-	for _, key := range f.cached.keys() {
-		_, there := listed[key]
-		if _, queued := f.deltas[key]; !there && !queued {
-			obj, _ := f.cached.Get(key)
-			gone = append(gone, obj)
+	for _, s := range f.cached.snapshot() {
+		_, there := listed[s.key]
+		if _, queued := f.byKey[s.key]; !there && !queued {
+			gone = append(gone, s)
 		}
 	}
-	slices.SortFunc(gone, func(a, b T) int { return compareKeys(KeyOf(a), KeyOf(b)) })
-	return gone
+	return sorted(gone)
+}
+
+// sorted puts states in the order of their keys.
+func sorted[T client.Object](states []*state[T]) []*state[T] {
+	slices.SortFunc(states, func(a, b *state[T]) int { return compareKeys(a.key, b.key) })
+	return states
 }
 
 // resync puts every cached object in again, unless it comes anyway.
 func (f *deltaFIFO[T]) resync() {
+	f.processing.Lock()
+	defer f.processing.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	keys := f.cached.keys()
-	slices.SortFunc(keys, compareKeys)
-	for _, key := range keys {
-		if _, queued := f.deltas[key]; !queued {
-			obj, _ := f.cached.Get(key)
-			f.put(Delta[T]{Type: Sync, Object: obj})
+	for _, s := range sorted(slices.Clone(f.cached.snapshot())) {
+		if _, queued := f.byKey[s.key]; !queued {
+			f.put(delta[T]{Type: Sync, state: s})
 		}
 	}
+	f.ready.Signal()
 }
 
 // put queues a delta behind what waits for its key.
-func (f *deltaFIFO[T]) put(d Delta[T]) {
-	key := KeyOf(d.Object)
-	waiting, queued := f.deltas[key]
-	f.deltas[key] = combine(waiting, d)
-	if !queued {
-		f.order = append(f.order, entry{key: key})
-		f.ready.Signal()
+func (f *deltaFIFO[T]) put(d delta[T]) {
+	p := f.byKey[d.state.key]
+	if p == nil {
+		p = &pending[T]{key: d.state.key}
+		p.deltas = p.first[:0]
+		f.byKey[p.key] = p
+		f.order = append(f.order, p)
 	}
+	p.deltas = combine(p.deltas, d)
 }
 
 // combine adds a delta to those that wait for its key. Deltas that wait are in their order; a change that comes late,
-// behind a newer state, is dropped, and so is a state that a newer one follows.
-func combine[T client.Object](waiting []Delta[T], d Delta[T]) []Delta[T] {
+// behind a newer state, is dropped, and so is a state that a newer one follows, and an object that came and went behind a
+// deletion: three wait at the most.
+func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 	if len(waiting) == 0 {
 		return append(waiting, d)
 	}
 	last := &waiting[len(waiting)-1]
 	switch {
-	case d.Type == Sync || isWatched(d.Type) && !d.FinalStateUnknown && older(d.Object, last.Object):
+	case d.Type == Sync || isWatched(d.Type) && !d.unknown && d.state.older(last.state):
 		return waiting
+	case d.Type == Deleted && last.Type != Deleted && len(waiting) > 1 && waiting[len(waiting)-2].Type == Deleted:
+		return waiting[:len(waiting)-1]
 	case last.Type == Deleted && d.Type == Deleted:
-		if last.FinalStateUnknown {
+		if last.unknown {
 			*last = d
 		}
 		return waiting
 	case last.Type == Deleted || d.Type == Deleted:
 		return append(waiting, d)
 	case last.Type == Added:
-		last.Object = d.Object
+		last.state = d.state
 		return waiting
 	}
 	*last = d
@@ -157,45 +182,51 @@ func combine[T client.Object](waiting []Delta[T], d Delta[T]) []Delta[T] {
 // revision is: the server may have been restored.
 func isWatched(t DeltaType) bool { return t != Replaced }
 
-// older says whether a is a state from before b.
-func older(a, b client.Object) bool {
-	ra, errA := object.ParseRevision(a.GetResourceVersion())
-	rb, errB := object.ParseRevision(b.GetResourceVersion())
-	return errA == nil && errB == nil && ra < rb
-}
+// processor brings a batch into the cache and to the handlers. Everything up to a revision has been told with it.
+type processor[T client.Object] func(batch []*pending[T], upTo object.Revision)
 
-// pop waits for the next key and has its deltas processed before anything else is taken in: replace and resync compare
-// with the cache, which processing changes. So process must not wait. The result is false when ctx has ended.
-func (f *deltaFIFO[T]) pop(ctx context.Context, process func(Key, []Delta[T])) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for len(f.order) == 0 && ctx.Err() == nil {
-		f.ready.Wait()
-	}
-	if ctx.Err() != nil {
-		return false
-	}
-	next := f.order[0]
-	f.order[0] = entry{}
-	f.order = f.order[1:]
-	if next.endList {
-		f.whenAll()
-		return true
-	}
-	deltas := f.deltas[next.key]
-	delete(f.deltas, next.key)
-	process(next.key, deltas)
-	return true
-}
-
-// run pops until ctx ends.
-func (f *deltaFIFO[T]) run(ctx context.Context, process func(Key, []Delta[T])) {
+// run has all that goes in processed, in batches: what came while one was processed is the next. It returns when ctx ends.
+func (f *deltaFIFO[T]) run(ctx context.Context, process processor[T]) {
 	stop := context.AfterFunc(ctx, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.ready.Broadcast()
 	})
 	defer stop()
-	for f.pop(ctx, process) {
+	var done object.Revision
+	for f.wait(ctx, done) {
+		done = f.pop(process)
 	}
+}
+
+// wait waits until there is something to process; false means that ctx has ended.
+func (f *deltaFIFO[T]) wait(ctx context.Context, done object.Revision) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.order) == 0 && f.told == done && ctx.Err() == nil {
+		f.ready.Wait()
+	}
+	return ctx.Err() == nil
+}
+
+// pop has all that waits processed, and returns up to where everything has been told.
+func (f *deltaFIFO[T]) pop(process processor[T]) object.Revision {
+	f.processing.Lock()
+	defer f.processing.Unlock()
+	batch, told := f.take()
+	process(batch, told)
+	return told
+}
+
+func (f *deltaFIFO[T]) take() ([]*pending[T], object.Revision) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	batch := f.order
+	f.order = nil
+	if len(batch) > largeBatch {
+		f.byKey = map[Key]*pending[T]{}
+	} else {
+		clear(f.byKey)
+	}
+	return batch, f.told
 }

@@ -1,14 +1,16 @@
 package informer
 
 import (
-	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/object"
 )
 
 // script runs operations on a FIFO, one a word, and returns what comes out, one line a key:
@@ -20,49 +22,58 @@ import (
 func script(t *testing.T, operations string) []string {
 	t.Helper()
 	var out []string
-	cached := newIndexer[*corev1.ConfigMap](nil)
-	f := newDeltaFIFO(cached, func() { out = append(out, "listed") })
+	cached := newIndexer[*corev1.ConfigMap](nil, slog.Default())
+	f := newDeltaFIFO(cached)
 	for _, word := range strings.Fields(operations) {
 		switch {
 		case word == "sync":
 			f.resync()
 		case word == "pop":
-			for len(f.order) > 0 {
-				f.pop(context.Background(), func(key Key, deltas []Delta[*corev1.ConfigMap]) {
-					out = append(out, describe(key, deltas))
-					if last := deltas[len(deltas)-1]; last.Type == Deleted {
-						cached.remove(key)
-					} else {
-						cached.put(key, last.Object)
+			f.pop(func(batch []*pending[*corev1.ConfigMap], _ object.Revision) {
+				for _, p := range batch {
+					if p.endList {
+						out = append(out, "listed")
+						continue
 					}
-				})
-			}
+					out = append(out, describe(p.key, p.deltas))
+					if last := p.deltas[len(p.deltas)-1]; last.Type != Deleted {
+						cached.put(last.state)
+					} else if known := cached.state(p.key); known != nil {
+						cached.remove(known)
+					}
+				}
+			})
 		case word[0] == '=':
-			var list []*corev1.ConfigMap
+			var list []*state[*corev1.ConfigMap]
 			for _, item := range strings.Split(word[1:], ",") {
 				if item != "" {
 					list = append(list, configMap(item))
 				}
 			}
-			f.replace(list)
+			f.replace(list, 0)
 		default:
 			types := map[byte]DeltaType{'+': Added, '~': Updated, '-': Deleted}
-			f.add(Delta[*corev1.ConfigMap]{Type: types[word[0]], Object: configMap(word[1:])})
+			f.add([]delta[*corev1.ConfigMap]{{Type: types[word[0]], state: configMap(word[1:])}}, 0)
 		}
 	}
 	return out
 }
 
 // configMap makes a config map of a letter and a revision.
-func configMap(s string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s[:1], ResourceVersion: s[1:]}}
+func configMap(s string) *state[*corev1.ConfigMap] {
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s[:1], ResourceVersion: s[1:]}}
+	revision, err := object.ParseRevision(s[1:])
+	if err != nil {
+		panic(err)
+	}
+	return &state[*corev1.ConfigMap]{key: KeyOf(obj), revision: revision, obj: obj}
 }
 
-func describe(key Key, deltas []Delta[*corev1.ConfigMap]) string {
+func describe(key Key, deltas []delta[*corev1.ConfigMap]) string {
 	line := key.Name
 	for _, d := range deltas {
-		line += fmt.Sprintf(" %s@%s", d.Type, d.Object.ResourceVersion)
-		if d.FinalStateUnknown {
+		line += fmt.Sprintf(" %s@%d", d.Type, d.state.revision)
+		if d.unknown {
 			line += "?"
 		}
 	}
@@ -78,6 +89,7 @@ func TestDeltaFIFO(t *testing.T) {
 		{"keys keep the order in which they first came", "+b1 +a2 ~b3 pop", []string{"b Added@3", "a Added@2"}},
 		{"a burst is one delta with the newest state", "+a1 pop ~a2 ~a3 ~a4 pop", []string{"a Added@1", "a Updated@4"}},
 		{"a deletion is never left out", "+a1 -a2 +a3 ~a4 pop", []string{"a Added@1 Deleted@2 Added@4"}},
+		{"what comes and goes behind a deletion is left out", "+a1 -a2 +a3 -a4 +a5 -a6 pop", []string{"a Added@1 Deleted@2"}},
 		{"a doubled deletion is one", "+a1 pop -a2 -a2 pop", []string{"a Added@1", "a Deleted@2"}},
 		{"what comes late is dropped", "+a3 ~a2 pop ~a5 -a4 pop", []string{"a Added@3", "a Updated@5"}},
 		{"a late update does not bring a deleted object back", "+a1 pop -a3 ~a2 pop", []string{"a Added@1", "a Deleted@3"}},

@@ -1,15 +1,20 @@
 package informer
 
 import (
-	"context"
-	"sync"
+	"fmt"
+	"reflect"
+	"runtime"
 
 	"github.com/bowline-dev/bowline/client"
 )
 
 // Handler is told what happens to the objects in a cache, after the cache has it. Calls come one at a time, in order.
-// What is passed is shared: copy before changing. A handler that takes its time delays nobody but itself; states that
-// it is behind with are kept in memory.
+// What is passed is shared: copy before changing.
+//
+// A handler that takes its time delays nobody but itself. Of each object that it is behind with it is told the newest
+// state, in one call: an update from the state that it knows, or an addition; one that came and went meanwhile it never
+// hears of. So what waits for it is bounded by how many objects there are. A handler that panics misses that call and no
+// other; the panic is logged.
 type Handler[T client.Object] interface {
 	// OnAdd tells of an object that is new to the handler. isInInitialList is true for those that were there before the
 	// informer, or the handler, began.
@@ -49,21 +54,23 @@ func (h HandlerFuncs[T]) OnDelete(obj T, finalStateUnknown bool) {
 	}
 }
 
-// notice is one call that a handler is to get.
-type notice[T client.Object] struct {
-	kind     noticeKind
-	old, new T
-	flag     bool // isInInitialList or finalStateUnknown
+// String is the name of the first function, for logs.
+func (h HandlerFuncs[T]) String() string {
+	for _, f := range []any{h.Add, h.Update, h.Delete} {
+		if v := reflect.ValueOf(f); !v.IsNil() {
+			return runtime.FuncForPC(v.Pointer()).Name()
+		}
+	}
+	return fmt.Sprintf("%T", h)
 }
 
-type noticeKind uint8
-
-const (
-	noticeAdd noticeKind = iota
-	noticeUpdate
-	noticeDelete
-	noticeSynced // the initial list has been handed over
-)
+// nameOf is what a handler is called in logs: what it calls itself, or its type.
+func nameOf(handler any) string {
+	if named, ok := handler.(fmt.Stringer); ok {
+		return named.String()
+	}
+	return fmt.Sprintf("%T", handler)
+}
 
 // Registration is a handler's place at an informer.
 type Registration struct {
@@ -81,92 +88,3 @@ func (r *Registration) Remove() { r.remove() }
 
 // Resync passes every cached object to the handler again, as an update that changes nothing.
 func (r *Registration) Resync() { r.resync() }
-
-// listener is one handler with what it has not been told yet.
-type listener[T client.Object] struct {
-	handler Handler[T]
-	synced  chan struct{}
-
-	mu      sync.Mutex
-	ready   sync.Cond
-	waiting []notice[T]
-	stopped bool
-}
-
-func newListener[T client.Object](handler Handler[T]) *listener[T] {
-	l := &listener[T]{handler: handler, synced: make(chan struct{})}
-	l.ready.L = &l.mu
-	return l
-}
-
-// tell queues notices and does not wait.
-func (l *listener[T]) tell(notices ...notice[T]) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting = append(l.waiting, notices...)
-	l.ready.Signal()
-}
-
-// stop has the handler told of nothing more.
-func (l *listener[T]) stop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting, l.stopped = nil, true
-	l.ready.Signal()
-}
-
-func (l *listener[T]) isStopped() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stopped
-}
-
-// run calls the handler until ctx ends.
-func (l *listener[T]) run(ctx context.Context) {
-	stop := context.AfterFunc(ctx, func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.ready.Broadcast()
-	})
-	defer stop()
-	for {
-		notices := l.take(ctx)
-		if notices == nil {
-			return
-		}
-		for _, n := range notices {
-			if ctx.Err() != nil || l.isStopped() {
-				return
-			}
-			l.call(n)
-		}
-	}
-}
-
-// take waits for notices; nil means that there will be none.
-func (l *listener[T]) take(ctx context.Context) []notice[T] {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for len(l.waiting) == 0 && ctx.Err() == nil && !l.stopped {
-		l.ready.Wait()
-	}
-	if ctx.Err() != nil || l.stopped {
-		return nil
-	}
-	notices := l.waiting
-	l.waiting = nil
-	return notices
-}
-
-func (l *listener[T]) call(n notice[T]) {
-	switch n.kind {
-	case noticeAdd:
-		l.handler.OnAdd(n.new, n.flag)
-	case noticeUpdate:
-		l.handler.OnUpdate(n.old, n.new)
-	case noticeDelete:
-		l.handler.OnDelete(n.old, n.flag)
-	case noticeSynced:
-		close(l.synced)
-	}
-}

@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
+	"log/slog"
 	"strings"
 	"sync"
 
@@ -27,165 +26,174 @@ func compareKeys(a, b Key) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// IndexFunc is the values under which an index finds an object. It must depend on the object alone.
-type IndexFunc[T client.Object] func(obj T) []string
-
 // Indexer is the cache of an informer: objects by key, and by the values of named indexes. It may be read by many
 // goroutines. Objects in it are shared, with the server itself when that is in the same process: copy before changing.
 // Lists come in no order.
+//
+// A lazy informer's objects are decoded as they are read. One that cannot be is not there.
 type Indexer[T client.Object] struct {
-	mu      sync.RWMutex
-	objects map[Key]T
-	indexes map[string]*index[T]
-}
+	log *slog.Logger
 
-// index finds keys by a value.
-type index[T client.Object] struct {
-	values IndexFunc[T]
-	keys   map[string]map[Key]struct{}
+	mu      sync.RWMutex
+	states  map[Key]*state[T]
+	all     bucket[T]
+	indexes []*index[T]
+	values  []string // that put works with
 }
 
 // byNamespace is the index that every indexer has.
 const byNamespace = "namespace"
 
-func newIndexer[T client.Object](indexes map[string]IndexFunc[T]) *Indexer[T] {
-	x := &Indexer[T]{objects: map[Key]T{}, indexes: map[string]*index[T]{}}
-	x.addIndex(byNamespace, func(obj T) []string { return []string{obj.GetNamespace()} })
+func newIndexer[T client.Object](indexes map[string]IndexFunc[T], log *slog.Logger) *Indexer[T] {
+	x := &Indexer[T]{states: map[Key]*state[T]{}, log: log}
+	x.addIndex(byNamespace, func(s *state[T], values []string) []string { return append(values, s.key.Namespace) })
 	for name, values := range indexes {
-		x.addIndex(name, values)
+		x.AddIndex(name, values)
 	}
 	return x
 }
 
 // Get finds one object.
-func (x *Indexer[T]) Get(key Key) (T, bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	obj, ok := x.objects[key]
-	return obj, ok
+func (x *Indexer[T]) Get(key Key) (obj T, ok bool) {
+	s := x.state(key)
+	if s == nil {
+		return obj, false
+	}
+	obj, err := s.read()
+	return obj, err == nil
 }
 
-// List is all objects.
-func (x *Indexer[T]) List() []T {
+// state is what is cached under a key, or nil.
+func (x *Indexer[T]) state(key Key) *state[T] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return slices.AppendSeq(make([]T, 0, len(x.objects)), maps.Values(x.objects))
+	return x.states[key]
 }
 
 // Len is how many objects there are.
 func (x *Indexer[T]) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return len(x.objects)
+	return len(x.states)
 }
 
-// AddIndex adds an index, of what is there already too. Adding a name again does nothing: informers are shared, and
-// whoever needs an index asks for it.
-func (x *Indexer[T]) AddIndex(name string, values IndexFunc[T]) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.addIndex(name, values)
-}
+// List is all objects.
+func (x *Indexer[T]) List() []T { return read(x.snapshot()) }
 
-func (x *Indexer[T]) addIndex(name string, values IndexFunc[T]) {
-	if _, there := x.indexes[name]; there {
-		return
-	}
-	added := &index[T]{values: values, keys: map[string]map[Key]struct{}{}}
-	x.indexes[name] = added
-	for key, obj := range x.objects {
-		added.add(key, obj)
-	}
+// All yields all objects, as they were when the loop began. It allocates nothing for an object.
+func (x *Indexer[T]) All() iter.Seq[T] {
+	return func(yield func(T) bool) { readEach(x.snapshot(), yield) }
 }
 
 // ByIndex is the objects that an index has under a value. An index that was never added is an error of the program.
 func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	found, ok := x.indexes[name]
-	if !ok {
-		return nil, fmt.Errorf("the cache has no index %q: add it with AddIndex", name)
+	states, err := x.under(name, value)
+	if err != nil {
+		return nil, err
 	}
-	return x.at(found, value), nil
+	return read(states), nil
 }
 
-// All yields all objects.
-func (x *Indexer[T]) All() iter.Seq[T] { return slices.Values(x.List()) }
-
-// Each yields the objects that an index has under a value. It panics when the index was never added.
-func (x *Indexer[T]) Each(index, value string) iter.Seq[T] {
-	objects, err := x.ByIndex(index, value)
-	if err != nil {
-		panic(err)
+// Each yields what ByIndex returns, as it was when the loop began. It allocates nothing for an object, and panics when the
+// index was never added.
+func (x *Indexer[T]) Each(name, value string) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		states, err := x.under(name, value)
+		if err != nil {
+			panic(err)
+		}
+		readEach(states, yield)
 	}
-	return slices.Values(objects)
 }
 
 // InNamespace is the objects of a namespace.
 func (x *Indexer[T]) InNamespace(namespace string) []T {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.at(x.indexes[byNamespace], namespace)
+	objects, _ := x.ByIndex(byNamespace, namespace)
+	return objects
 }
 
-func (x *Indexer[T]) at(i *index[T], value string) []T {
-	objects := make([]T, 0, len(i.keys[value]))
-	for key := range i.keys[value] {
-		objects = append(objects, x.objects[key])
+// snapshot is all states at once.
+func (x *Indexer[T]) snapshot() []*state[T] {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.all.share()
+}
+
+// under is the states that an index has under a value.
+func (x *Indexer[T]) under(name, value string) ([]*state[T], error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, i := range x.indexes {
+		if i.name == name {
+			return i.buckets[value].share(), nil
+		}
+	}
+	return nil, fmt.Errorf("the cache has no index %q: add it with AddIndex", name)
+}
+
+// read is the objects of states.
+func read[T client.Object](states []*state[T]) []T {
+	objects := make([]T, 0, len(states))
+	for _, s := range states {
+		if obj, err := s.read(); err == nil {
+			objects = append(objects, obj)
+		}
 	}
 	return objects
 }
 
-// put stores an object in the place of an older one.
-func (x *Indexer[T]) put(key Key, obj T) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.drop(key)
-	x.objects[key] = obj
-	for _, i := range x.indexes {
-		i.add(key, obj)
+func readEach[T client.Object](states []*state[T], yield func(T) bool) {
+	for _, s := range states {
+		if obj, err := s.read(); err == nil && !yield(obj) {
+			return
+		}
 	}
 }
 
-// remove takes an object out.
-func (x *Indexer[T]) remove(key Key) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.drop(key)
-}
-
-func (x *Indexer[T]) drop(key Key) {
-	old, there := x.objects[key]
-	if !there {
+// put stores a state in the place of an older one. The lock is held.
+func (x *Indexer[T]) put(s *state[T]) {
+	old := x.states[s.key]
+	x.states[s.key] = s
+	if old != nil && x.takePlaces(s, old) {
 		return
 	}
-	delete(x.objects, key)
+	if old != nil {
+		old.leave()
+	}
+	s.places = make([]place[T], 0, 1+len(x.indexes))
+	x.all.add(s)
 	for _, i := range x.indexes {
-		i.remove(key, old)
-	}
-}
-
-// keys are those of all objects.
-func (x *Indexer[T]) keys() []Key {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return slices.Collect(maps.Keys(x.objects))
-}
-
-func (i *index[T]) add(key Key, obj T) {
-	for _, value := range i.values(obj) {
-		if i.keys[value] == nil {
-			i.keys[value] = map[Key]struct{}{}
-		}
-		i.keys[value][key] = struct{}{}
-	}
-}
-
-func (i *index[T]) remove(key Key, obj T) {
-	for _, value := range i.values(obj) {
-		delete(i.keys[value], key)
-		if len(i.keys[value]) == 0 {
-			delete(i.keys, value)
+		x.values = i.valuesOf(s, x.values[:0], x.log)
+		for _, value := range x.values {
+			i.add(s, value)
 		}
 	}
+}
+
+// takePlaces puts a state where its predecessor stood, when the indexes have it under the same values.
+func (x *Indexer[T]) takePlaces(s, old *state[T]) bool {
+	places := old.places[1:]
+	for _, i := range x.indexes {
+		x.values = i.valuesOf(s, x.values[:0], x.log)
+		for _, value := range x.values {
+			if len(places) == 0 || places[0].in.of != i || places[0].in.value != value {
+				return false
+			}
+			places = places[1:]
+		}
+	}
+	if len(places) > 0 {
+		return false
+	}
+	s.places, old.places = old.places, nil
+	for _, p := range s.places {
+		p.in.own()[p.at] = s
+	}
+	return true
+}
+
+// remove takes an object out. The lock is held.
+func (x *Indexer[T]) remove(s *state[T]) {
+	delete(x.states, s.key)
+	s.leave()
 }

@@ -17,10 +17,10 @@ package informer
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,7 +47,7 @@ type Options[T client.Object] struct {
 	Relist time.Duration
 
 	// Decode makes a T of what the source yields where T alone does not say how, as an interface does not. Objects that o
-	// shares must not be changed. It is called by one goroutine at a time; nil reads what New tells of.
+	// shares must not be changed. nil reads what New tells of. Goroutines that read a lazy informer call it at once.
 	Decode func(by object.Codec, o *object.Object) (T, error)
 
 	// Transform changes each object before it is cached and told of, so as to keep less of it, say; nil takes objects as they
@@ -74,17 +74,20 @@ type Informer[T client.Object] struct {
 	indexer  *Indexer[T]
 	fifo     *deltaFIFO[T]
 	reflect  *reflector[T]
+	reader   *reader[T]
 	detect   *Mutations
+	log      *slog.Logger
 	synced   chan struct{}
 
 	// mu keeps what handlers are told in step with the cache: a handler that comes late gets what is there, and then
 	// what happens.
 	mu        sync.Mutex
 	listeners []*listener[T]
+	alive     map[*listener[T]]struct{} // those whose goroutine has not ended, removed ones too
 	filled    bool
+	news      []notice[T] // that the batch which is processed has for the handlers so far
 	progress  progress
 	running   context.Context // of the handlers' goroutines; nil while Run is not running
-	handlers  sync.WaitGroup
 }
 
 // New makes an informer of a resource that source serves. T may be the type that the source's objects decode to, which
@@ -94,31 +97,41 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 	if log == nil {
 		log = slog.Default()
 	}
+	log = log.With("resource", resource.GroupResource().String())
 	i := &Informer[T]{
 		resource: resource,
 		resync:   options.Resync,
-		indexer:  newIndexer(options.Indexes),
+		indexer:  newIndexer(options.Indexes, log),
+		reader:   newReader(resource.GroupVersion(), options, log),
 		detect:   options.Mutations,
+		log:      log,
 		synced:   make(chan struct{}),
+		alive:    map[*listener[T]]struct{}{},
 	}
-	i.fifo = newDeltaFIFO(i.indexer, i.fill)
+	i.fifo = newDeltaFIFO(i.indexer)
 	i.reflect = &reflector[T]{
-		converter: converter[T]{decode: options.Decode},
-		source:    source,
-		resource:  resource,
-		options:   client.Options{Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields},
-		relist:    options.Relist,
-		fifo:      i.fifo,
-		log:       log.With("resource", resource.GroupResource().String()),
+		reader:   i.reader,
+		source:   source,
+		resource: resource,
+		options:  client.Options{Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields, MetadataOnly: onlyMetadata[T]()},
+		relist:   options.Relist,
+		fifo:     i.fifo,
+		log:      log,
 	}
 	return i
 }
 
-// Indexer is the cache.
-func (i *Informer[T]) Indexer() *Indexer[T] { return i.indexer }
+// onlyMetadata says that T is what a server sends to those who want no more than metadata.
+func onlyMetadata[T client.Object]() bool {
+	_, is := any(*new(T)).(*metav1.PartialObjectMetadata)
+	return is
+}
 
 // Resource is what the informer keeps the objects of.
 func (i *Informer[T]) Resource() schema.GroupVersionResource { return i.resource }
+
+// Indexer is the cache.
+func (i *Informer[T]) Indexer() *Indexer[T] { return i.indexer }
 
 // Lister reads the cache.
 func (i *Informer[T]) Lister() Lister[T] {
@@ -128,46 +141,9 @@ func (i *Informer[T]) Lister() Lister[T] {
 // Synced is closed when the cache holds all that there was when the informer first listed.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.synced }
 
-// AddHandler has a handler told of all objects, those that are cached already first. It may be called at any time, by a
-// handler too.
-func (i *Informer[T]) AddHandler(handler Handler[T]) *Registration {
-	l := newListener(handler)
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	var first []notice[T]
-	for _, obj := range i.indexer.List() {
-		first = append(first, notice[T]{kind: noticeAdd, new: obj, flag: true})
-	}
-	if i.filled {
-		first = append(first, notice[T]{kind: noticeSynced})
-	}
-	l.tell(first...)
-	i.listeners = append(i.listeners, l)
-	if i.running != nil {
-		i.start(l)
-	}
-	return &Registration{synced: l.synced, remove: func() { i.removeListener(l) }, resync: func() { i.resyncListener(l) }}
-}
-
-// removeListener has a handler told of nothing more.
-func (i *Informer[T]) removeListener(l *listener[T]) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.listeners = slices.DeleteFunc(i.listeners, func(other *listener[T]) bool { return other == l })
-	l.stop()
-}
-
-// resyncListener passes what is cached to one handler again.
-func (i *Informer[T]) resyncListener(l *listener[T]) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for obj := range i.indexer.All() {
-		l.tell(notice[T]{kind: noticeUpdate, old: obj, new: obj})
-	}
-}
-
-// Run lists and watches until ctx ends, and returns when every goroutine that it started has ended. It must be called
-// once at most.
+// Run lists and watches until ctx ends, and returns when every goroutine that it started has ended. Only a handler that
+// does not return holds it up no longer than a few seconds: Run logs its name and leaves its goroutine to it, which ends when
+// the handler returns. Run must be called once at most.
 func (i *Informer[T]) Run(ctx context.Context) {
 	i.mu.Lock()
 	i.running = ctx
@@ -179,104 +155,24 @@ func (i *Informer[T]) Run(ctx context.Context) {
 	var parts sync.WaitGroup
 	parts.Go(func() { i.reflect.run(ctx) })
 	parts.Go(func() { i.fifo.run(ctx, i.process) })
+	parts.Go(func() { every(ctx, overdueCall, i.reportOverdue) })
 	if i.resync > 0 {
-		parts.Go(func() { i.syncRegularly(ctx) })
+		parts.Go(func() { every(ctx, i.resync, i.fifo.resync) })
 	}
 	parts.Wait()
-
-	i.mu.Lock()
-	i.running = nil
-	i.mu.Unlock()
-	i.handlers.Wait()
+	i.awaitHandlers()
 }
 
-// start gives a handler its goroutine. The lock is held.
-func (i *Informer[T]) start(l *listener[T]) {
-	ctx := i.running
-	i.handlers.Go(func() { l.run(ctx) })
-}
-
-func (i *Informer[T]) syncRegularly(ctx context.Context) {
-	tick := time.NewTicker(i.resync)
+// every does something at regular times until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			i.fifo.resync()
+			do()
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-// fill notes that the first list is in the cache.
-func (i *Informer[T]) fill() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.filled = true
-	close(i.synced)
-	i.tell(notice[T]{kind: noticeSynced})
-}
-
-// process brings what happened to one object into the cache and to the handlers.
-func (i *Informer[T]) process(key Key, deltas []Delta[T]) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	defer i.progress.made()
-	for _, d := range deltas {
-		cached, known := i.indexer.Get(key)
-		switch {
-		case d.Type == Deleted:
-			i.deleted(key, d, cached, known)
-		case d.Type == Sync:
-			if known {
-				i.tell(notice[T]{kind: noticeUpdate, old: cached, new: cached})
-			}
-		case !known:
-			i.store(key, d.Object)
-			i.tell(notice[T]{kind: noticeAdd, new: d.Object, flag: !i.filled})
-		default:
-			i.changed(key, d, cached)
-		}
-	}
-}
-
-// deleted takes an object out, unless the deletion is that of an older object than the cached one.
-func (i *Informer[T]) deleted(key Key, d Delta[T], cached T, known bool) {
-	if !known || !d.FinalStateUnknown && older(d.Object, cached) {
-		return
-	}
-	i.detect.release(cached)
-	i.indexer.remove(key)
-	i.tell(notice[T]{kind: noticeDelete, old: d.Object, flag: d.FinalStateUnknown})
-}
-
-// changed replaces a cached object by a newer state. What was seen before is not told again, what comes late is
-// dropped, and an object that took the name of another is another: its predecessor's deletion was not seen.
-func (i *Informer[T]) changed(key Key, d Delta[T], cached T) {
-	if d.Object.GetUID() == cached.GetUID() && d.Object.GetResourceVersion() == cached.GetResourceVersion() {
-		return
-	}
-	if isWatched(d.Type) && older(d.Object, cached) {
-		return
-	}
-	i.detect.release(cached)
-	i.store(key, d.Object)
-	if d.Object.GetUID() != cached.GetUID() {
-		i.tell(notice[T]{kind: noticeDelete, old: cached, flag: true})
-		i.tell(notice[T]{kind: noticeAdd, new: d.Object})
-		return
-	}
-	i.tell(notice[T]{kind: noticeUpdate, old: cached, new: d.Object})
-}
-
-func (i *Informer[T]) store(key Key, obj T) {
-	i.detect.hold(obj)
-	i.indexer.put(key, obj)
-}
-
-func (i *Informer[T]) tell(n notice[T]) {
-	for _, l := range i.listeners {
-		l.tell(n)
 	}
 }

@@ -15,32 +15,36 @@ type Lister[T client.Object] struct {
 }
 
 // Get finds one object; the error for one that is not there is what the server would answer.
-func (l Lister[T]) Get(namespace, name string) (T, error) {
-	obj, ok := l.indexer.Get(Key{Namespace: namespace, Name: name})
-	if !ok {
+func (l Lister[T]) Get(namespace, name string) (obj T, err error) {
+	s := l.indexer.state(Key{Namespace: namespace, Name: name})
+	if s == nil {
 		return obj, apierrors.NewNotFound(l.resource, name)
 	}
-	return obj, nil
+	return s.read()
 }
 
 // List is the objects of a namespace (empty for all) that a selector matches, in no order. A nil selector matches all.
 func (l Lister[T]) List(namespace string, selector labels.Selector) []T {
-	objects := l.all(namespace)
+	states := l.states(namespace)
 	if selector == nil || selector.Empty() {
-		return objects
+		return read(states)
 	}
-	matching := objects[:0]
-	for _, obj := range objects {
-		if selector.Matches(labels.Set(obj.GetLabels())) {
+	var matching []T
+	for _, s := range states {
+		if !selector.Matches(labels.Set(s.labels())) {
+			continue
+		}
+		if obj, err := s.read(); err == nil {
 			matching = append(matching, obj)
 		}
 	}
 	return matching
 }
 
-func (l Lister[T]) all(namespace string) []T {
+func (l Lister[T]) states(namespace string) []*state[T] {
 	if namespace == "" {
-		return l.indexer.List()
+		return l.indexer.snapshot()
 	}
-	return l.indexer.InNamespace(namespace)
+	states, _ := l.indexer.under(byNamespace, namespace)
+	return states
 }

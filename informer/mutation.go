@@ -56,6 +56,16 @@ func (m *Mutations) release(obj client.Object) {
 	delete(m.copies, obj)
 }
 
+// blame compares an object that a handler has just seen.
+func (m *Mutations) blame(handler string, obj client.Object) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.compare(obj)
+}
+
 func (m *Mutations) compareAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -3,21 +3,21 @@ package informer
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Reached waits until the cache shows an object at a revision or a later one, or its deletion, so that whoever has written
-// the object does not act on an older state of it: pass the revision that the server answered the write with. It returns an
-// error when ctx ends before.
+// Reached waits until the cache shows an object at a revision or a later one, or that it has been deleted since, so that
+// whoever has written the object does not act on an older state of it: pass the revision that the server answered the
+// write with. Revision 0, which nobody knows, is reached. It returns an error when ctx ends before.
+//
+// An object that is not in the informer's scope is never shown; that it was passed over is known when the cache has come
+// that far, by a later change of another object or by a bookmark.
 func (i *Informer[T]) Reached(ctx context.Context, key Key, revision object.Revision) error {
 	for {
-		changed := i.progress.next()
-		if obj, known := i.indexer.Get(key); known {
-			if at, err := object.ParseRevision(obj.GetResourceVersion()); err == nil && at >= revision {
-				return nil
-			}
+		reached, changed := i.shows(key, revision)
+		if reached {
+			return nil
 		}
 		select {
 		case <-changed:
@@ -27,26 +27,44 @@ func (i *Informer[T]) Reached(ctx context.Context, key Key, revision object.Revi
 	}
 }
 
-// progress wakes those who wait for the cache to change.
+// shows says whether a revision is reached; if not, the channel is closed when it may be.
+func (i *Informer[T]) shows(key Key, revision object.Revision) (bool, <-chan struct{}) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	at := i.progress.at
+	if s := i.indexer.state(key); s != nil {
+		at = s.revision
+	}
+	if at >= revision {
+		return true, nil
+	}
+	return false, i.progress.next()
+}
+
+// Revision is up to where the cache has followed the server: the revision of the last list, event or bookmark.
+func (i *Informer[T]) Revision() object.Revision {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.progress.at
+}
+
+// progress is how far a cache has come, for those who wait for it. It is under the informer's lock.
 type progress struct {
-	mu   sync.Mutex
+	at   object.Revision
 	wake chan struct{} // nil while nobody waits
 }
 
 // next is closed at the next change.
 func (p *progress) next() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.wake == nil {
 		p.wake = make(chan struct{})
 	}
 	return p.wake
 }
 
-// made tells of a change.
-func (p *progress) made() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// made tells of changes up to a revision.
+func (p *progress) made(upTo object.Revision) {
+	p.at = upTo
 	if p.wake != nil {
 		close(p.wake)
 		p.wake = nil

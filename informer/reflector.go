@@ -26,11 +26,11 @@ type reflector[T client.Object] struct {
 	fifo     *deltaFIFO[T]
 	log      *slog.Logger
 
-	converter converter[T]
-	sequence  sequence
-	backoff   backoff
-	trouble   metav1.StatusReason // what was logged last and is not over yet
-	absence   time.Time           // when the resource was first found not to be served; zero while it is
+	reader   *reader[T]
+	sequence sequence
+	backoff  backoff
+	trouble  metav1.StatusReason // what was logged last and is not over yet
+	absence  time.Time           // when the resource was first found not to be served; zero while it is
 }
 
 // How long to wait after a failure, and how long a watch must have lasted to count as none.
@@ -46,7 +46,6 @@ var errRelist = errors.New("the list is to be read anew")
 // run lists and watches until ctx ends.
 func (r *reflector[T]) run(ctx context.Context) {
 	r.backoff = backoff{first: firstWait, most: longestWait}
-	r.converter.version = r.resource.GroupVersion()
 	for ctx.Err() == nil {
 		err := r.list(ctx)
 		if err == nil {
@@ -69,20 +68,19 @@ func (r *reflector[T]) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	objects := make([]T, 0, len(list.Items))
+	states := make([]*state[T], 0, len(list.Items))
 	for _, o := range list.Items {
-		obj, err := r.converter.convert(list.Codec, o)
+		s, err := r.reader.state(list.Codec, o)
 		if err != nil {
 			// One object that cannot be read must not hold up the rest, nor look as if it were deleted.
 			r.log.Error("an object cannot be read: its last known state stands", "error", err)
-			var known bool
-			if obj, known = r.fifo.cached.Get(Key{Namespace: o.Key.Namespace(), Name: o.Key.Name()}); !known {
+			if s = r.fifo.cached.state(keyOf(o)); s == nil {
 				continue
 			}
 		}
-		objects = append(objects, obj)
+		states = append(states, s)
 	}
-	r.fifo.replace(objects)
+	r.fifo.replace(states, list.Revision)
 	r.sequence.restart(list.Revision)
 	r.recovered()
 	return nil
@@ -150,28 +148,31 @@ func (r *reflector[T]) watchOnce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		changes := make([]delta[T], 0, len(events))
 		for _, event := range events {
-			r.pass(event)
+			if change, ok := r.delta(event); ok {
+				changes = append(changes, change)
+			}
 		}
+		r.fifo.add(changes, r.sequence.last)
 	}
 }
 
-// pass brings one event into the FIFO.
-func (r *reflector[T]) pass(event client.Event) {
+// delta is what an event is to the FIFO; false when it is nothing to it.
+func (r *reflector[T]) delta(event client.Event) (change delta[T], ok bool) {
 	if event.Type == watch.Bookmark {
 		r.sequence.settle(event.Revision)
-		return
+		return change, false
 	}
-	key := Key{Namespace: event.Object.Key.Namespace(), Name: event.Object.Key.Name()}
-	if !r.sequence.admits(key, event.Revision, event.Type == watch.Deleted) {
-		return
+	if !r.sequence.admits(keyOf(event.Object), event.Revision, event.Type == watch.Deleted) {
+		return change, false
 	}
-	obj, err := r.converter.convert(event.Codec, event.Object)
+	s, err := r.reader.state(event.Codec, event.Object)
 	if err != nil {
 		r.log.Error("an object cannot be read: its last known state stands", "error", err)
-		return
+		return change, false
 	}
-	r.fifo.add(Delta[T]{Type: deltaType(event.Type), Object: obj})
+	return delta[T]{Type: deltaType(event.Type), state: s}, true
 }
 
 func deltaType(t watch.EventType) DeltaType {

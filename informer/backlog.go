@@ -1,0 +1,138 @@
+package informer
+
+import "github.com/bowline-dev/bowline/client"
+
+// notice is one call that a handler is to get.
+type notice[T client.Object] struct {
+	kind     noticeKind
+	old, new *state[T] // of a deletion, old
+	flag     bool      // isInInitialList or finalStateUnknown
+}
+
+type noticeKind uint8
+
+const (
+	noticeAdd noticeKind = iota
+	noticeUpdate
+	noticeSync   // new is to be looked at again
+	noticeDelete //
+	noticeSynced // the initial list has been handed over
+)
+
+// backlog is what a handler has not been told yet, in the order in which the objects first came into it. It holds a
+// deletion and an addition, or an update, of each object at the most. It is for one goroutine at a time.
+type backlog[T client.Object] struct {
+	byKey       map[Key]*untold[T]
+	first, last *untold[T]
+	length      int
+}
+
+// untold is a place in a backlog.
+type untold[T client.Object] struct {
+	key Key
+	// gone is the last state of an object whose deletion comes first, or nil.
+	gone *state[T]
+	// new is the state after old, or of an addition when that is nil, or, when that is the same, one to be looked at again.
+	// It is nil when the object stays away.
+	old, new *state[T]
+	// unknown and initial are the flags of the deletion and of the addition.
+	unknown, initial bool
+	// synced says that this is no object but the end of the initial list.
+	synced bool
+
+	before, after *untold[T]
+}
+
+// add puts a notice in, together with what waits for the same object.
+func (b *backlog[T]) add(n notice[T]) {
+	switch n.kind {
+	case noticeAdd:
+		u := b.place(n.new.key)
+		u.old, u.new, u.initial = nil, n.new, n.flag
+	case noticeUpdate:
+		u := b.place(n.new.key)
+		if u.new == nil {
+			u.old = n.old
+		}
+		u.new = n.new
+	case noticeSync:
+		if b.byKey[n.new.key] == nil {
+			u := b.place(n.new.key)
+			u.old, u.new = n.new, n.new
+		}
+	case noticeDelete:
+		b.delete(n)
+	case noticeSynced:
+		b.push(&untold[T]{synced: true})
+	}
+}
+
+// delete puts a deletion in. An object that the handler has never heard of it will not hear of.
+func (b *backlog[T]) delete(n notice[T]) {
+	u := b.place(n.old.key)
+	unheard := u.new != nil && u.old == nil
+	u.old, u.new, u.initial = nil, nil, false
+	switch {
+	case !unheard:
+		u.gone, u.unknown = n.old, n.flag
+	case u.gone == nil:
+		b.drop(u)
+	}
+}
+
+// place is that of a key, at the end if it is new.
+func (b *backlog[T]) place(key Key) *untold[T] {
+	u := b.byKey[key]
+	if u == nil {
+		u = &untold[T]{key: key}
+		if b.byKey == nil {
+			b.byKey = map[Key]*untold[T]{}
+		}
+		b.byKey[key] = u
+		b.push(u)
+	}
+	return u
+}
+
+// push puts a place at the end.
+func (b *backlog[T]) push(u *untold[T]) {
+	b.length++
+	u.before = b.last
+	if b.last == nil {
+		b.first = u
+	} else {
+		b.last.after = u
+	}
+	b.last = u
+}
+
+// take takes the first place out; nil when there is none.
+func (b *backlog[T]) take() *untold[T] {
+	u := b.first
+	if u != nil {
+		b.drop(u)
+	}
+	return u
+}
+
+// drop takes a place out.
+func (b *backlog[T]) drop(u *untold[T]) {
+	b.length--
+	if !u.synced {
+		delete(b.byKey, u.key)
+	}
+	if u.before == nil {
+		b.first = u.after
+	} else {
+		u.before.after = u.after
+	}
+	if u.after == nil {
+		b.last = u.before
+	} else {
+		u.after.before = u.before
+	}
+	u.before, u.after = nil, nil
+	if b.length == 0 {
+		b.byKey = nil // a map does not shrink
+	}
+}

@@ -1,0 +1,101 @@
+package informer
+
+import (
+	"slices"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// mostAtOnce is how many objects change in the cache before its readers have their turn.
+const mostAtOnce = 256
+
+// process brings what happened into the cache and to the handlers. Everything up to a revision has been told with it.
+func (i *Informer[T]) process(batch []*pending[T], upTo object.Revision) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for some := range slices.Chunk(batch, mostAtOnce) {
+		i.apply(some)
+		for _, l := range i.listeners {
+			l.tell(i.news)
+		}
+		clear(i.news)
+		i.news = i.news[:0]
+	}
+	i.progress.made(upTo)
+}
+
+// apply changes the cache, and notes what the handlers are to be told.
+func (i *Informer[T]) apply(some []*pending[T]) {
+	i.indexer.mu.Lock()
+	defer i.indexer.mu.Unlock()
+	for _, p := range some {
+		if p.endList {
+			i.filled = true
+			close(i.synced)
+			i.tell(notice[T]{kind: noticeSynced})
+		}
+		for _, d := range p.deltas {
+			i.happened(d, i.indexer.states[p.key])
+		}
+	}
+}
+
+// happened brings one delta to what is cached of the object, which is nil when nothing is.
+func (i *Informer[T]) happened(d delta[T], cached *state[T]) {
+	switch {
+	case d.Type == Deleted:
+		i.deleted(d, cached)
+	case d.Type == Sync:
+		if cached != nil {
+			i.tell(notice[T]{kind: noticeSync, new: cached})
+		}
+	case cached == nil:
+		i.store(d.state)
+		i.tell(notice[T]{kind: noticeAdd, new: d.state, flag: !i.filled})
+	default:
+		i.changed(d, cached)
+	}
+}
+
+// deleted takes an object out, unless the deletion is that of an older object than the cached one.
+func (i *Informer[T]) deleted(d delta[T], cached *state[T]) {
+	if cached == nil || !d.unknown && d.state.older(cached) {
+		return
+	}
+	i.release(cached)
+	i.indexer.remove(cached)
+	i.tell(notice[T]{kind: noticeDelete, old: d.state, flag: d.unknown})
+}
+
+// changed replaces a cached object by a newer state. What was seen before is not told again, what comes late is
+// dropped, and an object that took the name of another is another: its predecessor's deletion was not seen.
+func (i *Informer[T]) changed(d delta[T], cached *state[T]) {
+	other := d.state.uid() != cached.uid()
+	if !other && d.state.revision == cached.revision || isWatched(d.Type) && d.state.older(cached) {
+		return
+	}
+	i.release(cached)
+	i.store(d.state)
+	if other {
+		i.tell(notice[T]{kind: noticeDelete, old: cached, flag: true})
+		i.tell(notice[T]{kind: noticeAdd, new: d.state})
+		return
+	}
+	i.tell(notice[T]{kind: noticeUpdate, old: cached, new: d.state})
+}
+
+func (i *Informer[T]) store(s *state[T]) {
+	if obj, ok := s.shown(); ok {
+		i.detect.hold(obj)
+	}
+	i.indexer.put(s)
+}
+
+// release looks at an object that leaves the cache for the last time.
+func (i *Informer[T]) release(s *state[T]) {
+	if obj, ok := s.shown(); ok {
+		i.detect.release(obj)
+	}
+}
+
+func (i *Informer[T]) tell(n notice[T]) { i.news = append(i.news, n) }
