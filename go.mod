@@ -27,6 +27,7 @@ require (
 	go.opentelemetry.io/otel/trace v1.44.0 // the spans of requests
 	go.opentelemetry.io/proto/otlp v1.10.0 // tests: what a collector of traces receives
 	go.uber.org/goleak v1.3.0 // tests: nothing runs after Close
+	go.yaml.in/yaml/v3 v3.0.5 // a kubeconfig with the lines of its fields, for what is wrong in it
 	golang.org/x/net v0.62.0 // HTTP/2 that chooses quickly among a thousand streams what to write next
 	golang.org/x/sync v0.24.0 // groups of goroutines that fail together
 	golang.org/x/sys v0.49.0 // mounts of network namespaces
@@ -132,7 +133,6 @@ require (
 	go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp v0.69.0 // indirect
 	go.opentelemetry.io/otel/metric v1.44.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
 	golang.org/x/mod v0.41.0 // indirect

@@ -37,9 +37,11 @@ type Client struct {
 }
 
 // New makes a client. It speaks JSON and takes host, identity and transport from config, which it does not change. Its
-// writes tell the observers of Observe.
+// writes tell the observers of Observe, and its errors what is wrong with a server that cannot be spoken to.
 func New(config *rest.Config) (*Client, error) {
-	own := Observed(config)
+	own := rest.CopyConfig(config)
+	explain(own)
+	observe(own)
 	httpClient, err := rest.HTTPClientFor(own)
 	if err != nil {
 		return nil, fmt.Errorf("making an HTTP client for %s: %w", own.Host, err)

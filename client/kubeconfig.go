@@ -1,0 +1,245 @@
+package client
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
+)
+
+// ConfigError is a mistake in a kubeconfig, or in a file that it names.
+type ConfigError struct {
+	File  string
+	Line  int    // from 1; 0 where it is about the file as a whole
+	Field string // as in users[jane].user.tokenFile; may be empty
+	Err   error
+}
+
+func (e *ConfigError) Error() string {
+	var at strings.Builder
+	at.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&at, ":%d", e.Line)
+	}
+	if e.Field != "" {
+		at.WriteString(": " + e.Field)
+	}
+	return at.String() + ": " + e.Err.Error()
+}
+
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// kubeconfig is one file as it was written: client-go reads it too, but keeps no lines.
+type kubeconfig struct {
+	path string
+	root *yaml.Node
+}
+
+// readKubeconfigs reads the files that there are. Only one that was asked for must be there.
+func readKubeconfigs(paths []string, asked bool) ([]*kubeconfig, error) {
+	var files []*kubeconfig
+	for _, path := range paths {
+		if path == "" {
+			continue
+		}
+		file, err := readKubeconfig(path)
+		if errors.Is(err, fs.ErrNotExist) && !asked {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+func readKubeconfig(path string) (*kubeconfig, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(data, &document); err != nil {
+		return nil, syntaxError(path, err)
+	}
+	file := &kubeconfig{path: path, root: &yaml.Node{Kind: yaml.MappingNode, Line: 1}}
+	if len(document.Content) > 0 {
+		file.root = document.Content[0]
+	}
+	if err := file.mistyped(file.root, reflect.TypeFor[clientcmdv1.Config](), ""); err != nil {
+		return nil, err
+	}
+	kind, version := value(file.root, "kind"), value(file.root, "apiVersion")
+	if kind != nil && kind.Value != "Config" || version != nil && version.Value != "v1" {
+		return nil, file.errorf(file.root, "kind", "it is no kubeconfig, which has kind Config and apiVersion v1")
+	}
+	return file, nil
+}
+
+// lineOfSyntax finds the line in the words of the YAML library, which says it nowhere else.
+var lineOfSyntax = regexp.MustCompile(`^yaml: line (\d+): `)
+
+func syntaxError(path string, err error) error {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 0
+	if match := lineOfSyntax.FindStringSubmatch(err.Error()); match != nil {
+		line, _ = strconv.Atoi(match[1])
+		text = err.Error()[len(match[0]):]
+	}
+	return &ConfigError{File: path, Line: line, Err: fmt.Errorf("it is not YAML (is it half written?): %s", text)}
+}
+
+// mistyped finds the first value that a kubeconfig's field cannot hold.
+func (k *kubeconfig) mistyped(node *yaml.Node, want reflect.Type, field string) error {
+	if node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
+	if want.Kind() == reflect.Pointer {
+		want = want.Elem()
+	}
+	if node.ShortTag() == "!!null" {
+		return nil
+	}
+	switch {
+	case want.PkgPath() == "k8s.io/apimachinery/pkg/runtime": // an extension, which may be anything
+		return nil
+	case want == reflect.TypeFor[[]byte]():
+		return k.notBase64(node, field)
+	case want.Kind() == reflect.Struct, want.Kind() == reflect.Map:
+		return k.mistypedFields(node, want, field)
+	case want.Kind() == reflect.Slice:
+		if node.Kind != yaml.SequenceNode {
+			return k.errorf(node, field, "want a list, got %s", describe(node))
+		}
+		for i, item := range node.Content {
+			if err := k.mistyped(item, want.Elem(), fmt.Sprintf("%s[%s]", field, itemName(item, i))); err != nil {
+				return err
+			}
+		}
+	case want.Kind() == reflect.Bool && describe(node) != "true or false":
+		return k.errorf(node, field, "want true or false, got %s", describe(node))
+	case want.Kind() == reflect.String && describe(node) != "a string":
+		return k.errorf(node, field, "want a string, got %s%s", describe(node), quoteIt(node))
+	}
+	return nil
+}
+
+// mistypedFields looks at a struct's fields, by their names in JSON, or at a map's values.
+func (k *kubeconfig) mistypedFields(node *yaml.Node, want reflect.Type, field string) error {
+	if node.Kind != yaml.MappingNode {
+		return k.errorf(node, field, "want fields with values, got %s", describe(node))
+	}
+	types := map[string]reflect.Type{}
+	if want.Kind() == reflect.Struct {
+		for f := range want.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			types[name] = f.Type
+		}
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		name := node.Content[i].Value
+		t, known := types[name]
+		if want.Kind() == reflect.Map {
+			t, known = want.Elem(), true
+		}
+		if !known { // client-go leaves it out
+			continue
+		}
+		if err := k.mistyped(node.Content[i+1], t, strings.TrimPrefix(field+"."+name, ".")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *kubeconfig) notBase64(node *yaml.Node, field string) error {
+	if node.Kind != yaml.ScalarNode {
+		return k.errorf(node, field, "want a string in base64, got %s", describe(node))
+	}
+	if _, err := base64.StdEncoding.DecodeString(node.Value); err != nil {
+		return k.errorf(node, field, "it is not base64 (is the file half written?): %w", err)
+	}
+	return nil
+}
+
+// describe says what a value is, without showing it: it may be a secret.
+func describe(node *yaml.Node) string {
+	switch node.Kind {
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.MappingNode:
+		return "fields with values"
+	}
+	switch node.ShortTag() {
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	}
+	if node.Style == 0 && wordsForBool.MatchString(node.Value) {
+		return "true or false"
+	}
+	return "a string"
+}
+
+// wordsForBool are no strings to client-go, which reads YAML 1.1.
+var wordsForBool = regexp.MustCompile(`^(?i:y|yes|n|no|on|off)$`)
+
+func quoteIt(node *yaml.Node) string {
+	if node.Kind == yaml.ScalarNode {
+		return ": put it in quotes"
+	}
+	return ""
+}
+
+// value is a field of a mapping, or nil.
+func value(node *yaml.Node, field string) *yaml.Node {
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == field {
+			return node.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// itemName is how an item of a list is called: by its name where it has one.
+func itemName(item *yaml.Node, i int) string {
+	if name := value(item, "name"); name != nil && name.Value != "" {
+		return name.Value
+	}
+	return strconv.Itoa(i)
+}
+
+// item is the entry of that name in one of the lists clusters, contexts and users, or nil.
+func (k *kubeconfig) item(list, name string) *yaml.Node {
+	items := value(k.root, list)
+	if items == nil {
+		return nil
+	}
+	for i, item := range items.Content {
+		if itemName(item, i) == name {
+			return item
+		}
+	}
+	return nil
+}
+
+func (k *kubeconfig) errorf(node *yaml.Node, field, format string, args ...any) error {
+	e := &ConfigError{File: k.path, Field: field, Err: fmt.Errorf(format, args...)}
+	if node != nil {
+		e.Line = node.Line
+	}
+	return e
+}

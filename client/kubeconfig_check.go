@@ -1,0 +1,267 @@
+package client
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// check looks for mistakes in the context that a program is going to use, with the cluster and the user that it names. It
+// finds before the first request what client-go or the server would say less clearly, or only then.
+type check struct {
+	files  []*kubeconfig
+	config *clientcmdapi.Config // the files, merged
+	flags  Flags
+	errs   []error
+}
+
+// all is nil, or the mistakes.
+func (c *check) all() error {
+	name := c.contextName()
+	if name == "" || len(c.errs) > 0 {
+		return errors.Join(c.errs...)
+	}
+	context := c.config.Contexts[name]
+	at := entry{c.origin(context.LocationOfOrigin), "contexts", name, "context"}
+	if cluster, ok := c.config.Clusters[context.Cluster]; ok {
+		c.cluster(entry{c.origin(cluster.LocationOfOrigin), "clusters", context.Cluster, "cluster"}, cluster)
+	} else {
+		c.missing(at, "cluster", "cluster", context.Cluster, slices.Sorted(maps.Keys(c.config.Clusters)))
+	}
+	if user, ok := c.config.AuthInfos[context.AuthInfo]; ok {
+		c.user(entry{c.origin(user.LocationOfOrigin), "users", context.AuthInfo, "user"}, user)
+	} else {
+		c.missing(at, "user", "user", context.AuthInfo, slices.Sorted(maps.Keys(c.config.AuthInfos)))
+	}
+	return errors.Join(c.errs...)
+}
+
+// contextName is the context to use; none when the files say nothing at all, or --master says enough.
+func (c *check) contextName() string {
+	names := slices.Sorted(maps.Keys(c.config.Contexts))
+	if c.flags.Context != "" {
+		if _, ok := c.config.Contexts[c.flags.Context]; !ok {
+			c.errs = append(c.errs, fmt.Errorf("--context: there is no context %q in %s%s", c.flags.Context, c.paths(), thereAre(names)))
+		}
+		return c.flags.Context
+	}
+	current := c.config.CurrentContext
+	if _, ok := c.config.Contexts[current]; ok && current != "" {
+		return current
+	}
+	for _, file := range c.files {
+		if node := value(file.root, "current-context"); node != nil && node.Value == current && current != "" {
+			c.errs = append(c.errs, file.errorf(node, "current-context", "there is no context %q%s", current, thereAre(names)))
+			return current
+		}
+	}
+	if c.flags.Master == "" && (len(names) > 0 || len(c.config.Clusters) > 0) {
+		err := fmt.Errorf("none is set%s: give --context NAME", thereAre(names))
+		c.errs = append(c.errs, &ConfigError{File: c.paths(), Field: "current-context", Err: err})
+	}
+	return ""
+}
+
+func (c *check) paths() string {
+	var paths []string
+	for _, file := range c.files {
+		paths = append(paths, file.path)
+	}
+	return strings.Join(paths, ", ")
+}
+
+func thereAre(names []string) string {
+	if len(names) == 0 {
+		return " (there is none at all: is the file half written?)"
+	}
+	return " (there are " + strings.Join(names, ", ") + ")"
+}
+
+// missing says that a context names a cluster or user that there is not.
+func (c *check) missing(at entry, field, what, name string, names []string) {
+	if name == "" {
+		c.errs = append(c.errs, at.errorf(field, "the context names no %s%s", what, thereAre(names)))
+		return
+	}
+	c.errs = append(c.errs, at.errorf(field, "there is no %s %q%s", what, name, thereAre(names)))
+}
+
+// origin is the file that an entry of the merged configuration came from.
+func (c *check) origin(path string) *kubeconfig {
+	for _, file := range c.files {
+		if file.path == path {
+			return file
+		}
+	}
+	return &kubeconfig{path: path}
+}
+
+// selected says where a mistake is that only client-go finds: in what the context names.
+func (c *check) selected(err error) error {
+	name := c.flags.Context
+	if name == "" {
+		name = c.config.CurrentContext
+	}
+	context, ok := c.config.Contexts[name]
+	if !ok {
+		return fmt.Errorf("%s: %w", c.paths(), err)
+	}
+	return entry{c.origin(context.LocationOfOrigin), "contexts", name, "context"}.errorf("", "%w", err)
+}
+
+// entry is where a context, cluster or user is written.
+type entry struct {
+	file             *kubeconfig
+	list, name, part string
+}
+
+// errorf is a mistake in a field of the entry: at its line, or at the line of the nearest thing around it that there is.
+func (e entry) errorf(field, format string, args ...any) error {
+	var at *yaml.Node
+	if item := e.file.item(e.list, e.name); item != nil {
+		at = item
+		for part := range strings.SplitSeq(strings.TrimSuffix(e.part+"."+field, "."), ".") {
+			if item = value(item, part); item == nil {
+				break
+			}
+			at = item
+		}
+	}
+	where := strings.TrimSuffix(fmt.Sprintf("%s[%s].%s.%s", e.list, e.name, e.part, field), ".")
+	return e.file.errorf(at, where, format, args...)
+}
+
+func (c *check) fail(e entry, field, format string, args ...any) {
+	c.errs = append(c.errs, e.errorf(field, format, args...))
+}
+
+func (c *check) cluster(e entry, cluster *clientcmdapi.Cluster) {
+	if cluster.Server == "" && c.flags.Master == "" {
+		c.fail(e, "server", "no server is named: give its URL, as in https://127.0.0.1:6443")
+	} else if _, _, err := rest.DefaultServerURL(cluster.Server, "", schema.GroupVersion{}, true); err != nil && c.flags.Master == "" {
+		c.fail(e, "server", "it is no URL of a server: %w", err)
+	}
+	field, data, ok := c.read(e, "certificate-authority", cluster.CertificateAuthority, cluster.CertificateAuthorityData)
+	if ok && len(data) > 0 {
+		if cluster.InsecureSkipTLSVerify {
+			c.fail(e, "insecure-skip-tls-verify", "it contradicts %s, which says whom to trust: leave one of them out", field)
+		}
+		if !x509.NewCertPool().AppendCertsFromPEM(data) {
+			c.fail(e, field, "it holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
+		}
+	}
+}
+
+// read is what a file or data field holds; data goes first, as in client-go. The field that counts comes with it.
+func (c *check) read(e entry, field, path string, data []byte) (string, []byte, bool) {
+	if len(data) > 0 || path == "" {
+		return field + "-data", data, true
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		c.fail(e, field, "%w", err)
+	}
+	return field, data, err == nil
+}
+
+func (c *check) user(e entry, user *clientcmdapi.AuthInfo) {
+	if field, found := e.saysNothing(user); found {
+		c.fail(e, field, "it says nothing (is the file half written?): who has no credentials has user: {}")
+	}
+	c.certificate(e, user)
+	if user.TokenFile != "" && user.Token == "" {
+		if token, err := os.ReadFile(user.TokenFile); err != nil {
+			c.fail(e, "tokenFile", "%w", err)
+		} else if strings.TrimSpace(string(token)) == "" {
+			c.fail(e, "tokenFile", "%s is empty", user.TokenFile)
+		}
+	}
+	if user.Exec != nil && user.Exec.Command != "" {
+		if _, err := exec.LookPath(user.Exec.Command); err != nil {
+			c.fail(e, "exec.command", "%w%s", err, hint(user.Exec.InstallHint))
+		}
+	}
+}
+
+// saysNothing finds a user without credentials who seems to have been meant to have some: the field that has no value.
+func (e entry) saysNothing(user *clientcmdapi.AuthInfo) (field string, found bool) {
+	texts := user.ClientCertificate + user.ClientKey + user.Token + user.TokenFile + user.Username + user.Password
+	if texts != "" || len(user.ClientCertificateData)+len(user.ClientKeyData) > 0 || user.AuthProvider != nil || user.Exec != nil {
+		return "", false
+	}
+	node := value(e.file.item(e.list, e.name), e.part)
+	if node == nil || node.ShortTag() == "!!null" {
+		return "", true
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i+1].ShortTag() == "!!null" {
+			return node.Content[i].Value, true
+		}
+	}
+	return "", false
+}
+
+func hint(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ". " + strings.TrimSpace(text)
+}
+
+// certificate checks that certificate and key are one pair, and that their time is not over.
+func (c *check) certificate(e entry, user *clientcmdapi.AuthInfo) {
+	certField, cert, okCert := c.read(e, "client-certificate", user.ClientCertificate, user.ClientCertificateData)
+	keyField, key, okKey := c.read(e, "client-key", user.ClientKey, user.ClientKeyData)
+	switch {
+	case !okCert || !okKey || len(cert) == 0 && len(key) == 0:
+		return
+	case len(cert) == 0:
+		c.fail(e, "client-certificate", "%s has no certificate beside it", keyField)
+		return
+	case len(key) == 0:
+		c.fail(e, "client-key", "%s has no key beside it", certField)
+		return
+	}
+	leaf, err := parseCertificate(cert)
+	if err != nil {
+		c.fail(e, certField, "%w", err)
+		return
+	}
+	if _, err := tls.X509KeyPair(cert, key); err != nil {
+		c.fail(e, keyField, "it is not the key of the certificate: %w", err)
+	}
+	if time.Now().After(leaf.NotAfter) {
+		c.fail(e, certField, "%s", expired(leaf))
+	}
+}
+
+func parseCertificate(data []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(data)
+	if block == nil || block.Type != "CERTIFICATE" {
+		return nil, errors.New("it holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
+	}
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("its certificate cannot be read: %w", err)
+	}
+	return leaf, nil
+}
+
+// expired says whose certificate has come to its end, and when.
+func expired(leaf *x509.Certificate) string {
+	return fmt.Sprintf("the client certificate of %s expired on %s: ask who runs the server for a new one",
+		leaf.Subject.CommonName, leaf.NotAfter.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,216 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// Each of them has one mistake: at which line, in which field, and what is said of it.
+func TestMistakesInAKubeconfigAreNamedByFileLineAndField(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		text  string
+		line  int
+		field string
+		want  string
+	}{
+		"broken off in the middle": {`clusters:
+- name: c
+  cluster: {server: "https://127.0`, 3, "", "not YAML (is it half written?)"},
+		"no kubeconfig": {"kind: Pod\napiVersion: v1", 1, "kind", "no kubeconfig"},
+		"only text":     {"hello", 1, "", "want fields with values, got a string"},
+		"a list that is none": {`
+clusters:
+  c: {server: "https://127.0.0.1:1"}`, 3, "clusters", "want a list, got fields with values"},
+		"a number for a token": {`
+users:
+- name: u
+  user:
+    token: 12345`, 5, "users[u].user.token", "want a string, got a number: put it in quotes"},
+		"a word for yes or no": {`
+clusters:
+- name: c
+  cluster:
+    insecure-skip-tls-verify: "true"`, 5, "clusters[c].cluster.insecure-skip-tls-verify", "want true or false, got a string"},
+		"bad base64": {`
+users:
+- name: u
+  user:
+    client-certificate-data: LS0tLS1CR`, 5, "users[u].user.client-certificate-data", "not base64"},
+		"a list for the plugin's name": {`
+users:
+- name: u
+  user:
+    exec:
+      command: [aws]`, 6, "users[u].user.exec.command", "want a string, got a list"},
+		"no such context": {`
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: z`, 3, "current-context", `there is no context "z" (there are x)`},
+		"a word that YAML has another meaning for": {`
+contexts: [{name: x, context: {cluster: c, user: u}}]
+current-context: y`, 3, "current-context", `want a string, got true or false: put it in quotes`},
+		"no context set": {`
+contexts: [{name: x, context: {cluster: c, user: u}}]`, 0, "current-context", "none is set (there are x): give --context NAME"},
+		"broken off before the users": {`
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+contexts:
+- context:
+    cluster: c
+    user: u
+  name: x
+current-context: x`, 6, "contexts[x].context.user", `there is no user "u" (there is none at all: is the file half written?)`},
+		"no such cluster": {`
+contexts:
+- name: x
+  context:
+    cluster: d
+    user: u
+current-context: x
+clusters: [{name: c, cluster: {}}]
+users: [{name: u, user: {}}]`, 5, "contexts[x].context.cluster", `there is no cluster "d" (there are c)`},
+		"a context without a user": {`
+contexts:
+- name: x
+  context:
+    cluster: c
+current-context: x
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]`, 5, "contexts[x].context.user", "the context names no user (there are u)"},
+		"no server":         {settled("certificate-authority-data: ''", "{}"), 3, "clusters[c].cluster.server", "no server is named"},
+		"no URL":            {settled(`server: "https://[::1"`, "{}"), 4, "clusters[c].cluster.server", "no URL of a server"},
+		"no such CA":        {settled("certificate-authority: /none/ca.crt", "{}"), 4, "clusters[c].cluster.certificate-authority", "no such file"},
+		"no CA in it":       {settled("certificate-authority-data: aGVsbG8=", "{}"), 4, "clusters[c].cluster.certificate-authority-data", "no certificate in PEM"},
+		"no such cert":      {settled(server, "{client-certificate: none.crt, client-key: none.key}"), 6, "users[u].user.client-certificate", "none.crt: no such file"},
+		"a cert alone":      {settled(server, "{client-certificate-data: aGVsbG8=}"), 6, "users[u].user.client-key", "no key beside it"},
+		"a key alone":       {settled(server, "{client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate", "no certificate beside it"},
+		"no cert in it":     {settled(server, "{client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate-data", "no certificate in PEM"},
+		"no such token":     {settled(server, "{tokenFile: none}"), 6, "users[u].user.tokenFile", "no such file"},
+		"no such plugin":    {settled(server, "{exec: {command: no-such-plugin, installHint: Get it there.}}"), 6, "users[u].user.exec.command", "Get it there."},
+		"a user of nothing": {settled(server, ""), 6, "users[u].user", "it says nothing (is the file half written?)"},
+		"two credentials":   {settled(server, "{token: a, username: b, password: c}"), 8, "contexts[x].context", "more than one authentication method"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := write(t, "kubeconfig", []byte(test.text))
+			_, err := client.Load(client.Flags{Kubeconfig: path})
+			wrong := new(client.ConfigError)
+			if !errors.As(err, &wrong) || !strings.Contains(wrong.Error(), test.want) {
+				t.Fatalf("got %v, want %q", err, test.want)
+			}
+			if wrong.File != path || wrong.Line != test.line || wrong.Field != test.field {
+				t.Errorf("%s\nis said to be at line %d, field %q; want %d, %q", wrong, wrong.Line, wrong.Field, test.line, test.field)
+			}
+			if strings.Contains(err.Error(), "12345") {
+				t.Error("the error shows a secret")
+			}
+		})
+	}
+}
+
+const server = `server: "https://127.0.0.1:1"`
+
+// settled is a kubeconfig with the fields of its cluster in line 4, and its user in line 6.
+func settled(cluster, user string) string {
+	if !strings.HasPrefix(cluster, "server") {
+		cluster += "\n    " + server
+	}
+	if strings.HasPrefix(cluster, "certificate-authority-data: ''") {
+		cluster = "{}"
+		return fmt.Sprintf("clusters:\n- name: c\n  cluster: %s\nusers: [{name: u, user: %s}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x", cluster, user)
+	}
+	return fmt.Sprintf("clusters:\n- name: c\n  cluster:\n    %s\nusers:\n- user: %s\n  name: u\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x",
+		cluster, user)
+}
+
+func TestCertificatesOfOtherKeysAreNamed(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	cert, _ := ca.user("jane", "people", time.Hour)
+	_, key := ca.user("jane", "people", time.Hour)
+	folder := t.TempDir()
+	for name, data := range map[string][]byte{"jane.crt": cert, "jane.key": key} {
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(folder, "kubeconfig") // which names the files beside it
+	text := settled(server, "\n    client-certificate: jane.crt\n    client-key: jane.key")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.Load(client.Flags{Kubeconfig: path})
+	if err == nil || !strings.HasPrefix(err.Error(), path+":8: users[u].user.client-key: it is not the key of the certificate") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAllMistakesOfAContextAreNamedAtOnce(t *testing.T) {
+	t.Parallel()
+	path := write(t, "kubeconfig", []byte(settled("certificate-authority: none", "{tokenFile: none}")))
+	_, err := client.Load(client.Flags{Kubeconfig: path})
+	for _, want := range []string{path + ":4: clusters[c].cluster.certificate-authority: ", path + ":7: users[u].user.tokenFile: "} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q in it", err, want)
+		}
+	}
+}
+
+func TestUnreadableKubeconfigs(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for path, want := range map[string]string{
+		filepath.Join(folder, "none"): "no such file",
+		folder:                        "is a directory",
+	} {
+		if _, err := client.Load(client.Flags{Kubeconfig: path}); err == nil ||
+			!strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	path := write(t, "kubeconfig", []byte(twoContexts))
+	if _, err := client.Load(client.Flags{Kubeconfig: path, Context: "three"}); err == nil ||
+		!strings.Contains(err.Error(), `--context: there is no context "three" in `+path+" (there are one, two)") {
+		t.Errorf("another context: %v", err)
+	}
+	empty := write(t, "kubeconfig", nil)
+	if _, err := client.Load(client.Flags{Kubeconfig: empty}); err == nil || !strings.Contains(err.Error(), empty+" names no cluster") {
+		t.Errorf("an empty file: %v", err)
+	}
+}
+
+// However much of a kubeconfig got written, the error says which file it is, or there is none.
+func TestHalfWrittenKubeconfigs(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	cert, key := ca.user("jane", "people", time.Hour)
+	whole, err := os.ReadFile(kubeconfigFor(t, clientcmdapi.Cluster{Server: "https://127.0.0.1:1", CertificateAuthorityData: ca.pem()},
+		clientcmdapi.AuthInfo{ClientCertificateData: cert, ClientKeyData: key}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	for length := 0; length < len(whole); length++ {
+		if before, _, _ := strings.Cut(string(whole[length:]), "\n"); len(before) > 20 {
+			length += 15 // of a long line, a part will do
+		}
+		if err := os.WriteFile(path, whole[:length], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := client.Load(client.Flags{Kubeconfig: path})
+		if err == nil && length < len(whole)-2 {
+			t.Errorf("%d bytes of %d are taken for a kubeconfig:\n%s", length, len(whole), whole[:length])
+		}
+		if err != nil && !strings.Contains(err.Error(), path) {
+			t.Errorf("%d bytes of %d: the error names no file: %v", length, len(whole), err)
+		}
+	}
+}
