@@ -19,8 +19,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Factory shares informers: whoever asks for the same resource, as the same type, gets the same informer. Run runs them
-// all, those that are asked for later too.
+// Factory shares informers: whoever asks for the same scope of the same resource, as the same type, gets the same informer,
+// and with it one watch and one cache. Run runs them all, those that are asked for later too. A Factory is a
+// prometheus.Collector of how they are.
 type Factory struct {
 	source  client.Source
 	options FactoryOptions
@@ -34,18 +35,11 @@ type Factory struct {
 // FactoryOptions hold for all informers of a factory; their meaning is that of Options.
 type FactoryOptions struct {
 	Resync, Relist time.Duration
-	// Lazy and Transform are Options', Transform for objects of any type, which it must not change.
-	Lazy      bool
+	Lazy           bool
+	// Transform is Options' for objects of all types. What it returns must be of the type of what it was given.
 	Transform func(client.Object) (client.Object, error)
 	Mutations *Mutations
 	Log       *slog.Logger
-}
-
-// identity is what makes two users' informers the same.
-type identity struct {
-	resource                  schema.GroupVersionResource
-	goType                    reflect.Type
-	namespace, labels, fields string
 }
 
 // Scope narrows what an informer holds. The zero value is everything.
@@ -57,27 +51,14 @@ type Scope struct {
 	Fields fields.Selector
 }
 
-// runner is an Informer of any type.
-type runner interface {
-	Run(ctx context.Context)
-	Synced() <-chan struct{}
-	Reached(ctx context.Context, key Key, revision object.Revision) error
+// identity is what makes two users' informers the same.
+type identity struct {
+	resource                  schema.GroupVersionResource
+	goType                    reflect.Type
+	namespace, labels, fields string
 }
 
-// NewFactory makes a factory of informers on a source.
-func NewFactory(source client.Source, options FactoryOptions) *Factory {
-	return &Factory{source: source, options: options, informers: map[identity]runner{}}
-}
-
-// For is the informer of the objects of a resource as T: of all of them, or of those of a scope; of several scopes, the last
-// counts.
-func For[T client.Object](f *Factory, resource schema.GroupVersionResource, scopes ...Scope) *Informer[T] {
-	var scope Scope
-	if len(scopes) > 0 {
-		scope = scopes[len(scopes)-1]
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func identityOf[T client.Object](resource schema.GroupVersionResource, scope Scope) identity {
 	id := identity{resource: resource, goType: reflect.TypeFor[T](), namespace: scope.Namespace}
 	if scope.Labels != nil {
 		id.labels = scope.Labels.String()
@@ -85,19 +66,47 @@ func For[T client.Object](f *Factory, resource schema.GroupVersionResource, scop
 	if scope.Fields != nil {
 		id.fields = scope.Fields.String()
 	}
+	return id
+}
+
+// covers says whether objects of a namespace may be in the scope.
+func (id identity) covers(resource schema.GroupResource, namespace string) bool {
+	return id.resource.GroupResource() == resource && (id.namespace == "" || id.namespace == namespace)
+}
+
+// selects says whether the scope leaves out objects of its namespace.
+func (id identity) selects() bool { return id.labels != "" || id.fields != "" }
+
+// runner is an Informer of any type.
+type runner interface {
+	Run(ctx context.Context)
+	Synced() <-chan struct{}
+	Reached(ctx context.Context, key Key, revision object.Revision) error
+	has(key Key) bool
+	ailment() error
+	measure() measures
+}
+
+// NewFactory makes a factory of informers on a source.
+func NewFactory(source client.Source, options FactoryOptions) *Factory {
+	return &Factory{source: source, options: options, informers: map[identity]runner{}}
+}
+
+// For is the informer of the objects of a resource as T: of all of them, or of those in a scope; of several scopes the last
+// counts. As *unstructured.Unstructured, objects of any kind can be had; as *metav1.PartialObjectMetadata, the server is
+// asked for their metadata alone.
+func For[T client.Object](f *Factory, resource schema.GroupVersionResource, scopes ...Scope) *Informer[T] {
+	var scope Scope
+	if len(scopes) > 0 {
+		scope = scopes[len(scopes)-1]
+	}
+	id := identityOf[T](resource, scope)
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if shared, ok := f.informers[id]; ok {
 		return shared.(*Informer[T])
 	}
-	i := New(f.source, resource, Options[T]{
-		Namespace: scope.Namespace,
-		Labels:    scope.Labels,
-		Fields:    scope.Fields,
-		Resync:    f.options.Resync,
-		Relist:    f.options.Relist,
-		Lazy:      f.options.Lazy,
-		Mutations: f.options.Mutations,
-		Log:       f.options.Log,
-	})
+	i := New(f.source, resource, optionsFor[T](f.options, scope))
 	f.informers[id] = i
 	if f.running != nil {
 		f.start(i)
@@ -105,29 +114,60 @@ func For[T client.Object](f *Factory, resource schema.GroupVersionResource, scop
 	return i
 }
 
+func optionsFor[T client.Object](shared FactoryOptions, scope Scope) Options[T] {
+	options := Options[T]{
+		Namespace: scope.Namespace,
+		Labels:    scope.Labels,
+		Fields:    scope.Fields,
+		Resync:    shared.Resync,
+		Relist:    shared.Relist,
+		Lazy:      shared.Lazy,
+		Mutations: shared.Mutations,
+		Log:       shared.Log,
+	}
+	if shared.Transform != nil {
+		options.Transform = func(obj T) (T, error) {
+			changed, err := shared.Transform(obj)
+			if err != nil {
+				return obj, err
+			}
+			as, ok := changed.(T)
+			if !ok {
+				return obj, fmt.Errorf("it became a %T, not a %T", changed, obj)
+			}
+			return as, nil
+		}
+	}
+	return options
+}
+
 // WaitForSync waits until every informer that was asked for by now has filled its cache. An error names those that have not
-// when ctx ends.
+// when ctx ends, and why.
 func (f *Factory) WaitForSync(ctx context.Context) error {
 	var missing []string
 	for id, i := range f.all() {
 		select {
 		case <-i.Synced():
 		case <-ctx.Done():
-			missing = append(missing, id.resource.GroupResource().String())
+			reason := ""
+			if err := i.ailment(); err != nil {
+				reason = fmt.Sprintf(" (%v)", err)
+			}
+			missing = append(missing, id.resource.GroupResource().String()+reason)
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
 	slices.Sort(missing)
-	return fmt.Errorf("the caches of %s have not been filled: %w", strings.Join(slices.Compact(missing), ", "), ctx.Err())
+	return fmt.Errorf("waiting for caches to fill with %s: %w", strings.Join(slices.Compact(missing), ", "), ctx.Err())
 }
 
-// Reached waits for the informers of a resource, in whatever version, that hold the namespace of an object, as
-// Informer.Reached does.
+// Reached waits until every cache of a resource, in whatever version, that should show an object does so at a revision, as
+// Informer.Reached does. A cache that has filled its scope by labels or fields, and does not hold the object, may be right.
 func (f *Factory) Reached(ctx context.Context, resource schema.GroupResource, key Key, revision object.Revision) error {
 	for id, i := range f.all() {
-		if id.resource.GroupResource() != resource || id.namespace != "" && id.namespace != key.Namespace {
+		if !id.covers(resource, key.Namespace) || id.selects() && !i.has(key) {
 			continue
 		}
 		if err := i.Reached(ctx, key, revision); err != nil {

@@ -141,6 +141,12 @@ func (i *Informer[T]) Lister() Lister[T] {
 // Synced is closed when the cache holds all that there was when the informer first listed.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.synced }
 
+// has says whether an object is cached.
+func (i *Informer[T]) has(key Key) bool { return i.indexer.state(key) != nil }
+
+// ailment is why the informer cannot list or watch, or nil.
+func (i *Informer[T]) ailment() error { return i.reflect.ailing.get() }
+
 // Run lists and watches until ctx ends, and returns when every goroutine that it started has ended. Only a handler that
 // does not return holds it up no longer than a few seconds: Run logs its name and leaves its goroutine to it, which ends when
 // the handler returns. Run must be called once at most.

@@ -118,8 +118,7 @@ func (l *listener[T]) pass(u *untold[T]) {
 		return
 	}
 	l.call("OnUpdate", u.new, func(obj T) {
-		l.handler.OnUpdate(old, obj)
-		l.detect.blame(l.name, old)
+		l.detect.during(l.name, func() { l.handler.OnUpdate(old, obj) }, old)
 	})
 }
 
@@ -133,8 +132,7 @@ func (l *listener[T]) call(method string, s *state[T], call func(T)) {
 		}
 	}()
 	if obj, err := s.read(); err == nil { // what cannot be read has been reported
-		call(obj)
-		l.detect.blame(l.name, obj)
+		l.detect.during(l.name, func() { call(obj) }, obj)
 	}
 }
 

@@ -30,7 +30,8 @@ type reflector[T client.Object] struct {
 	sequence sequence
 	backoff  backoff
 	trouble  metav1.StatusReason // what was logged last and is not over yet
-	absence  time.Time           // when the resource was first found not to be served; zero while it is
+	ailing   ailment
+	absence  time.Time // when the resource was first found not to be served; zero while it is
 }
 
 // How long to wait after a failure, and how long a watch must have lasted to count as none.
@@ -187,6 +188,7 @@ func deltaType(t watch.EventType) DeltaType {
 
 // complain logs a trouble when it begins, not each time that it is met again.
 func (r *reflector[T]) complain(err error) {
+	r.ailing.set(err)
 	reason := apierrors.ReasonForError(err)
 	if reason == metav1.StatusReasonUnknown {
 		reason = "Unreachable"
@@ -205,6 +207,7 @@ func (r *reflector[T]) complain(err error) {
 // recovered ends a trouble.
 func (r *reflector[T]) recovered() {
 	r.absence = time.Time{}
+	r.ailing.set(nil)
 	if r.trouble != "" {
 		r.log.Info("the resource is served now")
 		r.trouble = ""

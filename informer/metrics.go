@@ -1,0 +1,97 @@
+package informer
+
+import (
+	"cmp"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// measures are how an informer is.
+type measures struct {
+	objects, unreadable int
+	revision            float64
+	synced              bool
+	handlers            map[string]handled
+}
+
+// handled is how the handlers of one name are.
+type handled struct {
+	waiting, calls, panics int
+}
+
+// measure looks at an informer.
+func (i *Informer[T]) measure() measures {
+	m := measures{objects: i.indexer.Len(), unreadable: int(i.reader.unreadable.Load()), handlers: map[string]handled{}}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	m.revision, m.synced = float64(i.progress.at), i.filled
+	for _, l := range i.listeners {
+		h := m.handlers[l.name]
+		l.count(&h)
+		m.handlers[l.name] = h
+	}
+	return m
+}
+
+// count adds a handler to others of its name.
+func (l *listener[T]) count(to *handled) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	to.waiting += l.waiting.length
+	to.calls += l.calls
+	to.panics += l.panics
+}
+
+var (
+	ofInformer = []string{"resource", "version", "type", "scope"}
+	ofHandler  = append(ofInformer[:len(ofInformer):len(ofInformer)], "handler")
+
+	objectsMetric    = prometheus.NewDesc("informer_objects", "Objects in the cache.", ofInformer, nil)
+	revisionMetric   = prometheus.NewDesc("informer_store_resource_version", "Up to which revision the cache follows the server.", ofInformer, nil)
+	syncedMetric     = prometheus.NewDesc("informer_synced", "1 when the cache has been filled.", ofInformer, nil)
+	unreadableMetric = prometheus.NewDesc("informer_unreadable_objects_total", "Objects that could not be read.", ofInformer, nil)
+	waitingMetric    = prometheus.NewDesc("informer_handler_waiting_objects", "Objects that the handler is behind with.", ofHandler, nil)
+	callsMetric      = prometheus.NewDesc("informer_handler_notices_total", "What the handler was told, by object.", ofHandler, nil)
+	panicsMetric     = prometheus.NewDesc("informer_handler_panics_total", "Calls of the handler that panicked.", ofHandler, nil)
+)
+
+var _ prometheus.Collector = (*Factory)(nil)
+
+// Describe implements prometheus.Collector.
+func (f *Factory) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{objectsMetric, revisionMetric, syncedMetric, unreadableMetric, waitingMetric, callsMetric, panicsMetric} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector: it looks at all informers when it is called, so that nothing is counted twice.
+func (f *Factory) Collect(to chan<- prometheus.Metric) {
+	for id, i := range f.all() {
+		m, labels := i.measure(), id.labelValues()
+		send := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, more ...string) {
+			to <- prometheus.MustNewConstMetric(desc, kind, value, append(labels[:len(labels):len(labels)], more...)...)
+		}
+		synced := 0.0
+		if m.synced {
+			synced = 1
+		}
+		send(objectsMetric, prometheus.GaugeValue, float64(m.objects))
+		send(revisionMetric, prometheus.GaugeValue, m.revision)
+		send(syncedMetric, prometheus.GaugeValue, synced)
+		send(unreadableMetric, prometheus.CounterValue, float64(m.unreadable))
+		for name, h := range m.handlers {
+			send(waitingMetric, prometheus.GaugeValue, float64(h.waiting), name)
+			send(callsMetric, prometheus.CounterValue, float64(h.calls), name)
+			send(panicsMetric, prometheus.CounterValue, float64(h.panics), name)
+		}
+	}
+}
+
+// labelValues are those of the metrics of an informer.
+func (id identity) labelValues() []string {
+	scope := cmp.Or(id.namespace, "*")
+	if id.selects() {
+		scope += "/" + id.labels + "/" + id.fields
+	}
+	return []string{id.resource.GroupResource().String(), id.resource.Version, id.goType.String(), scope}
+}
