@@ -8,11 +8,19 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
 )
 
 // Plane is a control plane that ends with its test. It may be used by many goroutines.
 type Plane struct {
 	*bowline.Plane
+
+	test      testing.TB
+	settings  settings
+	builtin   []string // which of the plane's own controllers run
+	watches   *watches
+	resources *resources
+	client    *client.Client
 }
 
 // Start starts a plane for a test: the whole API in this process, with the controllers that every plane has, no socket and
@@ -20,28 +28,84 @@ type Plane struct {
 // test. What the plane has to say is in the test's log.
 func Start(t testing.TB, options ...Option) *Plane {
 	t.Helper()
-	s := settings{plane: bowline.Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}}
-	for _, option := range options {
-		option(&s)
+	p := &Plane{test: t, settings: settingsOf(options)}
+	p.ownGoroutines(t)
+	o := bowline.Options{Log: logTo(t)}
+	for _, change := range p.settings.with {
+		change(&o)
 	}
+	p.builtin = o.Controllers
+	var err error
 	// Not the test's context, which has ended by the time that cleanups run.
-	plane, err := bowline.Start(context.Background(), s.plane)
+	if p.Plane, err = bowline.Start(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	p.resources = newResources(nil)
+	p.begin(t)
+	return p
+}
+
+// Fork makes a plane with the state that p has now, for a subtest to change: it takes a fraction of a millisecond, however
+// much there is. What ran on p runs on the fork as well. The options are added to those of p.
+func (p *Plane) Fork(t testing.TB, options ...Option) *Plane {
+	t.Helper()
+	fork := &Plane{test: t, settings: p.settings.onFork(), builtin: p.builtin}
+	fork.settings.change(options)
+	if t != p.test {
+		fork.ownGoroutines(t)
+	}
+	var err error
+	fork.Plane, err = p.Plane.Fork(context.Background(), func(o *bowline.Options) {
+		o.Controllers, o.Log = p.builtin, logTo(t)
+		for _, change := range fork.settings.with {
+			change(o)
+		}
+		fork.builtin = o.Controllers
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return adopt(t, plane)
+	fork.resources = newResources(p.resources)
+	fork.begin(t)
+	return fork
 }
 
-// adopt makes a plane the test's, which closes it.
-func adopt(t testing.TB, plane *bowline.Plane) *Plane {
+// logTo is the test's log.
+func logTo(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
+
+// ownGoroutines makes the test responsible for the goroutines that it starts from here on.
+func (p *Plane) ownGoroutines(t testing.TB) {
+	mark := markGoroutines(t)
 	t.Cleanup(func() {
-		if err := plane.Close(); err != nil {
+		t.Helper()
+		mark.verify(p)
+	})
+}
+
+// begin makes of a plane that runs what the options say. The test closes it.
+func (p *Plane) begin(t testing.TB) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := p.Close(); err != nil {
 			t.Errorf("closing the plane: %v", err)
 		}
 	})
-	return &Plane{Plane: plane}
+	p.watches = newWatches(t, p)
+	var err error
+	if p.client, err = client.New(p.Config()); err != nil {
+		t.Fatal(err)
+	}
+	p.define(t)
+	for _, object := range p.settings.objects {
+		p.create(t, object)
+	}
+	p.run(t)
 }
 
 // Config is for clients in the test's process: it acts as the administrator, over no socket, with no rate limit. Each call
 // returns a new one, which the caller may change.
-func (p *Plane) Config() *rest.Config { return p.RESTConfig() }
+func (p *Plane) Config() *rest.Config {
+	config := p.RESTConfig()
+	config.Wrap(p.watches.wrap)
+	return config
+}

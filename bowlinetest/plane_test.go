@@ -1,6 +1,8 @@
 package bowlinetest_test
 
 import (
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
@@ -31,7 +34,7 @@ func TestDaysPassInABubble(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		began := time.Now()
-		namespaces := kubernetes.NewForConfigOrDie(p.Config()).CoreV1().Namespaces()
+		namespaces := bowlinetest.Client[*corev1.Namespace](t, p)
 		namespace, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short"}}, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -40,16 +43,110 @@ func TestDaysPassInABubble(t *testing.T) {
 			t.Errorf("created at %s, began at %s", at, began)
 		}
 		time.Sleep(48 * time.Hour)
-		if err := namespaces.Delete(t.Context(), "short", metav1.DeleteOptions{}); err != nil {
+		if err := namespaces.Delete(t.Context(), "", "short", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
-		if _, err := namespaces.Get(t.Context(), "short", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("a minute after its deletion: %v", err)
-		}
+		bowlinetest.Gone[*corev1.Namespace](t, p, "", "short")
 	})
 }
 
+// TestHundredPlanesAtOnce share nothing: each makes the same object.
+func TestHundredPlanesAtOnce(t *testing.T) {
+	t.Parallel()
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			p := bowlinetest.Start(t, bowlinetest.CRDs("testdata/boats.yaml"))
+			if _, err := bowlinetest.Client[*corev1.ConfigMap](t, p).Create(t.Context(), configMap("a"), metav1.CreateOptions{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestForksAreForSubtests(t *testing.T) {
+	t.Parallel()
+	p := bowlinetest.Start(t, bowlinetest.Types(addBoats, nil), bowlinetest.Objects(configMap("shared")))
+	t.Run("forks", func(t *testing.T) {
+		for i := range 10 {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				changeEverything(t, p.Fork(t, bowlinetest.Objects(configMap("own"))))
+			})
+		}
+	})
+	maps, err := bowlinetest.Client[*corev1.ConfigMap](t, p).List(t.Context(), "default", metav1.ListOptions{})
+	if err != nil || len(maps.Items) != 1 || maps.Items[0].Name != "shared" {
+		t.Errorf("the plane has %v, %v", maps, err)
+	}
+}
+
+func changeEverything(t *testing.T, fork *bowlinetest.Plane) {
+	maps := bowlinetest.Client[*corev1.ConfigMap](t, fork)
+	for _, name := range []string{"shared", "own"} {
+		if err := maps.Delete(t.Context(), "default", name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	fork.Apply(t, boat)
+	fork.Apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: short}}")
+	if err := bowlinetest.Client[*corev1.Namespace](t, fork).Delete(t.Context(), "", "short", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	bowlinetest.Gone[*corev1.Namespace](t, fork, "", "short") // by the controller of namespaces
+}
+
+func TestObjectsAreThereWithTheirStatus(t *testing.T) {
+	t.Parallel()
+	p := bowlinetest.Start(t, bowlinetest.Types(addBoats, nil), bowlinetest.Objects(
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "sea"}},
+		&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "runs", Namespace: "sea"},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+			Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+		},
+		&Boat{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: BoatSpec{Sails: 1}, Status: BoatStatus{Afloat: true}},
+	))
+	pod, err := bowlinetest.Client[*corev1.Pod](t, p).Get(t.Context(), "sea", "runs")
+	if err != nil || pod.Status.Phase != corev1.PodRunning {
+		t.Errorf("the pod is %v, %v", pod, err)
+	}
+	boat, err := bowlinetest.Client[*Boat](t, p).Get(t.Context(), "default", "b")
+	if err != nil || !boat.Status.Afloat {
+		t.Errorf("the boat is %v, %v", boat, err)
+	}
+}
+
+func TestBadObjectsAreNamed(t *testing.T) {
+	t.Parallel()
+	for said, object := range map[string]*Boat{
+		"the kind of a *bowlinetest_test.Boat is not known": {ObjectMeta: metav1.ObjectMeta{Name: "unknown"}},
+		"the plane serves no example.org/v1":                {TypeMeta: metav1.TypeMeta{APIVersion: "example.org/v1", Kind: "Boat"}},
+	} {
+		mustFail(t, func(t testing.TB) { bowlinetest.Start(t, bowlinetest.Objects(object)) }, said)
+	}
+	mustFail(t, func(t testing.TB) { bowlinetest.Start(t).Apply(t, "a: [") }, "what is to be applied cannot be read: document 1")
+	mustFail(t, func(t testing.TB) { bowlinetest.Start(t).Apply(t, boat) }, "applying Boat a: the plane serves no example.com/v1")
+	mustFail(t, func(t testing.TB) {
+		bowlinetest.Start(t, bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{"nobody"} }))
+	}, `"nobody" is no controller`)
+}
+
+func TestSocketIsForOtherProcesses(t *testing.T) {
+	t.Parallel()
+	p := bowlinetest.Start(t, bowlinetest.Socket())
+	clients := kubernetes.NewForConfigOrDie(p.SocketConfig(t))
+	if _, err := clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a"), metav1.CreateOptions{}); err != nil {
+		t.Error(err)
+	}
+	jane := kubernetes.NewForConfigOrDie(p.SocketConfig(t, "jane", "devs"))
+	if _, err := jane.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("jane: %v", err)
+	}
+	mustFail(t, func(t testing.TB) { bowlinetest.Start(t).SocketConfig(t) }, "bowlinetest.Socket()")
+}
+
 func configMap(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 }

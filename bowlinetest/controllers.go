@@ -1,0 +1,75 @@
+package bowlinetest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// running prepares what runs beside a test, until its context ends.
+type running func(t testing.TB, p *Plane) (func(context.Context) error, error)
+
+// run runs the controllers until the test ends.
+func (p *Plane) run(t testing.TB) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var ended []<-chan struct{}
+	t.Cleanup(func() {
+		t.Helper()
+		cancel()
+		p.await(t, ended)
+	})
+	for i, prepare := range p.settings.controllers {
+		run, err := prepare(t, p)
+		if err != nil {
+			t.Fatalf("controller %d of %d: %v", i+1, len(p.settings.controllers), err)
+		}
+		done := make(chan struct{})
+		ended = append(ended, done)
+		go func() {
+			defer close(done)
+			if err := run(ctx); err != nil && ctx.Err() == nil {
+				t.Errorf("controller %d of %d failed: %v", i+1, len(p.settings.controllers), err)
+			}
+		}()
+	}
+}
+
+// await returns when all have ended. Those that do not are named with the goroutines that are left.
+func (p *Plane) await(t testing.TB, ended []<-chan struct{}) {
+	t.Helper()
+	limit := time.NewTimer(p.settings.patience)
+	defer limit.Stop()
+	for i, done := range ended {
+		select {
+		case <-done:
+		case <-limit.C:
+			p.leaked(t, "controller %d of %d has not returned %s after its context ended", i+1, len(ended), p.settings.patience)
+			return
+		}
+	}
+}
+
+// unmanaged is a controller that speaks to the plane as to any server.
+func unmanaged(run func(context.Context, *rest.Config) error) running {
+	return func(_ testing.TB, p *Plane) (func(context.Context) error, error) {
+		return func(ctx context.Context) error { return run(ctx, p.Config()) }, nil
+	}
+}
+
+// managed is a manager on the plane's own objects, which looks for who changes them.
+func managed(add func(*controller.Manager) error) running {
+	return func(t testing.TB, p *Plane) (func(context.Context) error, error) {
+		m, err := controller.NewManager(p.Config(), controller.ManagerOptions{
+			Source: p.Source(), Mutations: informer.DetectMutations(t), Log: logTo(t),
+		})
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) error { m.Run(ctx); return nil }, add(m)
+	}
+}

@@ -1,0 +1,85 @@
+package bowlinetest_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// trial is a test whose failure is what is tested.
+type trial struct {
+	testing.TB
+	name string
+
+	mu       sync.Mutex
+	said     []string
+	failed   bool
+	cleanups []func()
+}
+
+// try runs a test to its end, cleanups and all, and returns whether it failed and what it said.
+func try(t *testing.T, f func(t testing.TB)) (failed bool, said string) {
+	t.Helper()
+	of := &trial{TB: t, name: t.Name() + "/trial"}
+	of.goroutine(func() { f(of) })
+	for len(of.cleanups) > 0 {
+		last := of.cleanups[len(of.cleanups)-1]
+		of.cleanups = of.cleanups[:len(of.cleanups)-1]
+		of.goroutine(last)
+	}
+	return of.failed, strings.Join(of.said, "\n")
+}
+
+// goroutine is for what may end with Fatal.
+func (of *trial) goroutine(f func()) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f()
+	}()
+	<-ended
+}
+
+func (of *trial) say(failed bool, format string, arguments ...any) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	of.failed = of.failed || failed
+	of.said = append(of.said, fmt.Sprintf(format, arguments...))
+}
+
+func (of *trial) Name() string             { return of.name }
+func (of *trial) Helper()                  {}
+func (of *trial) Context() context.Context { return context.Background() }
+func (of *trial) Output() io.Writer        { return io.Discard }
+
+func (of *trial) Logf(format string, arguments ...any)   { of.say(false, format, arguments...) }
+func (of *trial) Errorf(format string, arguments ...any) { of.say(true, format, arguments...) }
+func (of *trial) Fatal(arguments ...any)                 { of.Fatalf("%s", fmt.Sprint(arguments...)) }
+func (of *trial) Fatalf(format string, arguments ...any) {
+	of.say(true, format, arguments...)
+	runtime.Goexit()
+}
+
+func (of *trial) Cleanup(f func()) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	of.cleanups = append(of.cleanups, f)
+}
+
+// mustFail runs a test that should, and say all that is wanted.
+func mustFail(t *testing.T, f func(t testing.TB), wanted ...string) {
+	t.Helper()
+	failed, said := try(t, f)
+	if !failed {
+		t.Errorf("the test passed, and said %q", said)
+	}
+	for _, w := range wanted {
+		if !strings.Contains(said, w) {
+			t.Errorf("the test did not say %q, but:\n%s", w, said)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package bowlinetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+)
+
+// goroutines are those that a test has started since it was marked, and those that they have started: the mark is a
+// profiler label, which goroutines inherit.
+type goroutines struct {
+	t    testing.TB
+	mark string
+}
+
+// label is the name of the mark, as profiles show it.
+const label = "bowlinetest"
+
+func markGoroutines(t testing.TB) *goroutines {
+	g := &goroutines{t: t}
+	g.mark = fmt.Sprintf("%s %p", t.Name(), g)
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(label, g.mark)))
+	return g
+}
+
+// verify names those that are left. Nothing tells the end of a goroutine, so that it looks again, ever more rarely.
+func (g *goroutines) verify(p *Plane) {
+	g.t.Helper()
+	pprof.SetGoroutineLabels(context.Background()) // this one ends later
+	pause := 100 * time.Microsecond
+	for waited := time.Duration(0); ; pause *= 2 {
+		left := g.left()
+		if len(left) == 0 {
+			return
+		}
+		if waited >= p.settings.patience {
+			for _, stack := range left {
+				p.leaked(g.t, "a goroutine never ends:\n%s", stack)
+			}
+			return
+		}
+		time.Sleep(pause)
+		waited += pause
+	}
+}
+
+// left are the stacks of those that have not ended.
+func (g *goroutines) left() (stacks []string) {
+	var profile bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+		return []string{err.Error()}
+	}
+	marked := fmt.Sprintf("%q:%q", label, g.mark)
+	for stack := range strings.SplitSeq(profile.String(), "\n\n") {
+		if _, frames, ok := strings.Cut(stack, marked); ok {
+			_, frames, _ = strings.Cut(frames, "\n")
+			stacks = append(stacks, frames)
+		}
+	}
+	return stacks
+}
+
+// leaked fails the test for what it has left behind.
+func (p *Plane) leaked(t testing.TB, format string, arguments ...any) {
+	t.Helper()
+	if p.settings.leaky {
+		t.Logf("left behind: "+format, arguments...)
+		return
+	}
+	t.Errorf("left behind: "+format, arguments...)
+}

@@ -1,0 +1,161 @@
+package bowlinetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// manager is who owns the fields that Apply and Objects set.
+const manager = "bowlinetest"
+
+// Client reads and writes objects of a type as the administrator: one of Kubernetes' own, or of those that Types named.
+// A type that the plane does not serve ends the test.
+func Client[T client.Object](t testing.TB, p *Plane) client.Resource[T] {
+	t.Helper()
+	_, where := placeFor[T](t, p)
+	return client.Of[T](p.client, where.GroupVersionResource)
+}
+
+// placeFor is where objects of a type are, and what they are called.
+func placeFor[T client.Object](t testing.TB, p *Plane) (kind string, where place) {
+	t.Helper()
+	object, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	if !ok {
+		t.Fatalf("objects are pointers to structs, and not %s", reflect.TypeFor[T]())
+	}
+	gvk, err := p.resources.kindOf(object)
+	if err == nil {
+		where, err = p.resources.find(context.Background(), p.client.REST(), gvk)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gvk.Kind, where
+}
+
+// Apply makes the plane's objects what a text of YAML or JSON declares, by server-side apply, and returns them as they are
+// then; what others own it takes. Where an object has no namespace and needs one, it is default. A status is applied too.
+func (p *Plane) Apply(t testing.TB, text string) []*unstructured.Unstructured {
+	t.Helper()
+	objects, err := decode(strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("what is to be applied cannot be read: %v", err)
+	}
+	for i, object := range objects {
+		if objects[i], err = p.write(object, p.apply); err != nil {
+			t.Fatalf("applying %s %s: %v", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return objects
+}
+
+// create creates an object with its status.
+func (p *Plane) create(t testing.TB, object client.Object) {
+	t.Helper()
+	content, err := contentOf(object)
+	if err != nil {
+		t.Fatalf("a %T cannot be written: %v", object, err)
+	}
+	o := &unstructured.Unstructured{Object: content}
+	kind, err := p.resources.kindOf(object)
+	if err == nil {
+		o.SetGroupVersionKind(kind)
+		_, err = p.write(o, p.post)
+	}
+	if err != nil {
+		t.Fatalf("creating the %T %s: %v", object, object.GetName(), err)
+	}
+}
+
+// contentOf is what any value is as JSON.
+func contentOf(value any) (content map[string]any, err error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return content, utiljson.Unmarshal(data, &content)
+}
+
+// write writes an object, and then its status, where it has one that is written apart.
+func (p *Plane) write(o *unstructured.Unstructured, send sending) (*unstructured.Unstructured, error) {
+	where, err := p.resources.find(context.Background(), p.client.REST(), o.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	if where.namespaced && o.GetNamespace() == "" {
+		o.SetNamespace(metav1.NamespaceDefault)
+	}
+	to := client.Of[*unstructured.Unstructured](p.client, where.GroupVersionResource)
+	kept, err := send(to, o, "")
+	if status, _ := o.Object["status"].(map[string]any); err != nil || len(status) == 0 || !where.hasStatus {
+		return kept, err
+	}
+	o.SetName(kept.GetName())
+	return send(to, o, "status")
+}
+
+// sending writes an object or a subresource of it.
+type sending func(client.Resource[*unstructured.Unstructured], *unstructured.Unstructured, string) (*unstructured.Unstructured, error)
+
+func (p *Plane) post(to client.Resource[*unstructured.Unstructured], o *unstructured.Unstructured, subresource string) (*unstructured.Unstructured, error) {
+	if subresource == "" {
+		return to.Create(context.Background(), o, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
+	}
+	patch, err := json.Marshal(map[string]any{subresource: o.Object[subresource]})
+	if err != nil {
+		return nil, err
+	}
+	return to.Patch(context.Background(), o.GetNamespace(), o.GetName(), subresource, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+}
+
+func (p *Plane) apply(to client.Resource[*unstructured.Unstructured], o *unstructured.Unstructured, subresource string) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	force := true
+	return to.Patch(context.Background(), o.GetNamespace(), o.GetName(), subresource, types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: manager, Force: &force, FieldValidation: metav1.FieldValidationStrict})
+}
+
+// decode reads the objects of a text of YAML or JSON documents. Empty documents are none, and a List is its items.
+func decode(from io.Reader) (objects []*unstructured.Unstructured, err error) {
+	documents := yaml.NewYAMLOrJSONDecoder(from, 4096)
+	for n := 1; ; n++ {
+		o := &unstructured.Unstructured{}
+		switch err := documents.Decode(&o.Object); {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		case len(o.Object) == 0:
+			continue
+		case o.GetKind() == "" || o.GetAPIVersion() == "":
+			return nil, fmt.Errorf("document %d has no kind or no apiVersion", n)
+		case !o.IsList():
+			objects = append(objects, o)
+			continue
+		}
+		list, err := o.ToList()
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", n, err)
+		}
+		for i := range list.Items {
+			objects = append(objects, &list.Items[i])
+		}
+	}
+}

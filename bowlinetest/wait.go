@@ -1,0 +1,131 @@
+package bowlinetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// Wait waits until an object is as wanted, and returns it as it was then. It watches, and asks about each state that it sees:
+// nothing is missed but what an object was before, and nothing is asked twice. The namespace is empty for kinds without. When
+// its time is over (Patience), the test ends, and shows what the object was last.
+func Wait[T client.Object](t testing.TB, p *Plane, namespace, name string, wanted func(T) bool) T {
+	t.Helper()
+	var last *T
+	await(t, p, namespace, name, func(object *T) bool {
+		last = object
+		return object != nil && wanted(*object)
+	})
+	return *last
+}
+
+// Gone waits until no object of the type has that name.
+func Gone[T client.Object](t testing.TB, p *Plane, namespace, name string) {
+	t.Helper()
+	await(t, p, namespace, name, func(object *T) bool { return object == nil })
+}
+
+// await follows an object until what is seen of it, nil while there is none, is wanted.
+func await[T client.Object](t testing.TB, p *Plane, namespace, name string, wanted func(*T) bool) {
+	t.Helper()
+	kind, where := placeFor[T](t, p)
+	f := following[T]{
+		resource: client.Of[T](p.client, where.GroupVersionResource), namespace: namespace,
+		which:  metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()},
+		wanted: wanted,
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), p.settings.patience)
+	defer cancel()
+	var err error
+	for done := false; !done && err == nil; {
+		done, err = f.follow(ctx)
+	}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		t.Fatalf("the %s %s was not as wanted within %s; %s", kind, key(namespace, name), p.settings.patience, printed(f.last))
+	default:
+		t.Fatalf("waiting for the %s %s: %v", kind, key(namespace, name), err)
+	}
+}
+
+func key(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// following is an object that is followed.
+type following[T client.Object] struct {
+	resource  client.Resource[T]
+	namespace string
+	which     metav1.ListOptions
+	wanted    func(*T) bool
+	last      *T
+}
+
+// follow reads the object and its changes until it is as wanted, or the watch ends.
+func (f *following[T]) follow(ctx context.Context) (done bool, err error) {
+	page, err := f.resource.List(ctx, f.namespace, f.which)
+	if err != nil {
+		return false, err
+	}
+	f.last = nil
+	if len(page.Items) > 0 {
+		f.last = &page.Items[0]
+	}
+	if f.wanted(f.last) {
+		return true, nil
+	}
+	which := f.which
+	which.ResourceVersion = page.ResourceVersion
+	stream, err := f.resource.Watch(ctx, f.namespace, which)
+	if err != nil {
+		return false, err
+	}
+	defer stream.Stop()
+	for {
+		event, object, err := stream.Next()
+		if errors.Is(err, io.EOF) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			return false, ctx.Err()
+		}
+		if err != nil {
+			return false, err
+		}
+		switch event {
+		case watch.Bookmark:
+			continue
+		case watch.Deleted:
+			f.last = nil
+		default:
+			f.last = &object
+		}
+		if f.wanted(f.last) {
+			return true, nil
+		}
+	}
+}
+
+// printed is an object as a failed test shows it.
+func printed[T client.Object](object *T) string {
+	if object == nil {
+		return "it does not exist"
+	}
+	(*object).SetManagedFields(nil)
+	text, err := yaml.Marshal(*object)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("it is\n%s", text)
+}

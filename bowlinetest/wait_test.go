@@ -1,0 +1,89 @@
+package bowlinetest_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+)
+
+func TestWaitSeesEachState(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		maps := bowlinetest.Client[*corev1.ConfigMap](t, p)
+		seen := make(chan string)
+		go func() {
+			bowlinetest.Wait(t, p, "default", "a", func(m *corev1.ConfigMap) bool {
+				seen <- m.Data["n"]
+				return m.Data["n"] == "3"
+			})
+			bowlinetest.Gone[*corev1.ConfigMap](t, p, "default", "a")
+			close(seen)
+		}()
+		synctest.Wait() // it watches, and there is no such object
+		for _, n := range []string{"1", "2", "3"} {
+			m := configMap("a")
+			m.Data = map[string]string{"n": n}
+			_, err := maps.Update(t.Context(), m, metav1.UpdateOptions{})
+			if n == "1" {
+				_, err = maps.Create(t.Context(), m, metav1.CreateOptions{})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := <-seen; got != n {
+				t.Errorf("saw %s instead of %s", got, n)
+			}
+		}
+		synctest.Wait()
+		if err := maps.Delete(t.Context(), "default", "a", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if n, open := <-seen; open {
+			t.Errorf("saw %s after the end", n)
+		}
+	})
+}
+
+func TestWaitOutlivesItsWatches(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		began := time.Now()
+		go func() {
+			time.Sleep(12 * time.Hour) // longer than a server lets any watch live
+			p.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}")
+		}()
+		bowlinetest.Wait(t, p, "default", "late", func(*corev1.ConfigMap) bool { return true })
+		if took := time.Since(began); took != 12*time.Hour {
+			t.Errorf("took %s", took)
+		}
+	}, bowlinetest.Patience(24*time.Hour))
+}
+
+func TestWaitShowsWhatItSawLast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		mustFail(t, func(t testing.TB) {
+			p := bowlinetest.Start(t, bowlinetest.Objects(configMap("a")))
+			bowlinetest.Wait(t, p, "default", "a", func(m *corev1.ConfigMap) bool { return m.Data != nil })
+		}, "the ConfigMap default/a was not as wanted within 10s; it is\n", "name: a")
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("took %s", took)
+		}
+		mustFail(t, func(t testing.TB) {
+			bowlinetest.Wait(t, bowlinetest.Start(t), "default", "a", func(m *corev1.ConfigMap) bool { return true })
+		}, "it does not exist")
+		mustFail(t, func(t testing.TB) {
+			p := bowlinetest.Start(t, bowlinetest.Patience(time.Minute))
+			bowlinetest.Gone[*corev1.Namespace](t, p, "", "default")
+		}, "the Namespace default was not as wanted within 1m0s; it is\n")
+		mustFail(t, func(t testing.TB) {
+			bowlinetest.Wait(t, bowlinetest.Start(t), "default", "a", func(*Boat) bool { return true })
+		}, "the kind of a *bowlinetest_test.Boat is not known")
+	})
+}

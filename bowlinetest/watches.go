@@ -1,0 +1,161 @@
+package bowlinetest
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// watches are those that clients of a plane have open.
+type watches struct {
+	mu   sync.Mutex
+	last int
+	open map[int]*openWatch
+}
+
+// openWatch is one of them.
+type openWatch struct {
+	name  string
+	order int
+	ended chan struct{}
+}
+
+// newWatches are verified when the test ends, before the plane is closed.
+func newWatches(t testing.TB, p *Plane) *watches {
+	w := &watches{open: map[int]*openWatch{}}
+	t.Cleanup(func() {
+		t.Helper()
+		for _, left := range w.left(p.settings.patience) {
+			p.leaked(t, "a watch is still open: %s", left.name)
+		}
+	})
+	return w
+}
+
+// left are those that are open although they had time to end.
+func (w *watches) left(patience time.Duration) (left []*openWatch) {
+	w.mu.Lock()
+	for _, o := range w.open {
+		left = append(left, o)
+	}
+	w.mu.Unlock()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	late := false
+	left = slices.DeleteFunc(left, func(o *openWatch) bool {
+		if !late {
+			select {
+			case <-o.ended:
+			case <-limit.C:
+				late = true
+			}
+		}
+		return o.hasEnded()
+	})
+	slices.SortFunc(left, func(a, b *openWatch) int { return cmp.Compare(a.order, b.order) })
+	return left
+}
+
+func (o *openWatch) hasEnded() bool {
+	select {
+	case <-o.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// wrap is a transport that knows which watches it has open.
+func (w *watches) wrap(next http.RoundTripper) http.RoundTripper { return &watched{next, w} }
+
+type watched struct {
+	next    http.RoundTripper
+	watches *watches
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *watched) RoundTrip(q *http.Request) (*http.Response, error) {
+	answer, err := t.next.RoundTrip(q)
+	if err == nil && answer.StatusCode == http.StatusOK && isWatch(q) {
+		answer.Body = t.watches.begin(q, answer.Body)
+	}
+	return answer, err
+}
+
+// WrappedRoundTripper is what client-go looks for below.
+func (t *watched) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+func isWatch(q *http.Request) bool {
+	value := q.URL.Query().Get("watch")
+	return value == "true" || value == "1"
+}
+
+func (w *watches) begin(q *http.Request, body io.ReadCloser) io.ReadCloser {
+	o := &openWatch{name: fmt.Sprintf("%s by %s%s", q.URL.Path, cmp.Or(q.UserAgent(), "somebody"), caller()), ended: make(chan struct{})}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last++
+	o.order = w.last
+	w.open[o.order] = o
+	return &watchBody{body, sync.OnceFunc(func() { w.end(o) })}
+}
+
+func (w *watches) end(o *openWatch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, o.order)
+	close(o.ended)
+}
+
+// watchBody is the answer to a watch. It ends when it is closed, or has nothing more to read.
+type watchBody struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b *watchBody) Read(to []byte) (int, error) {
+	n, err := b.ReadCloser.Read(to)
+	if err != nil {
+		b.end()
+	}
+	return n, err
+}
+
+func (b *watchBody) Close() error {
+	b.end()
+	return b.ReadCloser.Close()
+}
+
+// caller says where a watch was begun, if that was not in a goroutine of a library, as it is where informers watch.
+func caller() string {
+	pcs := make([]uintptr, 64)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	for {
+		frame, more := frames.Next()
+		if !ofLibrary(frame) {
+			return fmt.Sprintf(", begun in %s (%s:%d)", frame.Function, frame.File, frame.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+func ofLibrary(f runtime.Frame) bool {
+	if strings.HasSuffix(f.File, "_test.go") {
+		return false
+	}
+	for _, library := range []string{"k8s.io/", "sigs.k8s.io/", "github.com/bowline-dev/bowline/", "net/http.", "runtime.", "testing.", "sync."} {
+		if strings.HasPrefix(f.Function, library) {
+			return true
+		}
+	}
+	return false
+}
