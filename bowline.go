@@ -21,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/auth"
 	"github.com/bowline-dev/bowline/auth/pki"
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin"
 	"github.com/bowline-dev/bowline/object"
@@ -88,9 +89,10 @@ type Plane struct {
 	// loops are the controllers, which end with ctx; sockets end with the HTTP server.
 	loops, sockets sync.WaitGroup
 	// ready is closed when the controllers' caches are filled; nil without controllers. queues is what their queues count.
-	ready  <-chan struct{}
-	queues *workqueue.Metrics
-	close  func() error
+	ready   <-chan struct{}
+	queues  *workqueue.Metrics
+	journal *why.Journal
+	close   func() error
 }
 
 // admin is who RESTConfig and Source act as.
@@ -120,6 +122,7 @@ func begin(ctx context.Context, o Options, state *store.Store, like *server.Serv
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	p := &Plane{options: o, store: state, log: o.Log, drain: patience, queues: workqueue.NewMetrics()}
+	p.journal = why.New(why.Options{Log: o.Log})
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := p.start(ctx, like); err != nil {
@@ -148,6 +151,7 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 		Initial:        p.initial(),
 		Like:           like,
 		Checks:         p.checks(o.Storage),
+		Why:            p.journal,
 		Collectors:     []prometheus.Collector{p.queues},
 		TracerProvider: o.TracerProvider,
 		Log:            o.Log,
@@ -286,3 +290,7 @@ func (p *Plane) IssueClient(name string, groups ...string) (*rest.Config, error)
 
 // Source is where informers of this process list and watch, as the administrator: they share the server's objects.
 func (p *Plane) Source() client.Source { return p.server.Source(admin) }
+
+// Journal is why the controllers of the plane did what they did, as bowline why prints it. Controllers in this process keep
+// theirs in it when they are given it (controller.ManagerOptions.Journal); those of other processes tell it over the wire.
+func (p *Plane) Journal() *why.Journal { return p.journal }

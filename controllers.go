@@ -60,7 +60,9 @@ func (p *Plane) run(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	m, err := controller.NewManager(p.RESTConfig(), controller.ManagerOptions{Source: p.Source(), Metrics: p.queues, Log: p.log})
+	m, err := controller.NewManager(p.RESTConfig(), controller.ManagerOptions{
+		Source: p.Source(), Metrics: p.queues, Journal: p.journal, TracerProvider: p.options.TracerProvider, Log: p.log,
+	})
 	if err != nil {
 		return err
 	}

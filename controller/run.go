@@ -30,11 +30,19 @@ func runOf(ctx context.Context) *run {
 	return r
 }
 
-// Note tells the journal what a reconciler compared or decided, for whoever asks why. It is one line, kept with the run that
+// Note tells the journal what a reconciler compared, and what it found, for whoever asks why. It is one line, kept with the run that
 // ctx is of, as long as that is; without one it does nothing.
 func Note(ctx context.Context, format string, arguments ...any) {
 	if r := runOf(ctx); r != nil {
 		r.Ongoing.Note(format, arguments...)
+	}
+}
+
+// Did tells the journal what a reconciler did that no write to the API shows, such as to make or remove something real. It is
+// kept as Note keeps what was compared.
+func Did(ctx context.Context, format string, arguments ...any) {
+	if r := runOf(ctx); r != nil {
+		r.Ongoing.Did(format, arguments...)
 	}
 }
 

@@ -7,6 +7,10 @@ import (
 	"strings"
 )
 
+// whyPath is where administrators ask why controllers did what they did. It is a path of no API resource, which nobody else
+// may ask.
+const whyPath = "/bowline/why"
+
 // servePath answers what is no API resource: health, version, metrics, discovery, OpenAPI.
 func (s *Server) servePath(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimSuffix(r.URL.Path, "/")
@@ -21,6 +25,8 @@ func (s *Server) servePath(w http.ResponseWriter, r *http.Request) {
 		s.metrics.handler.ServeHTTP(w, r)
 	case path == backupPath:
 		s.backup(w, r)
+	case path == whyPath && s.why != nil:
+		s.why.ServeHTTP(w, r)
 	case strings.HasPrefix(path, "/debug/pprof"):
 		servePprof(w, r)
 	case strings.HasPrefix(path, "/openapi/"):

@@ -43,6 +43,9 @@ type Options struct {
 	// Like is a server whose objects the store shares, or shared: what it has made of definitions is taken over, where they
 	// are the same.
 	Like *Server
+	// Why answers at /bowline/why, where administrators ask why controllers did what they did, and controllers of other
+	// processes tell it; nil leaves the path out.
+	Why http.Handler
 	// Collectors are what /metrics has beside what the server counts itself.
 	Collectors []prometheus.Collector
 	// TracerProvider makes the tracer of requests; nil traces nothing.
@@ -70,6 +73,7 @@ type Server struct {
 	fair          *fair.Queue
 	heldBack      atomic.Int64 // refusals
 	healthChecks  []Check
+	why           http.Handler // nil for none
 	tracer        trace.Tracer // nil while nobody traces
 	log           *slog.Logger
 	timeout       time.Duration
@@ -89,7 +93,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{
 		store: o.Store, kinds: o.Kinds, authenticator: o.Authenticator, authorizer: o.Authorizer,
 		discovery: discovery.New(o.Kinds), openapi: openapi.New(o.Kinds, KubernetesVersion().GitVersion),
-		tracer: tracer(o.TracerProvider), log: o.Log, timeout: o.RequestTimeout, patience: o.Patience,
+		why: o.Why, tracer: tracer(o.TracerProvider), log: o.Log, timeout: o.RequestTimeout, patience: o.Patience,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -26,6 +26,9 @@ func (p *upPlan) runNetwork(ctx context.Context, plane *bowline.Plane, home *hom
 		Provider:     p.flags.networkProvider,
 		Folder:       home.networks,
 		RemoveOnStop: p.flags.ephemeral,
+		Journal:      plane.Journal(),
 		Log:          p.log,
+
+		TracerProvider: p.traces,
 	})
 }

@@ -80,6 +80,7 @@ func (r *Run) check(now time.Time) error {
 	c.that(len(r.Causes) <= MaxCauses, "causes: are more than %d", MaxCauses)
 	c.that(len(r.Writes) <= maxWrites, "writes: are more than %d", maxWrites)
 	c.that(len(r.Notes) <= maxNotes, "notes: are more than %d", maxNotes)
+	c.that(len(r.Acts) <= maxNotes, "acts: are more than %d", maxNotes)
 	if c.err == nil {
 		r.checkParts(c)
 	}
@@ -104,7 +105,10 @@ func (r *Run) checkParts(c *checks) {
 		c.name(field+".uid", string(w.UID))
 		c.text(field+".error", w.Err, maxText+3)
 	}
-	for k, note := range r.Notes {
-		c.text(fmt.Sprintf("notes[%d]", k), note, maxText+3)
+	for k, text := range r.Notes {
+		c.text(fmt.Sprintf("notes[%d]", k), text, maxText+3)
+	}
+	for k, text := range r.Acts {
+		c.text(fmt.Sprintf("acts[%d]", k), text, maxText+3)
 	}
 }

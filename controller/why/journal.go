@@ -19,7 +19,7 @@ import (
 // Options say how much a journal keeps. The zero value works.
 type Options struct {
 	// Runs and Bytes bound what is kept of all objects together; 0 means 4096 runs and 8 MiB. A quarter of each is for runs that
-	// wrote nothing, which so never push out those that did.
+	// did nothing, which so never push out those that did something.
 	Runs, Bytes int
 	// Each bounds the runs of one controller on one object; 0 means 32.
 	Each int
@@ -233,7 +233,7 @@ func (j *Journal) history(s subject) *history {
 	return h
 }
 
-// mergeable is the last run, when this one is that once more: both wrote nothing and ended alike.
+// mergeable is the last run, when this one is that once more: both did nothing and ended alike.
 func (h *history) mergeable(r *Run) *entry {
 	if len(h.runs) == 0 {
 		return nil

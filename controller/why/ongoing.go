@@ -39,13 +39,18 @@ func (o *Ongoing) MoreCauses() int { return o.run.MoreCauses }
 // Traced says which span the run is in a trace, so that those of the runs that it leads to can be linked to it.
 func (o *Ongoing) Traced(span trace.SpanContext) { o.span = span }
 
-// Note keeps a word of what the reconciler saw or decided.
-func (o *Ongoing) Note(format string, arguments ...any) {
-	text := shorten(fmt.Sprintf(format, arguments...))
+// Note keeps what the reconciler compared.
+func (o *Ongoing) Note(format string, arguments ...any) { o.keep(&o.run.Notes, format, arguments) }
+
+// Did keeps what the reconciler did beside its writes.
+func (o *Ongoing) Did(format string, arguments ...any) { o.keep(&o.run.Acts, format, arguments) }
+
+func (o *Ongoing) keep(texts *[]string, format string, arguments []any) {
+	text := shorten(strings.ToValidUTF8(fmt.Sprintf(format, arguments...), "?"))
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.ended && len(o.run.Notes) < maxNotes {
-		o.run.Notes = append(o.run.Notes, text)
+	if !o.ended && len(*texts) < maxNotes {
+		*texts = append(*texts, text)
 	}
 }
 

@@ -1,6 +1,7 @@
 package why
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -13,12 +14,12 @@ import (
 const (
 	// MaxCauses is how many causes of one run are kept; the others are counted.
 	MaxCauses = 8
-	maxNotes  = 16
+	maxNotes  = 16 // and as many acts
 	maxWrites = 32
 	maxText   = 512 // bytes of a note or an error
 )
 
-// Run is one time that a controller looked at one object: why, and what came of it. Runs of one object that wrote nothing and
+// Run is one time that a controller looked at one object: why, and what came of it. Runs of one object that did nothing and
 // ended alike, one after the other, are one Run that counts them and tells of the last.
 type Run struct {
 	// ID is the run's alone, also among those of other processes.
@@ -34,8 +35,9 @@ type Run struct {
 
 	Causes     []Cause `json:"causes,omitempty"`
 	MoreCauses int     `json:"moreCauses,omitempty"`
-	// Notes are what the reconciler says that it saw and decided.
+	// Notes are what the reconciler says that it compared, Acts what it did beside its Writes.
 	Notes      []string `json:"notes,omitempty"`
+	Acts       []string `json:"acts,omitempty"`
 	Writes     []Write  `json:"writes,omitempty"`
 	MoreWrites int      `json:"moreWrites,omitempty"`
 	// Err is why it failed; empty if it did not.
@@ -80,8 +82,11 @@ func (w *Write) changing() bool { return w.Err == "" && !w.Unchanged }
 // end is when the run, or the last of them, ended.
 func (r *Run) end() time.Time { return r.Start.Add(r.Duration) }
 
-// quiet says that a run wrote nothing.
+// quiet says that a run did nothing.
 func (r *Run) quiet() bool {
+	if len(r.Acts) > 0 {
+		return false
+	}
 	for k := range r.Writes {
 		if r.Writes[k].Err == "" {
 			return false
@@ -99,8 +104,8 @@ func (r *Run) size() int {
 	for k := range r.Writes {
 		n += 160 + r.Writes[k].Object.size() + len(r.Writes[k].UID) + len(r.Writes[k].Err)
 	}
-	for _, note := range r.Notes {
-		n += 16 + len(note)
+	for _, text := range slices.Concat(r.Notes, r.Acts) {
+		n += 16 + len(text)
 	}
 	return n + r.Object.size()
 }

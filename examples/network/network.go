@@ -15,11 +15,13 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/network/controller"
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
@@ -43,6 +45,12 @@ type Options struct {
 	Resync time.Duration
 	// RemoveOnStop removes this plane's real networks at the end: for a server whose objects end with it.
 	RemoveOnStop bool
+	// Journal keeps why the controller did what it did; nil keeps it for itself. In the server's own process it is the server's.
+	Journal *why.Journal
+	// Forward is the server's path that takes that in from other processes; empty forwards nothing.
+	Forward string
+	// TracerProvider makes a span for each run; nil traces nothing.
+	TracerProvider trace.TracerProvider
 	// Log is nil for slog.Default.
 	Log *slog.Logger
 }
@@ -68,6 +76,7 @@ func Run(ctx context.Context, options Options) error {
 	log.Info("network provider "+chosen.Name()+" chosen", "why", why)
 	loop, err := controller.New(controller.Options{
 		Config: options.Config, Source: options.Source, Provider: chosen, Resync: options.Resync, Log: log,
+		Journal: options.Journal, Forward: options.Forward, TracerProvider: options.TracerProvider,
 	})
 	if err != nil {
 		return err

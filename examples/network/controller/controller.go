@@ -6,11 +6,13 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
 	loop "github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controller/why"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
@@ -31,6 +33,10 @@ type Options struct {
 	Provider provider.Provider
 	// Resync is DefaultResync when it is 0.
 	Resync time.Duration
+	// Journal, Forward and TracerProvider are those of the controllers' manager.
+	Journal        *why.Journal
+	Forward        string
+	TracerProvider trace.TracerProvider
 	// Log is nil for slog.Default.
 	Log *slog.Logger
 }
@@ -53,7 +59,9 @@ func New(o Options) (*Controller, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	m, err := loop.NewManager(o.Config, loop.ManagerOptions{Source: o.Source, Resync: o.Resync, Log: o.Log})
+	m, err := loop.NewManager(o.Config, loop.ManagerOptions{
+		Source: o.Source, Resync: o.Resync, Journal: o.Journal, Forward: o.Forward, TracerProvider: o.TracerProvider, Log: o.Log,
+	})
 	if err != nil {
 		return nil, err
 	}

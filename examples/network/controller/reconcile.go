@@ -47,6 +47,7 @@ type reconciler struct {
 // that it should be tried again.
 func (r *reconciler) reconcile(ctx context.Context, n *v1.Network) error {
 	if n.DeletionTimestamp != nil {
+		loop.Note(ctx, "it is being deleted")
 		return r.release(ctx, n)
 	}
 	want, err := wanted(n)
@@ -72,6 +73,7 @@ func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider
 	if err != nil && !missing {
 		return err
 	}
+	compared(ctx, want, missing, actual)
 	if !missing && actual.Matches(want) {
 		return nil
 	}
@@ -83,8 +85,23 @@ func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider
 	if err := r.provider.Apply(ctx, want); err != nil {
 		return err
 	}
+	loop.Did(ctx, "made network %s so", r.provider.ID(n.UID))
 	r.tell(n, provisioned(want, r.provider.ID(n.UID)), missing, actual)
 	return nil
+}
+
+// compared notes what is wanted and what is there, for who asks why.
+func compared(ctx context.Context, want provider.Network, missing bool, actual provider.Actual) {
+	there := fmt.Sprintf("there is %s with gateway %s", actual.CIDR, actual.Gateway)
+	switch {
+	case missing:
+		there = "there is none"
+	case actual.Matches(want):
+		there = "it is so"
+	case actual.Fault != "":
+		there = actual.Fault
+	}
+	loop.Note(ctx, "declared is %s with gateway %s: %s", want.CIDR, want.Gateway, there)
 }
 
 // errGone is that an object has been deleted, or is being deleted, although the cache does not know.
@@ -153,6 +170,7 @@ func (r *reconciler) release(ctx context.Context, n *v1.Network) error {
 		return errors.Join(err, r.report(ctx, n, failed(n, err)))
 	}
 	if !missing {
+		loop.Did(ctx, "removed network %s", r.provider.ID(n.UID))
 		r.log.Info("network "+strings.ToLower(reasonDeleted), "network", n.Namespace+"/"+n.Name)
 		r.events.Normal(r.subject(n), reasonDeleted, "%s is gone", r.provider.ID(n.UID))
 	}
