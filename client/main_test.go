@@ -6,14 +6,28 @@ import (
 	"testing"
 )
 
-// pluginVariable makes this test binary a credential plugin, as a kubeconfig's exec names one: it answers with the
-// variable's value as the token.
+// otherSelves are what this test binary is, instead of a test, in a process that has such a variable.
+var otherSelves = map[string]func(value string) error{pluginVariable: plugin}
+
+// pluginVariable makes a credential plugin, as a kubeconfig's exec names one: its value is the token.
 const pluginVariable = "BOWLINE_TEST_PLUGIN_TOKEN"
 
+func plugin(token string) error {
+	_, err := fmt.Printf(`{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":%q}}`, token)
+	return err
+}
+
 func TestMain(m *testing.M) {
-	if token := os.Getenv(pluginVariable); token != "" {
-		fmt.Printf(`{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":%q}}`, token)
-		return
+	for variable, self := range otherSelves {
+		value := os.Getenv(variable)
+		if value == "" {
+			continue
+		}
+		if err := self(value); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
