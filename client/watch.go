@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,8 +9,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline/object"
 )
 
 // Stream is a running watch of typed objects. Next is for one goroutine; Stop may be called from any.
@@ -24,24 +28,25 @@ func (s *Stream[T]) Next() (watch.EventType, T, error) {
 	if err != nil {
 		return "", *new(T), err
 	}
-	obj, err := Decode[T](event.Object)
-	return watch.EventType(event.Type), obj, err
+	obj, err := Decode[T](event.object)
+	return event.kind, obj, err
 }
 
 // Stop ends the watch and a Next that waits.
 func (s *Stream[T]) Stop() { s.frames.stop() }
 
-// frames are the events of a watch as they come over the wire.
+// frames are the events of a watch as they come over the wire, as JSON or as messages.
 type frames struct {
-	body    io.ReadCloser
-	decoder *json.Decoder
-	cancel  context.CancelFunc
+	in     *stream
+	cancel context.CancelFunc
+	begun  bool
+	format object.Format
 }
 
-// frame is one event with its object not read yet.
+// frame is one event. Its object is nobody else's, and not read yet; protobuf is in its envelope.
 type frame struct {
-	Type   string          `json:"type"`
-	Object json.RawMessage `json:"object"`
+	kind   watch.EventType
+	object []byte
 }
 
 // watch starts a watch, which ends with ctx or stop.
@@ -54,28 +59,109 @@ func (c *Client) watch(ctx context.Context, resource schema.GroupVersionResource
 		cancel()
 		return nil, err
 	}
-	return &frames{body: body, decoder: json.NewDecoder(body), cancel: cancel}, nil
+	return &frames{in: &stream{body: body}, cancel: cancel}, nil
 }
 
-// next reads one event. A connection that breaks off gives io.ErrUnexpectedEOF or its own error.
+// next waits for an event. io.EOF is the end between two of them; a connection that breaks off within one gives
+// io.ErrUnexpectedEOF or its own error.
 func (f *frames) next() (frame, error) {
-	var event frame
-	if err := f.decoder.Decode(&event); err != nil {
-		if err == io.EOF { // the decoder's own word for a stream that ends between two events
-			return event, io.EOF
+	for {
+		event, ok, err := f.ready()
+		if ok || err != nil {
+			return event, err
 		}
-		return event, fmt.Errorf("reading a watch: %w", err)
+		if err := f.in.fill(); err != nil {
+			if f.in.at < f.in.to {
+				err = early(err)
+			}
+			if err == io.EOF {
+				return frame{}, io.EOF
+			}
+			return frame{}, fmt.Errorf("reading a watch: %w", err)
+		}
 	}
-	if event.Type == string(watch.Error) {
-		return event, watchError(event.Object)
-	}
-	return event, nil
 }
 
-// watchError is the Status that an ERROR event holds.
-func watchError(data []byte) error {
+// ready takes an event that has arrived already, if there is one.
+func (f *frames) ready() (event frame, ok bool, err error) {
+	if !f.begun {
+		if f.in.at == f.in.to {
+			return frame{}, false, nil
+		}
+		// A message begins with its length, of which the first byte counts 16 MiB; JSON is printable from the first byte on.
+		if f.begun = true; f.in.buf[f.in.at] < '\t' {
+			f.format = object.Protobuf
+		}
+	}
+	if f.format == object.Protobuf {
+		event, ok, err = f.in.message()
+	} else {
+		event, ok, err = f.in.line()
+	}
+	if ok && event.kind == watch.Error {
+		return frame{}, false, f.failure(event.object)
+	}
+	return event, ok, err
+}
+
+// line takes an event in JSON.
+func (s *stream) line() (event frame, ok bool, err error) {
+	value, err := s.buffered()
+	if value == nil || err != nil {
+		return frame{}, false, err
+	}
+	c := object.NewCursor(value)
+	c.Fields(func(name []byte) bool {
+		switch string(name) {
+		case "type":
+			event.kind = eventType(c.String())
+		case "object":
+			event.object = bytes.Clone(c.Skip())
+		default:
+			c.Skip()
+		}
+		return true
+	})
+	if c.Err() != nil {
+		return frame{}, false, fmt.Errorf("%w: %w", ErrUnreadable, c.Err())
+	}
+	return event, true, nil
+}
+
+// eventType shares the strings of the types that there are.
+func eventType(name []byte) watch.EventType {
+	switch t := watch.EventType(name); t {
+	case watch.Added:
+		return watch.Added
+	case watch.Modified:
+		return watch.Modified
+	case watch.Deleted:
+		return watch.Deleted
+	case watch.Bookmark:
+		return watch.Bookmark
+	default:
+		return t
+	}
+}
+
+// failure is the Status that an ERROR event holds.
+func (f *frames) failure(data []byte) error {
 	status := &metav1.Status{}
-	if err := json.Unmarshal(data, status); err != nil {
+	if f.format == object.JSON {
+		if err := json.Unmarshal(data, status); err != nil {
+			return fmt.Errorf("reading the error that a watch ended with: %w", err)
+		}
+		return apierrors.FromObject(status)
+	}
+	var envelope runtime.Unknown
+	raw, ok := bytes.CutPrefix(data, []byte(object.ProtobufMagic))
+	if !ok {
+		return fmt.Errorf("reading the error that a watch ended with: %w", ErrUnreadable)
+	}
+	if err := envelope.Unmarshal(raw); err != nil {
+		return fmt.Errorf("reading the error that a watch ended with: %w", err)
+	}
+	if err := status.Unmarshal(envelope.Raw); err != nil {
 		return fmt.Errorf("reading the error that a watch ended with: %w", err)
 	}
 	return apierrors.FromObject(status)
@@ -83,5 +169,5 @@ func watchError(data []byte) error {
 
 func (f *frames) stop() {
 	f.cancel()
-	f.body.Close()
+	f.in.body.Close()
 }

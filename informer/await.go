@@ -42,15 +42,20 @@ func (r *reflector[T]) definitionAppears(ctx context.Context, longest time.Durat
 	name := r.resource.Resource + "." + r.resource.Group
 	options := client.Options{Fields: fields.OneTermEqualSelector("metadata.name", name)}
 	list, err := r.source.List(ctx, definitions, options)
-	if err != nil || len(list.Items) > 0 {
-		return false
-	}
-	options.After = list.Revision
-	watching, err := r.source.Watch(ctx, definitions, options)
 	if err != nil {
 		return false
 	}
-	defer watching.Stop()
+	watching := list.Following
+	if watching == nil && len(list.Items) == 0 {
+		options.After = list.Revision
+		watching, err = r.source.Watch(ctx, definitions, options)
+	}
+	if watching != nil {
+		defer watching.Stop()
+	}
+	if err != nil || len(list.Items) > 0 {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	if _, err := watching.Next(ctx); err != nil {

@@ -22,6 +22,9 @@ func (b *backoff) next() time.Duration {
 // reset ends a row of failures.
 func (b *backoff) reset() { b.current = 0 }
 
+// spread is a wait of any length up to the longest.
+func spread(longest time.Duration) time.Duration { return rand.N(longest + 1) }
+
 // sleep waits for a time or for the end of ctx.
 func sleep(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)

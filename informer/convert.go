@@ -27,6 +27,9 @@ func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 	if c.decode != nil {
 		return c.decode(by, o)
 	}
+	if client.Untyped(by) {
+		return client.ReadObject[T](o)
+	}
 	if !c.reads.Load() {
 		decoded, err := c.decoded(by, o)
 		if err != nil {

@@ -113,10 +113,13 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 		reader:   i.reader,
 		source:   source,
 		resource: resource,
-		options:  client.Options{Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields, MetadataOnly: onlyMetadata[T]()},
-		relist:   options.Relist,
-		fifo:     i.fifo,
-		log:      log,
+		options: client.Options{
+			Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields,
+			MetadataOnly: onlyMetadata[T](), Protobuf: options.Decode == nil && client.ReadsProtobuf[T](),
+		},
+		relist: options.Relist,
+		fifo:   i.fifo,
+		log:    log,
 	}
 	return i
 }

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/bowline-dev/bowline/client"
 )
@@ -41,6 +40,10 @@ const (
 	goodWatch   = 5 * time.Second
 )
 
+// relistSpread is over what time those come back who all lost their place in the history at once, as when the server
+// forgot it: each list is much work, a watch is little.
+const relistSpread = 2 * time.Second
+
 // errRelist is the end of a watch whose turn to be listed anew has come.
 var errRelist = errors.New("the list is to be read anew")
 
@@ -48,9 +51,9 @@ var errRelist = errors.New("the list is to be read anew")
 func (r *reflector[T]) run(ctx context.Context) {
 	r.backoff = backoff{first: firstWait, most: longestWait}
 	for ctx.Err() == nil {
-		err := r.list(ctx)
+		following, err := r.list(ctx)
 		if err == nil {
-			err = r.watch(ctx)
+			err = r.watch(ctx, following)
 		}
 		switch {
 		case ctx.Err() != nil || err == errRelist:
@@ -58,37 +61,51 @@ func (r *reflector[T]) run(ctx context.Context) {
 			r.await(ctx, err)
 		default:
 			r.complain(err)
-			sleep(ctx, r.backoff.next())
+			r.rest(ctx, err)
 		}
 	}
 }
 
-// list replaces what is known by what there is.
-func (r *reflector[T]) list(ctx context.Context) error {
+// rest waits after a failure, for as long as the server asks at least.
+func (r *reflector[T]) rest(ctx context.Context, failure error) {
+	wait := r.backoff.next()
+	if seconds, told := apierrors.SuggestsClientDelay(failure); told {
+		wait += time.Duration(seconds) * time.Second
+	}
+	sleep(ctx, wait)
+}
+
+// list replaces what is known by what there is. The watch that goes on behind the list is nil when one is to be begun.
+func (r *reflector[T]) list(ctx context.Context) (following client.Watch, err error) {
 	list, err := r.source.List(ctx, r.resource, r.options)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	states := make([]*state[T], 0, len(list.Items))
-	for _, o := range list.Items {
-		s, err := r.reader.state(list.Codec, o)
-		if err != nil {
+	for _, err := range list.Unreadable {
+		r.reader.passOver(err)
+	}
+	read := make([]received, len(list.Items))
+	for i, o := range list.Items {
+		read[i] = received{by: list.Codec, raw: o}
+	}
+	states := make([]*state[T], 0, len(read))
+	for i, s := range r.reader.states(read) {
+		if s == nil {
 			// One object that cannot be read must not hold up the rest, nor look as if it were deleted.
-			r.log.Error("an object cannot be read: its last known state stands", "error", err)
-			if s = r.fifo.cached.state(keyOf(o)); s == nil {
-				continue
-			}
+			s = r.fifo.known(keyOf(list.Items[i]))
 		}
-		states = append(states, s)
+		if s != nil {
+			states = append(states, s)
+		}
 	}
 	r.fifo.replace(states, list.Revision)
 	r.sequence.restart(list.Revision)
 	r.recovered()
-	return nil
+	return list.Following, nil
 }
 
 // watch follows the changes since the list, through as many watches as it takes, until listing again is due.
-func (r *reflector[T]) watch(ctx context.Context) error {
+func (r *reflector[T]) watch(ctx context.Context, following client.Watch) error {
 	if r.relist > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, r.relist, errRelist)
 		defer cancel()
@@ -96,7 +113,8 @@ func (r *reflector[T]) watch(ctx context.Context) error {
 	}
 	for {
 		begun := time.Now()
-		err := r.watchOnce(ctx)
+		err := r.watchOnce(ctx, following)
+		following = nil
 		if context.Cause(ctx) != nil {
 			return context.Cause(ctx)
 		}
@@ -108,7 +126,7 @@ func (r *reflector[T]) watch(ctx context.Context) error {
 			continue
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 			r.log.Debug("the watch has fallen behind what the server remembers: listing again", "revision", r.sequence.last)
-			sleep(ctx, r.backoff.next()) // or a server that forgets at once would be asked without pause
+			sleep(ctx, r.backoff.next()+spread(relistSpread)) // or a server that forgets at once would be asked without pause
 			return errRelist
 		case !canResume(err):
 			return err
@@ -116,13 +134,16 @@ func (r *reflector[T]) watch(ctx context.Context) error {
 		if err != io.EOF {
 			r.complain(err)
 		}
-		sleep(ctx, r.backoff.next())
+		r.rest(ctx, err)
 	}
 }
 
 // canResume says whether what ended a watch leaves hope that it goes on at the same place: the connection broke, or the
 // server is busy.
 func canResume(err error) bool {
+	if errors.Is(err, client.ErrUnreadable) {
+		return false // it may be sent again
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return true
@@ -131,14 +152,22 @@ func canResume(err error) bool {
 		return false // the server does not know the place yet: it is not the one that told of it
 	}
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
-		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || status.Status().Code >= 500
+}
+
+// begin is the watch that came with a list, or a new one where the last one ended.
+func (r *reflector[T]) begin(ctx context.Context, following client.Watch) (client.Watch, error) {
+	if following != nil {
+		return following, nil
+	}
+	options := r.options
+	options.After = r.sequence.last
+	return r.source.Watch(ctx, r.resource, options)
 }
 
 // watchOnce passes on the events of one watch.
-func (r *reflector[T]) watchOnce(ctx context.Context) error {
-	options := r.options
-	options.After = r.sequence.last
-	watching, err := r.source.Watch(ctx, r.resource, options)
+func (r *reflector[T]) watchOnce(ctx context.Context, following client.Watch) error {
+	watching, err := r.begin(ctx, following)
 	if err != nil {
 		return err
 	}
@@ -149,41 +178,10 @@ func (r *reflector[T]) watchOnce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		changes := make([]delta[T], 0, len(events))
-		for _, event := range events {
-			if change, ok := r.delta(event); ok {
-				changes = append(changes, change)
-			}
+		if err := r.take(events); err != nil {
+			return err
 		}
-		r.fifo.add(changes, r.sequence.last)
 	}
-}
-
-// delta is what an event is to the FIFO; false when it is nothing to it.
-func (r *reflector[T]) delta(event client.Event) (change delta[T], ok bool) {
-	if event.Type == watch.Bookmark {
-		r.sequence.settle(event.Revision)
-		return change, false
-	}
-	if !r.sequence.admits(keyOf(event.Object), event.Revision, event.Type == watch.Deleted) {
-		return change, false
-	}
-	s, err := r.reader.state(event.Codec, event.Object)
-	if err != nil {
-		r.log.Error("an object cannot be read: its last known state stands", "error", err)
-		return change, false
-	}
-	return delta[T]{Type: deltaType(event.Type), state: s}, true
-}
-
-func deltaType(t watch.EventType) DeltaType {
-	switch t {
-	case watch.Added:
-		return Added
-	case watch.Deleted:
-		return Deleted
-	}
-	return Updated
 }
 
 // complain logs a trouble when it begins, not each time that it is met again.

@@ -40,3 +40,11 @@ func CutFieldSets(data []byte) (thin []byte, sets [][]byte) {
 	}
 	return append(thin, data[from:]...), sets
 }
+
+// Message is the object's own message, out of its envelope; empty in JSON. The caller must not change it.
+func (e *Encoding) Message() []byte {
+	if e.Form.Format != Protobuf {
+		return nil
+	}
+	return e.data[e.item:e.itemEnd]
+}

@@ -14,7 +14,10 @@ import (
 type Receiver struct {
 	resource schema.GroupResource
 	codec    Codec
-	last     metadata
+	last     struct {
+		apiVersion string
+		labels     labels
+	}
 }
 
 // NewReceiver makes a receiver of the objects of a resource, which codec will decode.
@@ -24,7 +27,7 @@ func NewReceiver(resource schema.GroupResource, codec Codec) *Receiver {
 
 // metadata is what a header is made of. What is of bytes points into those that were read.
 type metadata struct {
-	apiVersion      string
+	version         []byte
 	namespace, name []byte
 	uid, revision   []byte
 	owners          []types.UID
@@ -42,7 +45,7 @@ var errNoObject = errors.New("it has no metadata.name or no metadata.resourceVer
 
 // Receive makes an object of bytes, which it keeps: JSON, or protobuf in its envelope.
 func (r *Receiver) Receive(format Format, data []byte) (*Object, error) {
-	m := metadata{apiVersion: r.last.apiVersion, labels: r.last.labels}
+	m := metadata{labels: r.last.labels}
 	var err error
 	if format == Protobuf {
 		err = m.readProtobuf(data)
@@ -55,8 +58,11 @@ func (r *Receiver) Receive(format Format, data []byte) (*Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("an object of %s cannot be read: %w", r.resource, err)
 	}
-	r.last = m
-	return r.object(&m, Form{APIVersion: m.apiVersion, Format: format}, data)
+	r.last.labels = m.labels
+	if string(m.version) != r.last.apiVersion {
+		r.last.apiVersion = string(m.version)
+	}
+	return r.object(&m, Form{APIVersion: r.last.apiVersion, Format: format}, data)
 }
 
 func (r *Receiver) object(m *metadata, form Form, data []byte) (*Object, error) {
@@ -72,12 +78,4 @@ func (r *Receiver) object(m *metadata, form Form, data []byte) (*Object, error) 
 	o := New(Header{Key: key, UID: types.UID(m.uid), Labels: m.labels.set, Owners: m.owners}, r.codec, encoding)
 	o.Revision = revision
 	return o, nil
-}
-
-// same is b as a string: the one that there is, where it says the same.
-func same(have string, b []byte) string {
-	if string(b) == have {
-		return have
-	}
-	return string(b)
 }

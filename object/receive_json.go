@@ -15,7 +15,7 @@ func (m *metadata) readJSON(data []byte) ([]byte, error) {
 	c.Fields(func(name []byte) bool {
 		switch string(name) {
 		case "apiVersion":
-			m.apiVersion, version = same(m.apiVersion, c.String()), true
+			m.version, version = c.String(), true
 		case "metadata":
 			m.readMetadata(&c)
 			meta = true

@@ -33,7 +33,7 @@ func (m *metadata) readProtobuf(data []byte) error {
 	}
 	if start, end, ok := protobufField(envelope, 0, len(envelope), unknownType); ok {
 		if from, to, ok := protobufField(envelope, start, end, typeAPIVersion); ok {
-			m.apiVersion = same(m.apiVersion, envelope[from:to])
+			m.version = envelope[from:to]
 		}
 	}
 	start, end, _ := protobufField(envelope, 0, len(envelope), unknownRaw)

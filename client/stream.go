@@ -1,0 +1,168 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// stream takes values off the body of an answer as they arrive: JSON ones, or messages. It is for one goroutine.
+type stream struct {
+	body   io.ReadCloser
+	buf    []byte
+	at, to int         // what was read and not taken
+	scan   object.Scan // of the JSON value that begins at at
+	got    int         // how much the last read brought
+}
+
+const (
+	// smallestBuffer is what a watch that has little to say holds.
+	smallestBuffer = 4 << 10
+	// usualBuffer is as much as is read at once when there is plenty.
+	usualBuffer = 64 << 10
+	// largestValue bounds what a server can have us hold for one object.
+	largestValue = 64 << 20
+)
+
+// ErrUnreadable is the error of an answer that is neither JSON nor protobuf where it should be, so that nothing behind that
+// place makes sense.
+var ErrUnreadable = errors.New("the server sent what cannot be read")
+
+// fill reads more. io.EOF is the end of the body.
+func (s *stream) fill() error {
+	if s.at == s.to {
+		s.at, s.to = 0, 0
+		switch {
+		case s.got < smallestBuffer && len(s.buf) > smallestBuffer:
+			s.buf = nil
+		case s.got == len(s.buf) && s.got > 0 && s.got < usualBuffer:
+			s.buf = make([]byte, 2*s.got)
+		}
+	}
+	switch {
+	case len(s.buf) == 0:
+		s.buf = make([]byte, smallestBuffer)
+	case s.to < len(s.buf):
+	case s.at > 0:
+		s.to = copy(s.buf, s.buf[s.at:s.to])
+		s.at = 0
+		if s.to > len(s.buf)/2 || len(s.buf) < usualBuffer {
+			s.grow()
+		}
+	case len(s.buf) > largestValue:
+		return fmt.Errorf("%w: an object of more than %d bytes", ErrUnreadable, largestValue)
+	default:
+		s.grow()
+	}
+	for {
+		n, err := s.body.Read(s.buf[s.to:])
+		s.to += n
+		s.got = n
+		if n > 0 {
+			return nil // an error comes again
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *stream) grow() {
+	s.buf = append(make([]byte, 0, 2*len(s.buf)), s.buf...)
+	s.buf = s.buf[:cap(s.buf)]
+}
+
+// peek is the byte that the next token of JSON, or the next message, begins with.
+func (s *stream) peek() (byte, error) {
+	for {
+		for ; s.at < s.to; s.at++ {
+			if b := s.buf[s.at]; b != ' ' && b != '\n' && b != '\t' && b != '\r' {
+				return b, nil
+			}
+		}
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// take passes a byte of JSON that has to be there.
+func (s *stream) take(want byte) error {
+	got, err := s.peek()
+	if err != nil {
+		return early(err)
+	}
+	if got != want {
+		return fmt.Errorf("%w: %q where %q was expected", ErrUnreadable, got, want)
+	}
+	s.at++
+	return nil
+}
+
+// value takes a JSON value, which is there until the next call. io.EOF comes before a value and not within one.
+func (s *stream) value() ([]byte, error) {
+	if _, err := s.peek(); err != nil {
+		return nil, err
+	}
+	for {
+		value, err := s.buffered()
+		if value != nil || err != nil {
+			return value, err
+		}
+		if err := s.fill(); err != nil {
+			return nil, early(err)
+		}
+	}
+}
+
+// buffered takes the next JSON value if it was read already; else it is nil.
+func (s *stream) buffered() ([]byte, error) {
+	s.at += len(s.buf[s.at:s.to]) - len(bytes.TrimLeft(s.buf[s.at:s.to], " \n\t\r"))
+	n, done := s.scan.Value(s.buf[s.at:s.to])
+	if !done {
+		return nil, nil
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("%w: %q where a value was expected", ErrUnreadable, s.buf[s.at])
+	}
+	value := s.buf[s.at : s.at+n]
+	s.at += n
+	s.scan = object.Scan{}
+	return value, nil
+}
+
+// each calls f at the beginning of each field of an object, or item of an array, that is still to be read.
+func (s *stream) each(opening, closing byte, f func() error) error {
+	if err := s.take(opening); err != nil {
+		return err
+	}
+	for first := true; ; first = false {
+		b, err := s.peek()
+		if err != nil {
+			return early(err)
+		}
+		if b == closing {
+			s.at++
+			return nil
+		}
+		if !first {
+			if err := s.take(','); err != nil {
+				return err
+			}
+		}
+		if err := f(); err != nil {
+			return err
+		}
+	}
+}
+
+// early is the error of an answer that ends where it must not.
+func early(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

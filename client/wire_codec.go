@@ -1,0 +1,78 @@
+package client
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// wireCodec reads the objects of a wire source, without a Go type for them.
+type wireCodec struct {
+	cache *object.Cache
+}
+
+// Decode makes *unstructured.Unstructured of JSON.
+func (c *wireCodec) Decode(form object.Form, data []byte) (runtime.Object, error) {
+	if form.Format != object.JSON {
+		return nil, fmt.Errorf("it came as %s, which can only be read into its Go type", form.Format)
+	}
+	return Decode[*unstructured.Unstructured](data)
+}
+
+// Encode is only possible in the version that the object was read in: converting is the server's work.
+func (c *wireCodec) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
+	if kind := obj.GetObjectKind().GroupVersionKind(); form.Format != object.JSON || kind.GroupVersion().String() != form.APIVersion {
+		return nil, fmt.Errorf("it was read over the wire in %s and can only be had in that", kind.GroupVersion())
+	}
+	return encode(obj)
+}
+
+// Stamp is that of all wire codecs: what the server wrote is read as it came.
+func (c *wireCodec) Stamp() object.Stamp { return 1 }
+
+func (c *wireCodec) Cache() *object.Cache { return c.cache }
+
+// Untyped says that a codec is that of a source over the wire, which knows no Go types: its objects are for ReadObject.
+func Untyped(by object.Codec) bool {
+	_, untyped := by.(*wireCodec)
+	return untyped
+}
+
+// unmarshaler is what reads itself from protobuf: the types of the built-in resources.
+type unmarshaler interface {
+	Unmarshal(data []byte) error
+}
+
+// ReadsProtobuf says whether a T can be read from protobuf.
+func ReadsProtobuf[T Object]() bool {
+	return reflect.TypeFor[T]().Implements(reflect.TypeFor[unmarshaler]())
+}
+
+// ReadObject makes a T of an object as a source over the wire has it. The result belongs to the caller.
+func ReadObject[T Object](o *object.Object) (T, error) {
+	stored := o.Stored()
+	if stored.Form.Format == object.JSON {
+		obj, err := Decode[T](stored.Bytes())
+		if err != nil {
+			return obj, fmt.Errorf("%s: %w", o.Key, err)
+		}
+		return obj, nil
+	}
+	obj := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	reads, ok := any(obj).(unmarshaler)
+	if !ok {
+		return obj, fmt.Errorf("%s: it came as protobuf, and %T cannot be read from that", o.Key, obj)
+	}
+	if err := reads.Unmarshal(stored.Message()); err != nil {
+		return obj, fmt.Errorf("%s: reading a %T: %w", o.Key, obj, err)
+	}
+	if kind, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
+		*kind = metav1.TypeMeta{APIVersion: stored.Form.APIVersion, Kind: kindOf[T]()}
+	}
+	return obj, nil
+}

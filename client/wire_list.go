@@ -1,0 +1,208 @@
+package client
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// listReader reads a list as it arrives. Each item gets bytes of its own, so that one that outlives the others keeps no
+// more than itself.
+type listReader struct {
+	in   *stream
+	kind metav1.TypeMeta
+	meta metav1.ListMeta
+	item func(format object.Format, data []byte)
+	// kindless are items that came before the list said what they are.
+	kindless [][]byte
+}
+
+// read reads a list in whatever format it comes.
+func (l *listReader) read() error {
+	first, err := l.in.peek()
+	if err != nil {
+		return early(err)
+	}
+	if first == object.ProtobufMagic[0] {
+		return l.readProtobuf()
+	}
+	return l.readJSON()
+}
+
+// itemKind is what the items of a typed list are, which do not say so themselves.
+func (l *listReader) itemKind() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(l.kind.APIVersion, strings.TrimSuffix(l.kind.Kind, "List"))
+}
+
+func (l *listReader) readJSON() error {
+	if err := l.readFields(); err != nil {
+		return err
+	}
+	for _, data := range l.kindless {
+		l.item(object.JSON, withKind(data, l.itemKind()))
+	}
+	return nil
+}
+
+func (l *listReader) readFields() error {
+	return l.in.each('{', '}', func() error {
+		name, err := l.in.value()
+		if err != nil {
+			return early(err)
+		}
+		field := string(name)
+		if err := l.in.take(':'); err != nil {
+			return err
+		}
+		if first, err := l.in.peek(); err == nil && first == '[' && field == `"items"` {
+			return l.in.each('[', ']', l.readItem)
+		}
+		value, err := l.in.value()
+		if err != nil {
+			return early(err)
+		}
+		return l.readField(field, value)
+	})
+}
+
+func (l *listReader) readField(field string, value []byte) error {
+	switch field {
+	case `"kind"`:
+		return utiljson.Unmarshal(value, &l.kind.Kind)
+	case `"apiVersion"`:
+		return utiljson.Unmarshal(value, &l.kind.APIVersion)
+	case `"metadata"`:
+		return utiljson.Unmarshal(value, &l.meta)
+	}
+	return nil
+}
+
+func (l *listReader) readItem() error {
+	data, err := l.in.value()
+	if err != nil {
+		return early(err)
+	}
+	switch {
+	case !lacksKind(data):
+		l.item(object.JSON, bytes.Clone(data))
+	case l.kind.Kind != "":
+		l.item(object.JSON, withKind(data, l.itemKind()))
+	default:
+		l.kindless = append(l.kindless, bytes.Clone(data))
+	}
+	return nil
+}
+
+// lacksKind says whether an object does not say what it is. What begins with its metadata does not.
+func lacksKind(data []byte) bool {
+	if bytes.HasPrefix(data, []byte(`{"metadata":`)) {
+		return true
+	}
+	says := false
+	c := object.NewCursor(data)
+	c.Fields(func(name []byte) bool {
+		says = says || string(name) == "kind"
+		c.Skip()
+		return !says
+	})
+	return !says
+}
+
+// Field numbers of runtime.Unknown, the envelope, and of every list.
+const (
+	envelopeType = 1
+	envelopeRaw  = 2
+	listMetadata = 1
+	listItem     = 2
+)
+
+func (l *listReader) readProtobuf() error {
+	magic := make([]byte, len(object.ProtobufMagic))
+	if err := l.in.read(magic); err != nil {
+		return err
+	}
+	if string(magic) != object.ProtobufMagic {
+		return fmt.Errorf("%w: it begins with %q", ErrUnreadable, magic)
+	}
+	listed := false
+	for {
+		_, err := l.in.field(func(n protowire.Number, size int) error {
+			switch n {
+			case envelopeType:
+				return l.readType(size)
+			case envelopeRaw:
+				listed = true
+				return l.readMessage(size)
+			}
+			_, err := l.in.bytes(size)
+			return err
+		})
+		if err == io.EOF && listed {
+			return nil
+		}
+		if err != nil {
+			return early(err)
+		}
+	}
+}
+
+func (l *listReader) readType(size int) error {
+	data, err := l.in.bytes(size)
+	if err != nil {
+		return err
+	}
+	var kind runtime.TypeMeta
+	if err := kind.Unmarshal(data); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnreadable, err)
+	}
+	l.kind = metav1.TypeMeta{Kind: kind.Kind, APIVersion: kind.APIVersion}
+	return nil
+}
+
+// readMessage reads the list itself, of so many bytes.
+func (l *listReader) readMessage(left int) error {
+	head := envelopeHead(l.itemKind())
+	for left > 0 {
+		n, err := l.in.field(func(n protowire.Number, size int) error {
+			switch n {
+			case listMetadata:
+				data, err := l.in.bytes(size)
+				if err != nil {
+					return err
+				}
+				return l.meta.Unmarshal(data)
+			case listItem:
+				data, err := l.in.enveloped(head, size)
+				if err == nil {
+					l.item(object.Protobuf, data)
+				}
+				return err
+			}
+			_, err := l.in.bytes(size)
+			return err
+		})
+		if err != nil {
+			return early(err)
+		}
+		left -= n
+	}
+	return nil
+}
+
+// envelopeHead is what stands before the message of an object of a kind: the envelope's first field, and the tag of the next.
+func envelopeHead(kind schema.GroupVersionKind) []byte {
+	meta := runtime.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
+	data, _ := meta.Marshal() // two strings always can be written
+	head := protowire.AppendTag([]byte(object.ProtobufMagic), envelopeType, protowire.BytesType)
+	head = protowire.AppendBytes(head, data)
+	return protowire.AppendTag(head, envelopeRaw, protowire.BytesType)
+}
