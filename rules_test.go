@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"controllers": {"object", "client", "informer", "workqueue", "controller"},
 	"examples":    {"object", "client", "informer", "workqueue", "controller"},
 	".":           {"object", "kind", "patch", "admission", "store", "auth", "server", "client", "informer", "workqueue", "controller", "controllers"},
-	"bowlinetest": {"object", "client", "informer", "workqueue", "controller", "internal"},
+	"bowlinetest": {"object", "store", "client", "informer", "workqueue", "controller", "internal"},
 	"cmd":         {"*"},
 	"golden":      {"*"},
 	"internal":    {},

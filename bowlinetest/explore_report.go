@@ -1,0 +1,149 @@
+package bowlinetest
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
+)
+
+// Report is what an exploration came to.
+type Report struct {
+	// Test is its name.
+	Test string
+	// Seed is what its choices followed from.
+	Seed uint64
+	// Runs are all, Points how many points of each kind of fault were tried.
+	Runs   int
+	Points map[Fault]int
+	// Unreached are faults that no run came by.
+	Unreached []string
+	Failures  []*Failure
+	// Virtual is how much time passed in all runs together, Real how long they took.
+	Virtual, Real time.Duration
+}
+
+func (r *Report) tried(kind Fault) {
+	if r.Points == nil {
+		r.Points = map[Fault]int{}
+	}
+	r.Points[kind]++
+}
+
+// Tried is how many points were tried, of all kinds.
+func (r *Report) Tried() int {
+	n := 0
+	for _, points := range r.Points {
+		n += points
+	}
+	return n
+}
+
+// Smallest is the failure whose trace is the shortest; nil when there is none.
+func (r *Report) Smallest() *Failure {
+	if len(r.Failures) == 0 {
+		return nil
+	}
+	return slices.MinFunc(r.Failures, func(a, b *Failure) int {
+		return cmp.Or(cmp.Compare(a.Steps, b.Steps), cmp.Compare(a.order(), b.order()), cmp.Compare(a.Replay, b.Replay))
+	})
+}
+
+// String is the report in a few lines.
+func (r *Report) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "explored %d fault points in %d runs, %d of them failed: %s of virtual time in %s, seed %d",
+		r.Tried(), r.Runs, len(r.Failures), r.Virtual.Round(time.Minute), r.Real.Round(time.Millisecond), r.Seed)
+	for _, kind := range fault.Kinds() {
+		if n := r.Points[kind]; n > 0 {
+			fmt.Fprintf(&b, "\n  %4d %s", n, kind)
+		}
+	}
+	if len(r.Unreached) > 0 {
+		fmt.Fprintf(&b, "\n  %4d of them were not come by in %d attempts: %s", len(r.Unreached), attempts, strings.Join(r.Unreached, ", "))
+	}
+	return b.String()
+}
+
+// Failure is a run that failed.
+type Failure struct {
+	// Replay repeats the run: as Scenario.Replay, or in BOWLINE_EXPLORE.
+	Replay string
+	// Kinds are the faults of the run; none of the undisturbed one.
+	Kinds []Fault
+	// Problems are what was wrong, a line each, or more with a stack.
+	Problems []string
+	// Steps is the length of the trace.
+	Steps int
+
+	test string
+	rows []fault.Row
+}
+
+func newFailure(test string, o *outcome) *Failure {
+	f := &Failure{Replay: o.plan.String(), Problems: o.problems, Steps: len(o.rows), test: test, rows: o.rows}
+	for _, fault := range o.plan {
+		f.Kinds = append(f.Kinds, fault.Kind)
+	}
+	return f
+}
+
+// order puts failures of one size in that of the kinds.
+func (f *Failure) order() int {
+	if len(f.Kinds) == 0 {
+		return -1
+	}
+	return slices.Index(fault.Kinds(), f.Kinds[0])
+}
+
+// What a failure prints at most.
+const (
+	mostRows     = 40
+	mostProblems = 12
+)
+
+// Trace is the run as a table: what users did, what processes wrote, and where it went wrong.
+func (f *Failure) Trace() string {
+	var b bytes.Buffer
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for i, row := range f.rows {
+		if left := len(f.rows) - mostRows; left > 0 && i >= mostRows/2 && i < mostRows/2+left {
+			if i == mostRows/2 {
+				fmt.Fprintf(w, "\t\t... %d more\t\t\n", left)
+			}
+			continue
+		}
+		mark := ""
+		if row.Fault != "" {
+			mark = "<- " + string(row.Fault)
+		}
+		fmt.Fprintf(w, "%.3fs\t%s\t%s\t%s\t%s\n", row.At.Seconds(), row.Who, row.What, row.Answer, mark)
+	}
+	w.Flush() // to memory
+	return lineEnd.ReplaceAllString(b.String(), "\n")
+}
+
+var lineEnd = regexp.MustCompile(` +\n`)
+
+// String is the trace, the problems, and how to repeat the run.
+func (f *Failure) String() string {
+	var b strings.Builder
+	for line := range strings.Lines(f.Trace()) {
+		b.WriteString("    " + line)
+	}
+	for i, problem := range f.Problems {
+		if i == mostProblems {
+			fmt.Fprintf(&b, "  ... and %d more\n", len(f.Problems)-i)
+			break
+		}
+		b.WriteString("  " + problem + "\n")
+	}
+	fmt.Fprintf(&b, "  again: BOWLINE_EXPLORE='%s' go test -run '^%s$'", f.Replay, strings.ReplaceAll(f.test, "/", "$/^"))
+	return b.String()
+}

@@ -1,0 +1,208 @@
+package bowlinetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
+	"github.com/bowline-dev/bowline/bowlinetest/internal/state"
+)
+
+// outcome is what came of one run.
+type outcome struct {
+	plan      fault.Plan
+	seen      []fault.Seen
+	unreached []fault.Fault
+	rows      []fault.Row
+	problems  []string
+	end       state.Normal
+	requests  int
+	virtual   time.Duration
+	real      time.Duration
+	watches   map[string]map[string]bool
+}
+
+// run makes one run, in a bubble of its own. It is nil when the run could not begin, which has failed the test.
+func (e *explorer) run(plan fault.Plan, mostRequests int) (o *outcome) {
+	began := time.Now()
+	var bubble string
+	defer func() {
+		if o != nil {
+			o.real = time.Since(began)
+		}
+		if v := recover(); v != nil {
+			if o == nil || bubble == "" || !strings.Contains(fmt.Sprint(v), "blocked goroutines remain") {
+				panic(v)
+			}
+			o.problems = append(o.problems, "goroutines are left behind:\n"+goroutinesOf(bubble))
+		}
+	}()
+	synctest.Test(e.t, func(t *testing.T) {
+		bubble = ownBubble()
+		o = e.inBubble(t, plan, mostRequests)
+	})
+	return o
+}
+
+// running is one run, while it lasts.
+type exploration struct {
+	*explorer
+	faults *fault.Run
+	plane  *Plane
+	server state.Server
+	world  any
+	ctx    context.Context // has the world
+}
+
+func (e *explorer) inBubble(t *testing.T, plan fault.Plan, mostRequests int) *outcome {
+	began := time.Now()
+	history := fault.NewHistory()
+	p := &Plane{settings: settingsOf(e.Options)}
+	o := bowline.Options{Storage: history, Log: slog.New(slog.DiscardHandler)}
+	for _, change := range p.settings.with {
+		change(&o)
+	}
+	var err error
+	if p.Plane, err = bowline.Start(context.Background(), o); err != nil {
+		t.Fatal(err)
+	}
+	x := &exploration{explorer: e, plane: p, ctx: t.Context()}
+	config := p.RESTConfig()
+	x.server.RoundTripper = config.Transport
+	if e.Scenario.World != nil {
+		x.world = e.Scenario.World()
+		x.ctx = context.WithValue(x.ctx, worldKey{}, x.world)
+	}
+	p.begin(t)
+	if e.Setup != nil {
+		if err := e.Setup(x.ctx, config); err != nil {
+			t.Fatalf("setting the scenario up: %v", err)
+		}
+	}
+	x.faults = fault.NewRun(fault.Options{
+		Plan: plan, History: history, Next: config.Transport, Lag: e.Lag, Down: e.Down, MostRequests: mostRequests,
+	})
+	result := x.do(t)
+	result.virtual = time.Since(began)
+	return result
+}
+
+// do starts the processes, lets the user act, waits, and looks at what came of it.
+func (x *exploration) do(t *testing.T) *outcome {
+	before := len(x.faults.History.Changes(0))
+	ctx, cancel := context.WithCancel(x.ctx)
+	var processes []*fault.Process
+	for _, p := range x.Processes {
+		processes = append(processes, x.faults.Start(ctx, p.Name, p.Run))
+	}
+	checked := x.check(ctx, before)
+	acted := x.act(ctx)
+	settled := time.Now()
+	x.sleep(x.Settle)
+	if last := x.faults.LastWrite(); !x.Restless && time.Since(last) < x.Settle/4 && last.After(settled) {
+		x.faults.Fail("never settles: it still writes %s after the user's last step", last.Sub(settled).Round(time.Second))
+	}
+	synctest.Wait()
+	o := x.outcome(before)
+	for _, p := range processes {
+		p.Stop()
+	}
+	for _, p := range processes {
+		p.Wait()
+	}
+	cancel()
+	<-checked
+	<-acted
+	time.Sleep(time.Minute) // what ends by and by may
+	o.problems = x.faults.Problems()
+	o.rows = x.faults.Rows()
+	if err := x.plane.Close(); err != nil {
+		t.Errorf("closing the plane: %v", err)
+	}
+	return o
+}
+
+// sleep waits, but not beyond the first failure.
+func (x *exploration) sleep(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-x.faults.Failed:
+	}
+}
+
+// act lets the user act, as a client that is not disturbed, and returns when that is done or the run has failed. The channel
+// is closed when it is done.
+func (x *exploration) act(ctx context.Context) (acted chan struct{}) {
+	x.sleep(time.Second)
+	config := rest.CopyConfig(x.plane.RESTConfig())
+	config.UserAgent = "user"
+	config.Transport = fault.Watched(x.faults, "user", config.Transport)
+	acted = make(chan struct{})
+	go func() {
+		defer close(acted)
+		if err := x.Act(ctx, config); err != nil {
+			x.faults.Fail("what the user does failed: %v", err)
+		}
+	}()
+	select {
+	case <-acted:
+	case <-x.faults.Failed:
+	}
+	return acted
+}
+
+// outcome looks at the end state.
+func (x *exploration) outcome(before int) *outcome {
+	o := &outcome{plan: x.faults.Plan, seen: x.faults.Seen(), unreached: x.faults.Unreached(), requests: x.faults.Requests()}
+	if len(x.faults.Problems()) > 0 {
+		return o // it did not come to its end
+	}
+	s, err := x.state(before)
+	if err == nil && x.Compare != nil {
+		s = x.Compare(s)
+	}
+	if err == nil {
+		o.end, err = state.Normalise(s, state.Names{UIDs: x.faults.History.UIDs(), Generated: x.faults.Generated()})
+	}
+	if err != nil {
+		x.faults.Fail("reading the end state: %v", err)
+	}
+	return o
+}
+
+// ownBubble is the number of the bubble that it is called in, as stacks have it.
+func ownBubble() string {
+	stack := make([]byte, 200)
+	m := bubbleText.FindSubmatch(stack[:runtime.Stack(stack, false)])
+	if m == nil {
+		return ""
+	}
+	return string(m[1])
+}
+
+var bubbleText = regexp.MustCompile(`synctest bubble (\d+)\]`)
+
+// goroutinesOf are the stacks of a bubble's goroutines.
+func goroutinesOf(bubble string) string {
+	stacks := make([]byte, 4<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	var found []string
+	for stack := range bytes.SplitSeq(stacks, []byte("\n\n")) {
+		first, _, _ := bytes.Cut(stack, []byte("\n"))
+		if bytes.Contains(first, []byte("synctest bubble "+bubble+"]")) {
+			found = append(found, string(stack))
+		}
+	}
+	return strings.Join(found, "\n\n")
+}

@@ -1,0 +1,178 @@
+package bowlinetest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
+	"github.com/bowline-dev/bowline/bowlinetest/internal/state"
+)
+
+// explorer makes the runs of one Explore.
+type explorer struct {
+	Scenario
+	t      *testing.T
+	report *Report
+
+	mu   sync.Mutex
+	base *outcome
+}
+
+// errCannot is that a run could not begin; the test has said why.
+var errCannot = errors.New("a run of the scenario could not begin")
+
+// mostRequests is how many requests the undisturbed run may make.
+const mostRequests = 20_000
+
+// attempts is how often a run is made that does not come by its fault.
+const attempts = 3
+
+// search makes all runs.
+func (e *explorer) search() error {
+	began := time.Now()
+	defer func() { e.report.Real = time.Since(began) }()
+	if e.report.Seed = e.Seed; e.Seed == 0 {
+		e.report.Seed = rand.Uint64()
+	}
+	seen, err := e.undisturbed()
+	if err != nil || len(e.report.Failures) > 0 {
+		return err
+	}
+	plans := e.plans(seen)
+	if e.Replay != "" {
+		plan, err := fault.Parse(e.Replay)
+		if err != nil {
+			return fmt.Errorf("cannot repeat a run: %w", err)
+		}
+		plans = []fault.Plan{plan}
+	}
+	return e.all(plans)
+}
+
+// undisturbed makes two runs without faults, which must come to the same. The points are those of both.
+func (e *explorer) undisturbed() ([]fault.Seen, error) {
+	var points []fault.Seen
+	known := map[fault.Point]bool{}
+	for range 2 {
+		o := e.run(nil, mostRequests)
+		if o == nil {
+			return nil, errCannot
+		}
+		e.judge(o)
+		if e.base == nil {
+			e.base = o
+		}
+		for _, seen := range o.seen {
+			if !known[seen.Point] {
+				known[seen.Point] = true
+				points = append(points, seen)
+			}
+		}
+	}
+	return points, nil
+}
+
+// plans are the faults to try, each alone, and then pairs.
+func (e *explorer) plans(seen []fault.Seen) []fault.Plan {
+	var plans []fault.Plan
+	for _, s := range seen {
+		if e.Skip != nil && e.Skip(s.Point) {
+			continue
+		}
+		for _, kind := range s.Kinds {
+			if e.Faults == nil || slices.Contains(e.Faults, kind) {
+				plans = append(plans, fault.Plan{{Kind: kind, Point: s.Point}})
+			}
+		}
+	}
+	random := rand.New(rand.NewPCG(e.report.Seed, 0))
+	alone := len(plans)
+	for range e.Pairs {
+		a, b := plans[random.IntN(alone)][0], plans[random.IntN(alone)][0]
+		plans = append(plans, fault.Plan{a, b})
+	}
+	if e.Budget > 0 && len(plans) > e.Budget {
+		random.Shuffle(len(plans), func(i, j int) { plans[i], plans[j] = plans[j], plans[i] })
+		plans = plans[:e.Budget]
+	}
+	return plans
+}
+
+// all makes the runs of plans, as many at once as there are processors.
+func (e *explorer) all(plans []fault.Plan) error {
+	next := make(chan fault.Plan)
+	failed := make(chan struct{})
+	var workers sync.WaitGroup
+	var once sync.Once
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			defer func() { // also of a run that ended this goroutine
+				if e.t.Failed() {
+					once.Do(func() { close(failed) })
+				}
+			}()
+			for plan := range next {
+				e.try(plan)
+			}
+		})
+	}
+	defer workers.Wait()
+	defer close(next)
+	for _, plan := range plans {
+		select {
+		case next <- plan:
+		case <-failed:
+			return errCannot
+		}
+	}
+	return nil
+}
+
+// try makes the run of a plan, again if it does not come by its faults.
+func (e *explorer) try(plan fault.Plan) {
+	var o *outcome
+	for range attempts {
+		o = e.run(plan, max(1000, 20*e.base.requests))
+		if o == nil {
+			return
+		}
+		if e.judge(o) || len(o.unreached) == 0 {
+			break
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, f := range plan {
+		e.report.tried(f.Kind)
+	}
+	for _, f := range o.unreached {
+		e.report.Unreached = append(e.report.Unreached, f.String())
+	}
+}
+
+// judge compares a run with the undisturbed one, and says whether it failed.
+func (e *explorer) judge(o *outcome) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.report.Runs++
+	e.report.Virtual += o.virtual
+	if len(o.problems) == 0 && e.base != nil {
+		for _, line := range state.Diff(e.base.end, o.end) {
+			o.problems = append(o.problems, "in the end, "+line)
+		}
+		if len(o.problems) > 0 && len(o.plan) == 0 {
+			o.problems = append(o.problems, "two undisturbed runs differ: leave out with Compare what is never twice the same")
+		}
+	}
+	if len(o.problems) == 0 {
+		return false
+	}
+	e.report.Failures = append(e.report.Failures, newFailure(e.report.Test, o))
+	return true
+}

@@ -1,0 +1,214 @@
+package fault
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// read makes a GET or a LIST.
+func (l *life) read(r *request) (*http.Response, error) {
+	run := l.process.run
+	point, faults := run.reach(l.point(r), Stale)
+	if !faults[Stale] {
+		return l.whole(r, r.Context())
+	}
+	if r.verb == "list" && l.older(r) {
+		l.process.keepBehind(r.resource.String())
+		run.row(l.process.name, point.what(), "an older state", Stale)
+		return l.whole(r, r.Context())
+	}
+	row := run.row(l.process.name, point.what(), "", Stale)
+	response, err := l.whole(r, r.Context())
+	if err != nil {
+		return nil, err
+	}
+	run.answer(row, "of now, read "+run.Lag.String()+" later")
+	return response, l.sleep(r.Context(), run.Lag)
+}
+
+// older makes a list that takes any version one of the state before the resource changed last.
+func (l *life) older(r *request) bool {
+	q := r.URL.Query()
+	wanted := q.Get("resourceVersion")
+	if wanted == "" || q.Get("resourceVersionMatch") == "Exact" || q.Has("continue") {
+		return false
+	}
+	least, err := object.ParseRevision(wanted)
+	revision := l.process.run.History.before(r.resource)
+	if err != nil || revision == 0 || revision < least {
+		return false
+	}
+	q.Set("resourceVersion", revision.String())
+	q.Set("resourceVersionMatch", "Exact")
+	r.Request = r.Clone(r.Context())
+	r.URL.RawQuery = q.Encode()
+	return true
+}
+
+// sleep waits, unless the process or ctx ends.
+func (l *life) sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-l.ctx.Done():
+		return l.dead()
+	}
+}
+
+// watch begins one. What it sends goes through events.
+func (l *life) watch(r *request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	unlink := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	response, err := l.process.run.Next.RoundTrip(r.forward().WithContext(ctx))
+	if err != nil {
+		unlink()
+		cancel(nil)
+		return nil, err
+	}
+	response.Request = r.Request
+	end := func() {
+		unlink()
+		cancel(nil)
+	}
+	e := &events{life: l, request: r, ctx: ctx, end: end, body: response.Body}
+	if response.StatusCode == http.StatusOK && !r.ignored {
+		l.process.mu.Lock()
+		l.process.watches[r.resource.String()] = true
+		l.process.mu.Unlock()
+		e.begin()
+	}
+	response.Body = e
+	return response, nil
+}
+
+// events are what a watch sends, as the process reads it: the faults are in the reader's way.
+type events struct {
+	life    *life
+	request *request
+	ctx     context.Context
+	end     func()
+	body    io.ReadCloser
+	decoder *json.Decoder // nil of a body that is passed on as it is
+	initial bool          // what comes are the objects that there were
+	buffer  bytes.Buffer  // what is to be read
+	err     error         // comes after that
+}
+
+// begin reads frames.
+func (e *events) begin() {
+	e.decoder = json.NewDecoder(e.body)
+	if s := e.request.URL.Query().Get("sendInitialEvents"); s != "true" && s != "1" {
+		return
+	}
+	e.initial = true
+	at := e.life.point(e.request)
+	at.Verb = "list"
+	if point, faults := e.life.process.run.reach(at, Stale); faults[Stale] {
+		e.life.process.run.row(point.Process, point.what(), "of now, read "+e.life.process.run.Lag.String()+" later", Stale)
+		e.err = e.life.sleep(e.ctx, e.life.process.run.Lag)
+	}
+}
+
+// Read implements io.Reader.
+func (e *events) Read(p []byte) (int, error) {
+	if e.decoder == nil {
+		return e.body.Read(p)
+	}
+	for e.buffer.Len() == 0 {
+		if e.err != nil {
+			return 0, e.err
+		}
+		e.next()
+	}
+	return e.buffer.Read(p)
+}
+
+// Close ends the watch.
+func (e *events) Close() error {
+	e.end()
+	return e.body.Close()
+}
+
+// frame is one event, as far as it matters here.
+type frame struct {
+	Type   string `json:"type"`
+	Object struct {
+		Metadata struct {
+			Namespace, Name, GenerateName string
+			Annotations                   map[string]string
+		} `json:"metadata"`
+	} `json:"object"`
+}
+
+// next takes one frame.
+func (e *events) next() {
+	var raw json.RawMessage
+	if e.err = e.decoder.Decode(&raw); e.err != nil {
+		return
+	}
+	var f frame
+	if e.err = json.Unmarshal(raw, &f); e.err != nil {
+		return
+	}
+	resource := e.request.resource
+	for wait := time.Until(e.life.process.behindUntil(resource.String())); wait > 0 && e.err == nil; {
+		e.err = e.life.sleep(e.ctx, wait)
+		wait = time.Until(e.life.process.behindUntil(resource.String()))
+	}
+	meta := f.Object.Metadata
+	switch {
+	case f.Type == "BOOKMARK" && meta.Annotations["k8s.io/initial-events-end"] == "true":
+		e.initial = false
+	case f.Type == "ADDED" && !e.initial, f.Type == "MODIFIED", f.Type == "DELETED":
+		if meta.GenerateName != "" {
+			e.life.process.run.learn(resource, meta.Namespace, meta.Name, meta.GenerateName)
+		}
+		e.event(raw, f)
+		return
+	}
+	e.emit(raw)
+}
+
+func (e *events) emit(raw []byte) {
+	e.buffer.Write(raw)
+	e.buffer.WriteByte('\n')
+}
+
+// event passes one on, as the plan has it.
+func (e *events) event(raw []byte, f frame) {
+	run := e.life.process.run
+	meta := f.Object.Metadata
+	point, faults := run.reach(Point{
+		Process: e.life.process.name, Verb: f.Type, Resource: e.request.resource.String(),
+		Object: run.stable(e.request.resource, meta.Namespace, meta.Name),
+	}, Delayed, Doubled, Dropped)
+	switch {
+	case faults[Delayed]:
+		run.row(point.Process, "is to see "+point.what(), "sees it "+run.Lag.String()+" later", Delayed)
+		e.err = e.life.sleep(e.ctx, run.Lag)
+	case faults[Doubled]:
+		run.row(point.Process, "sees "+point.what(), "sees it again", Doubled)
+		e.emit(raw)
+	case faults[Dropped]:
+		run.row(point.Process, "is to see "+point.what(), "sees nothing, and 410 Gone "+run.Lag.String()+" later", Dropped)
+		if e.err = e.life.sleep(e.ctx, run.Lag); e.err == nil {
+			raw, e.err = []byte(gone), io.EOF
+			e.body.Close()
+		}
+	}
+	e.emit(raw)
+}
+
+// gone is the last event of a watch whose place in history is no longer known.
+const gone = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
+	`"message":"too old resource version","reason":"Expired","code":410}}`

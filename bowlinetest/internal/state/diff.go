@@ -1,0 +1,74 @@
+package state
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// Diff says in what got differs from want, a line for each object that is there or not, or field of one.
+func Diff(want, got Normal) []string {
+	var lines []string
+	for _, name := range keys(want, got) {
+		w, wanted := want[name]
+		g, there := got[name]
+		switch {
+		case !there:
+			lines = append(lines, name+": is not there")
+		case !wanted:
+			lines = append(lines, name+": should not be there")
+		default:
+			lines = append(lines, differences(name+": ", "", w, g)...)
+		}
+	}
+	return lines
+}
+
+// keys are those of both, sorted.
+func keys[M ~map[string]any](a, b M) []string {
+	all := maps.Clone(a)
+	if all == nil {
+		all = M{}
+	}
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// differences are those of two values at a field path.
+func differences(name, path string, want, got any) []string {
+	w, wantsMap := want.(map[string]any)
+	g, hasMap := got.(map[string]any)
+	if !wantsMap || !hasMap {
+		if reflect.DeepEqual(want, got) {
+			return nil
+		}
+		return []string{fmt.Sprintf("%s%s is %s, and should be %s", name, path, short(got), short(want))}
+	}
+	var lines []string
+	for _, key := range keys(w, g) {
+		at := key
+		if path != "" {
+			at = path + "." + key
+		}
+		lines = append(lines, differences(name, at, w[key], g[key])...)
+	}
+	return lines
+}
+
+// short is a value in one line; nil is a field that is not there.
+func short(v any) string {
+	if v == nil {
+		return "absent"
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	const most = 200
+	if len(data) > most {
+		return string(data[:most]) + "..."
+	}
+	return string(data)
+}
