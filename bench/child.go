@@ -28,6 +28,7 @@ const (
 	childDisk    = "child-disk"
 	childFork    = "child-fork"
 	childGrowth  = "child-growth"
+	childTestKit = "child-testkit"
 )
 
 var children = map[string]func(ctx context.Context, args []string) error{
@@ -38,6 +39,7 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childDisk:    measureDisk,
 	childFork:    measureForks,
 	childGrowth:  measureGrowth,
+	childTestKit: measureTestKit,
 	"growth":     growth,
 }
 

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+)
+
+// testKit times what a test waits for before it can begin, in a process of its own, as its second test and all after it do.
+func testKit() measurement {
+	return measurement{
+		figures: []figure{
+			{"each next bowlinetest.Start() to its first create done", milliseconds, 5},
+			{"each next bowlinetest.Start() with a TLS socket, to its first create done", milliseconds, 5},
+			{"each Plane.Fork() for a subtest to its first create done", milliseconds, 2},
+		},
+		starts: true,
+		run: func(ctx context.Context, _ *lab) ([]reading, error) {
+			self, err := os.Executable()
+			if err != nil {
+				return nil, err
+			}
+			child := exec.CommandContext(ctx, self, childTestKit)
+			child.Stderr = os.Stderr
+			out, err := child.Output()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", child, err)
+			}
+			var medians []float64
+			if err := json.Unmarshal(out, &medians); err != nil {
+				return nil, err
+			}
+			return []reading{{Value: medians[0]}, {Value: medians[1]}, {Value: medians[2]}}, nil
+		},
+	}
+}
+
+// oneTest is a test as the kit sees it, outside of go test. What fails ends the process.
+type oneTest struct {
+	testing.TB
+	cleanups []func()
+}
+
+func (t *oneTest) Name() string              { return "bench" }
+func (t *oneTest) Helper()                   {}
+func (t *oneTest) Output() io.Writer         { return io.Discard }
+func (t *oneTest) Cleanup(f func())          { t.cleanups = append(t.cleanups, f) }
+func (t *oneTest) Fatal(arguments ...any)    { panic(fmt.Sprint(arguments...)) }
+func (t *oneTest) Fatalf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
+func (t *oneTest) Errorf(f string, a ...any) { panic(fmt.Sprintf(f, a...)) }
+
+func (t *oneTest) end() {
+	for _, f := range slices.Backward(t.cleanups) {
+		f()
+	}
+}
+
+// measureTestKit prints as JSON the medians in milliseconds.
+func measureTestKit(context.Context, []string) error {
+	whole := &oneTest{}
+	defer whole.end()
+	plane := bowlinetest.Start(whole)
+	var medians []float64
+	for _, start := range []func(*oneTest) *rest.Config{
+		func(t *oneTest) *rest.Config { return bowlinetest.Start(t).Config() },
+		func(t *oneTest) *rest.Config { return bowlinetest.Start(t, bowlinetest.Socket()).SocketConfig(t) },
+		func(t *oneTest) *rest.Config { return plane.Fork(t).Config() },
+	} {
+		var took []float64
+		for range 1 + 2*nextStarts {
+			t := &oneTest{}
+			began := time.Now()
+			firstCreate(start(t))
+			took = append(took, float64(time.Since(began).Microseconds())/1000)
+			t.end()
+		}
+		took = took[1:] // the first pays for the process
+		slices.Sort(took)
+		medians = append(medians, took[len(took)/2])
+	}
+	return json.NewEncoder(os.Stdout).Encode(medians)
+}
+
+func firstCreate(config *rest.Config) {
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "first"}}
+	_, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Create(context.Background(), object, metav1.CreateOptions{})
+	if err != nil {
+		panic(err)
+	}
+}
