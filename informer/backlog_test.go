@@ -1,0 +1,149 @@
+package informer
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+type heldMap = *state[*corev1.ConfigMap]
+
+// tell runs notices into a backlog and returns what comes out: +a1 is an addition, ~a1,2 an update from one revision to
+// another, ?a1 a resync, -a1 a deletion, synced the end of the list; take takes one place out.
+func tell(script string) []string {
+	var b backlog[*corev1.ConfigMap]
+	var out []string
+	for _, word := range strings.Fields(script) {
+		if word == "take" {
+			out = append(out, outcome(b.take())...)
+			continue
+		}
+		b.add(noticeOf(word))
+	}
+	for u := b.take(); u != nil; u = b.take() {
+		out = append(out, outcome(u)...)
+	}
+	return out
+}
+
+func noticeOf(word string) notice[*corev1.ConfigMap] {
+	switch word[0] {
+	case '+':
+		return notice[*corev1.ConfigMap]{kind: noticeAdd, new: configMap(word[1:])}
+	case '~':
+		from, to, _ := strings.Cut(word[1:], ",")
+		return notice[*corev1.ConfigMap]{kind: noticeUpdate, old: configMap(from), new: configMap(from[:1] + to)}
+	case '?':
+		return notice[*corev1.ConfigMap]{kind: noticeSync, new: configMap(word[1:])}
+	case '-':
+		return notice[*corev1.ConfigMap]{kind: noticeDelete, old: configMap(word[1:])}
+	}
+	return notice[*corev1.ConfigMap]{kind: noticeSynced}
+}
+
+// outcome is what a handler is told of a place, in the words of tell.
+func outcome(u *untold[*corev1.ConfigMap]) (words []string) {
+	if u.synced {
+		return []string{"synced"}
+	}
+	if u.gone != nil {
+		words = append(words, fmt.Sprintf("-%s%d", u.key.Name, u.gone.revision))
+	}
+	switch {
+	case u.new == nil:
+	case u.old == nil:
+		words = append(words, fmt.Sprintf("+%s%d", u.key.Name, u.new.revision))
+	case u.old == u.new:
+		words = append(words, fmt.Sprintf("?%s%d", u.key.Name, u.new.revision))
+	default:
+		words = append(words, fmt.Sprintf("~%s%d,%d", u.key.Name, u.old.revision, u.new.revision))
+	}
+	return words
+}
+
+func TestBacklogIsCompressedPerObject(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, script, want string }{
+		{"objects keep the order in which they first came", "+b1 +a2 ~b1,3 ~a2,4", "+b3 +a4"},
+		{"updates are one, from the first state to the last", "~a1,2 ~a2,3 ~a3,4", "~a1,4"},
+		{"an addition that was updated is an addition", "+a1 ~a1,2", "+a2"},
+		{"what came and went was never there", "+a1 -a2 +b3", "+b3"},
+		{"what was updated and went is gone", "~a1,2 -a3", "-a3"},
+		{"what went and came back is told as both", "-a1 +a2 ~a2,3", "-a1 +a3"},
+		{"what came back and went again is gone", "-a1 +a2 -a3 +a4 -a5", "-a1"},
+		{"a resync does not displace a change", "~a1,2 ?a2", "~a1,2"},
+		{"a resync does not displace an addition", "+a1 ?a1", "+a1"},
+		{"a change displaces a resync", "?a1 ~a1,2", "~a1,2"},
+		{"a deletion displaces a resync", "?a1 -a2", "-a2"},
+		{"resyncs are one", "?a1 ?a1", "?a1"},
+		{"what was taken is told", "+a1 take ~a1,2 -a3", "+a1 -a3"},
+		{"the end of the list keeps its place", "+a1 synced +b2 ~a1,3", "+a3 synced +b2"},
+		{"the end of the list stays although what was before it went", "+a1 synced -a2", "synced"},
+	} {
+		if got := strings.Join(tell(test.script), " "); got != test.want {
+			t.Errorf("%s: %s\ngot  %s\nwant %s", test.name, test.script, got, test.want)
+		}
+	}
+}
+
+// Whatever happens and whenever a handler is told, it believes in the end what is true, and never is more than a
+// deletion and an addition of an object behind.
+func TestBacklogAlwaysLeadsToTheTruth(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var b backlog[*corev1.ConfigMap]
+		truth, belief := map[Key]heldMap{}, map[Key]heldMap{}
+		listen := func(u *untold[*corev1.ConfigMap]) {
+			if u.gone != nil {
+				if belief[u.key] == nil {
+					t.Fatalf("seed %d: told of the end of %s, of which it never heard", seed, u.key)
+				}
+				delete(belief, u.key)
+			}
+			if u.new != nil {
+				if belief[u.key] != u.old {
+					t.Fatalf("seed %d: told of a change of %s from another state than the one it knows", seed, u.key)
+				}
+				belief[u.key] = u.new
+			}
+		}
+		for revision := object.Revision(1); revision < 500; revision++ {
+			s := configMap(fmt.Sprint(string(rune('a'+random.IntN(5))), revision))
+			old := truth[s.key]
+			switch {
+			case random.IntN(4) == 0:
+				if u := b.take(); u != nil {
+					listen(u)
+				}
+			case old == nil:
+				truth[s.key] = s
+				b.add(notice[*corev1.ConfigMap]{kind: noticeAdd, new: s})
+			case random.IntN(3) == 0:
+				delete(truth, s.key)
+				b.add(notice[*corev1.ConfigMap]{kind: noticeDelete, old: old})
+			case random.IntN(3) == 0:
+				b.add(notice[*corev1.ConfigMap]{kind: noticeSync, new: old})
+			default:
+				truth[s.key] = s
+				b.add(notice[*corev1.ConfigMap]{kind: noticeUpdate, old: old, new: s})
+			}
+			if b.length > 5 || len(b.byKey) != b.length {
+				t.Fatalf("seed %d: %d places for 5 objects, %d by key", seed, b.length, len(b.byKey))
+			}
+		}
+		for u := b.take(); u != nil; u = b.take() {
+			listen(u)
+		}
+		if !maps.Equal(truth, belief) {
+			t.Fatalf("seed %d: the handler believes in %v, true is %v", seed, slices.Collect(maps.Keys(belief)), slices.Collect(maps.Keys(truth)))
+		}
+	}
+}

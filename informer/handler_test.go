@@ -1,0 +1,230 @@
+package informer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/informer"
+)
+
+type funcs = informer.HandlerFuncs[*corev1.ConfigMap]
+
+// gate is a handler that stands still in its first call until it is opened, and writes a diary.
+type gate struct {
+	diary
+	inside chan struct{} // closed when the first call has begun
+	open   chan struct{}
+	once   sync.Once
+}
+
+func newGate() *gate { return &gate{inside: make(chan struct{}), open: make(chan struct{})} }
+
+func (g *gate) OnAdd(obj *corev1.ConfigMap, initial bool) {
+	g.once.Do(func() { close(g.inside); <-g.open })
+	g.diary.OnAdd(obj, initial)
+}
+
+func (g *gate) String() string { return "the gate" }
+
+func TestWhatWaitsForAHandlerThatBlocksIsBoundedByTheObjects(t *testing.T) {
+	t.Parallel()
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
+		g := newGate()
+		i.AddHandler(g)
+		p.put("first", "1")
+		<-g.inside
+		for n := range 1000 {
+			p.put("changing", fmt.Sprint(n))
+			p.put("passing", fmt.Sprint(n))
+			p.remove("passing")
+			if n%100 == 0 {
+				synctest.Wait()
+			}
+		}
+		p.remove("first")
+		p.put("first", "again")
+		other.read()
+		close(g.open)
+		g.expect(t, "add first=1 initial=false", "add changing=999 initial=false", "delete first=1 unknown=false", "add first=again initial=false")
+	})
+}
+
+// collected is a log that a test reads.
+func collected() (*strings.Builder, func() options) {
+	log := &strings.Builder{}
+	return log, logged(log)
+}
+
+func TestHandlerThatNeverReturnsIsNamedAndHoldsNothingUp(t *testing.T) {
+	t.Parallel()
+	log, with := collected()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlane()
+		i := informer.New(p, configmaps, with())
+		g, other := newGate(), &diary{}
+		blocked := i.AddHandler(g)
+		i.AddHandler(other)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { i.Run(ctx); close(ended) }()
+		<-i.Synced()
+		p.put("a", "1")
+		<-g.inside
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := strings.Count(log.String(), `msg="a handler has not returned`); n != 1 || !strings.Contains(log.String(), `handler="the gate" object=ns/a`) {
+			t.Errorf("reported %d times:\n%s", n, log)
+		}
+		blocked.Remove()
+		p.put("a", "2")
+		other.expect(t, "add a=1 initial=false", "update a=1->2")
+		cancelled := time.Now()
+		cancel()
+		<-ended
+		if took := time.Since(cancelled); took > 10*time.Second {
+			t.Errorf("Run ended after %v", took)
+		}
+		if !strings.Contains(log.String(), "its goroutine is left to it") {
+			t.Errorf("not said whose goroutine is left:\n%s", log)
+		}
+		close(g.open)
+		g.expect(t, "add a=1 initial=false")
+	})
+}
+
+func TestHandlerThatPanicsLosesThatCallAndNothingElse(t *testing.T) {
+	t.Parallel()
+	log, with := collected()
+	inBubble(t, newPlane, with, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
+		var told diary
+		i.AddHandler(funcs{Add: func(obj *corev1.ConfigMap, initial bool) {
+			if obj.Name == "bad" {
+				panic("I do not like it")
+			}
+			told.OnAdd(obj, initial)
+		}})
+		p.put("bad", "1")
+		p.put("good", "1")
+		told.expect(t, "add good=1 initial=false")
+		other.expect(t, "add bad=1 initial=false", "add good=1 initial=false")
+		for _, part := range []string{"a handler panicked", "I do not like it", "object=ns/bad", "call=OnAdd", "TestHandlerThatPanics", "handler_test.go"} {
+			if !strings.Contains(log.String(), part) {
+				t.Errorf("the log does not say %q:\n%s", part, log)
+			}
+		}
+	})
+}
+
+func TestHandlersComeAndGoWithinCalls(t *testing.T) {
+	t.Parallel()
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
+		var once, late diary
+		var mine *informer.Registration
+		ready := make(chan struct{})
+		mine = i.AddHandler(funcs{Add: func(obj *corev1.ConfigMap, initial bool) {
+			<-ready
+			once.OnAdd(obj, initial)
+			i.AddHandler(&late)
+			mine.Remove()
+			mine.Remove()
+		}})
+		close(ready)
+		p.put("a", "1")
+		p.put("b", "1")
+		once.expect(t, "add a=1 initial=false")
+		p.put("a", "2")
+		lines := late.read()
+		slices.Sort(lines)
+		if len(lines) != 3 || lines[2] != "update a=1->2" {
+			t.Errorf("the handler that came within a call was told %q", lines)
+		}
+		once.expect(t)
+	})
+}
+
+func TestRemovedHandlerIsToldOfNothingMore(t *testing.T) {
+	t.Parallel()
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
+		var d diary
+		registration := i.AddHandler(&d)
+		<-registration.Synced()
+		p.put("a", "1")
+		d.expect(t, "add a=1 initial=false")
+		registration.Remove()
+		p.put("a", "2")
+		other.expect(t, "add a=1 initial=false", "update a=1->2")
+		d.expect(t)
+	})
+}
+
+func TestResyncOfOneHandlerIsNoBusinessOfOthers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
+		var d diary
+		registration := i.AddHandler(&d)
+		p.put("a", "1")
+		d.read()
+		other.read()
+		registration.Resync()
+		d.expect(t, "sync a=1")
+		other.expect(t)
+	})
+}
+
+func TestCacheShowsAWriteBeforeItsWriterActsAgain(t *testing.T) {
+	t.Parallel()
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
+		key := informer.Key{Namespace: "ns", Name: "a"}
+		p.put("a", "1")
+		first := p.revision
+		if err := i.Reached(context.Background(), key, first); err != nil {
+			t.Fatal(err)
+		}
+		if got := cached(i)["a"]; got != "1" {
+			t.Errorf("the cache has %q", got)
+		}
+		for name, end := range map[string]func(){
+			"a later state": func() { p.put("a", "2"); p.put("a", "3") },
+			"its deletion":  func() { p.remove("a") },
+		} {
+			next := p.revision + 1
+			reached := make(chan error, 1)
+			go func() { reached <- i.Reached(context.Background(), key, next) }()
+			synctest.Wait()
+			select {
+			case err := <-reached:
+				t.Errorf("%s: reached before: %v", name, err)
+			default:
+			}
+			end()
+			if err := <-reached; err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if err := i.Reached(context.Background(), key, 0); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestWaitingForAWriteThatTheCacheNeverShowsEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
+		p.put("a", "1")
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		err := i.Reached(ctx, informer.Key{Namespace: "ns", Name: "a"}, p.revision+7)
+		want := fmt.Sprintf("the cache of configmaps does not show ns/a at revision %d yet: context deadline exceeded", p.revision+7)
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	})
+}
