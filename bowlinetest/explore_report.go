@@ -66,7 +66,7 @@ func (r *Report) String() string {
 		}
 	}
 	if len(r.Unreached) > 0 {
-		fmt.Fprintf(&b, "\n  %4d of them were not come by in %d attempts: %s", len(r.Unreached), attempts, strings.Join(r.Unreached, ", "))
+		fmt.Fprintf(&b, "\n  %4d of them were not come by in %d attempts, such as %s", len(r.Unreached), attempts, r.Unreached[0])
 	}
 	return b.String()
 }

@@ -68,7 +68,7 @@ type exploration struct {
 func (e *explorer) inBubble(t *testing.T, plan fault.Plan, mostRequests int) *outcome {
 	began := time.Now()
 	history := fault.NewHistory()
-	p := &Plane{settings: settingsOf(e.Options)}
+	p := &Plane{test: t, settings: settingsOf(e.Options), resources: newResources(nil)}
 	o := bowline.Options{Storage: history, Log: slog.New(slog.DiscardHandler)}
 	for _, change := range p.settings.with {
 		change(&o)

@@ -4,6 +4,7 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,6 +54,20 @@ type Server struct {
 
 // List reads all objects of a resource, as they were at a revision, or as they are for 0.
 func (s Server) List(ctx context.Context, resource schema.GroupVersionResource, at object.Revision) ([]*unstructured.Unstructured, error) {
+	objects, err := s.list(ctx, resource, at)
+	if at == 0 || err != errFuture {
+		return objects, err
+	}
+	if _, err := s.list(ctx, resource, 0); err != nil { // which waits for all that was committed
+		return nil, err
+	}
+	return s.list(ctx, resource, at)
+}
+
+// errFuture is that a revision is committed and not published yet.
+var errFuture = errors.New("the revision is still to come")
+
+func (s Server) list(ctx context.Context, resource schema.GroupVersionResource, at object.Revision) ([]*unstructured.Unstructured, error) {
 	path := "/apis/" + resource.Group + "/" + resource.Version
 	if resource.Group == "" {
 		path = "/api/" + resource.Version
@@ -75,13 +90,16 @@ func (s Server) List(ctx context.Context, resource schema.GroupVersionResource, 
 	if err != nil {
 		return nil, err
 	}
-	if answer.StatusCode == http.StatusNotFound { // it is served no longer
+	switch answer.StatusCode {
+	case http.StatusOK:
+		return decode(body)
+	case http.StatusNotFound: // it is served no longer
 		return nil, nil
-	}
-	if answer.StatusCode != http.StatusOK {
+	case http.StatusGatewayTimeout:
+		return nil, errFuture
+	default:
 		return nil, fmt.Errorf("listing %s: %s: %s", resource, answer.Status, body)
 	}
-	return decode(body)
 }
 
 // decode reads a list. Those of typed resources say only once of what kind their items are.

@@ -1,0 +1,123 @@
+package controller_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/network/controller"
+	"github.com/bowline-dev/bowline/examples/network/provider/record"
+)
+
+// effects are files whose writes Explore may disturb as it does those of the API.
+type effects struct {
+	ctx context.Context // the process's
+	*record.Memory
+}
+
+func (e effects) Write(name string, data []byte) error {
+	return bowlinetest.Effect(e.ctx, "write "+name, func() error { return e.Memory.Write(name, data) })
+}
+
+func (e effects) Remove(name string) error {
+	return bowlinetest.Effect(e.ctx, "remove "+name, func() error { return e.Memory.Remove(name) })
+}
+
+// process is the controller as a program.
+func process(ctx context.Context, config *rest.Config) error {
+	p, err := record.New(planeID, effects{ctx, bowlinetest.World[*record.Memory](ctx)})
+	if err != nil {
+		return err
+	}
+	c, err := controller.New(controller.Options{Config: config, Provider: p, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	c.Run(ctx)
+	return nil
+}
+
+// networksOf are what users declare.
+func networksOf(config *rest.Config) (client.Resource[*v1.Network], error) {
+	c, err := client.New(config)
+	if err != nil {
+		return client.Resource[*v1.Network]{}, err
+	}
+	return client.Of[*v1.Network](c, v1.SchemeGroupVersion.WithResource(v1.Resource)), nil
+}
+
+// declareAndChange has one network changed and another one deleted.
+func declareAndChange(ctx context.Context, config *rest.Config) error {
+	networks, err := networksOf(config)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"a", "b"} {
+		n := &v1.Network{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+			Spec:       v1.NetworkSpec{CIDR: "192.168.0.0/16", Gateway: "192.168.0.1"},
+		}
+		if _, err := networks.Create(ctx, n, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	time.Sleep(5 * time.Second)
+	patch := []byte(`{"spec":{"cidr":"10.0.0.0/8","gateway":"10.0.0.1"}}`)
+	if _, err := networks.Patch(ctx, "default", "a", "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	time.Sleep(5 * time.Second)
+	return networks.Delete(ctx, "default", "b", metav1.DeleteOptions{})
+}
+
+// contents are all files.
+func contents(world any) any {
+	files := world.(*record.Memory)
+	names, _ := files.List() // of memory: it does not fail
+	all := map[string]json.RawMessage{}
+	for _, name := range names {
+		all[name], _ = files.Read(name)
+	}
+	return all
+}
+
+// readyIsReal is broken by a network that is called ready and is not there.
+func readyIsReal(s bowlinetest.State) error {
+	for _, n := range s.Kind(v1.Kind) {
+		conditions, _, _ := unstructured.NestedSlice(n.Object, "status", "conditions")
+		if len(conditions) == 0 || n.GetDeletionTimestamp() != nil || conditions[0].(map[string]any)["status"] != "True" {
+			continue
+		}
+		if _, ok := s.Outside.(map[string]json.RawMessage)[file(n.GetUID())]; !ok {
+			return fmt.Errorf("network %s is ready, and there is none", n.GetName())
+		}
+	}
+	return nil
+}
+
+// Whatever goes wrong once, the real networks come to be as declared.
+func TestNetworksAreAsDeclaredWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
+	r := bowlinetest.Explore(t, bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{bowlinetest.CRDs("../crd/network.yaml")},
+		World:      func() any { return &record.Memory{} },
+		Processes:  []bowlinetest.Process{{Name: "network", Run: process}},
+		Act:        declareAndChange,
+		Invariants: []func(bowlinetest.State) error{readyIsReal},
+		Snapshot:   contents,
+	})
+	if r.Tried() < 100 {
+		t.Errorf("only %d fault points were tried", r.Tried())
+	}
+}
