@@ -41,7 +41,7 @@ func withKind(data []byte, kind schema.GroupVersionKind) []byte {
 	return append(head, data[1:]...)
 }
 
-// Decode reads an object from its JSON. The result belongs to the caller.
+// Decode reads an object from its JSON. The result belongs to the caller. What does not fit is a *DecodeError.
 func Decode[T Object](data []byte) (T, error) { return decode[T](data, schema.GroupVersionKind{}) }
 
 // decode reads an object, of that kind if it does not say which itself. The result belongs to the caller.
@@ -54,14 +54,14 @@ func decode[T Object](data []byte, kind schema.GroupVersionKind) (T, error) {
 		return obj, decodeUnstructured(u, data, kind)
 	}
 	if err := utiljson.Unmarshal(data, obj); err != nil {
-		return obj, fmt.Errorf("reading a %T: %w", obj, err)
+		return obj, decodeError(data, obj, err)
 	}
 	return obj, nil
 }
 
 func decodeUnstructured(u *unstructured.Unstructured, data []byte, kind schema.GroupVersionKind) error {
 	if err := utiljson.Unmarshal(data, &u.Object); err != nil {
-		return fmt.Errorf("reading an object: %w", err)
+		return decodeError(data, u, err)
 	}
 	if u.GetKind() == "" {
 		u.SetGroupVersionKind(kind)

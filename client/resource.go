@@ -56,6 +56,9 @@ func (r Resource[T]) List(ctx context.Context, namespace string, options metav1.
 		return nil, err
 	}
 	list, err := decodeList(body)
+	if err == nil && list.Kind == "" {
+		err = noObject(body, list)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list of %s: %w", r.resource.Resource, err)
 	}
@@ -153,7 +156,11 @@ func answered[T Object](ctx context.Context, q *rest.Request) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	return Decode[T](body)
+	obj, err := Decode[T](body)
+	if err == nil && obj.GetObjectKind().GroupVersionKind().Empty() {
+		err = noObject(body, obj)
+	}
+	return obj, err
 }
 
 // named refuses an empty name, which would make the path that of the whole collection.

@@ -1,0 +1,188 @@
+package client
+
+import (
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// DecodeError is why an object of the server cannot be read into a Go type: they do not match, as when the schema of a
+// custom resource says string and its Go struct int32.
+type DecodeError struct {
+	Object string // kind, namespace and name, as far as they could be read
+	Type   string // the Go type
+	Field  string // as in spec.ports[2].port; empty when it is not about a field
+	Value  string // what the server has there, as JSON, shortened
+	Err    error
+}
+
+func (e *DecodeError) Error() string {
+	if e.Field == "" {
+		return fmt.Sprintf("reading %s into a %s: %v", e.Object, e.Type, e.Err)
+	}
+	return fmt.Sprintf("reading %s into a %s: %s is %s there: %v", e.Object, e.Type, e.Field, e.Value, e.Err)
+}
+
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// decodeError says what in the JSON of an object it was that could not be read into obj.
+func decodeError(data []byte, obj any, err error) error {
+	e := &DecodeError{Object: nameOf(data), Type: fmt.Sprintf("%T", obj), Err: err}
+	if start := strings.TrimSpace(string(data[:min(len(data), 200)])); !strings.HasPrefix(start, "{") {
+		e.Object = "the answer"
+		e.Err = fmt.Errorf("it is no object of Kubernetes: it begins with %s", shorten([]byte(strconv.Quote(start))))
+		return e
+	}
+	if !json.Valid(data) {
+		return e
+	}
+	if found := misfit(data, reflect.TypeOf(obj)); found != nil {
+		e.Field, e.Value = strings.TrimPrefix(found.path, "."), shorten(found.value)
+		e.Err = found.err
+	}
+	return e
+}
+
+// noObject is the error of JSON that says of no kind that it is of it.
+func noObject(data []byte, obj any) error {
+	return &DecodeError{Object: "the answer", Type: fmt.Sprintf("%T", obj),
+		Err: fmt.Errorf("it is no object of Kubernetes: it has no kind: %s", shorten(data))}
+}
+
+// nameOf is what an object is called, as far as its JSON can be read.
+func nameOf(data []byte) string {
+	var meta metav1.PartialObjectMetadata
+	_ = utiljson.Unmarshal(data, &meta) // what does not fit is left out, and the rest is read
+	kind := meta.Kind
+	if kind == "" {
+		kind = "an object"
+	}
+	switch {
+	case meta.Name == "":
+		return kind
+	case meta.Namespace == "":
+		return kind + " " + meta.Name
+	}
+	return kind + " " + meta.Namespace + "/" + meta.Name
+}
+
+// shorten keeps an error readable.
+func shorten(value []byte) string {
+	if len(value) > 100 {
+		return string(value[:100]) + "..."
+	}
+	return string(value)
+}
+
+// misfitting is the smallest value that does not fit its type.
+type misfitting struct {
+	path  string
+	value []byte
+	err   error
+}
+
+// misfit finds the first value in data that its type cannot hold, and is nil when there is none. It reads each value as
+// often as it is deep, which does for an error.
+func misfit(data []byte, t reflect.Type) *misfitting {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	err := utiljson.Unmarshal(data, reflect.New(t).Interface())
+	if err == nil {
+		return nil
+	}
+	var inner *misfitting
+	switch {
+	case readsItself(t):
+	case t.Kind() == reflect.Struct:
+		inner = misfitFields(data, t)
+	case t.Kind() == reflect.Map:
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(data, &fields) == nil {
+			inner = misfitValue(fields, t.Elem())
+		}
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		var items []json.RawMessage
+		if json.Unmarshal(data, &items) != nil {
+			break
+		}
+		for i, item := range items {
+			if inner = misfit(item, t.Elem()); inner != nil {
+				inner.path = fmt.Sprintf("[%d]%s", i, inner.path)
+				break
+			}
+		}
+	}
+	if inner != nil {
+		return inner
+	}
+	return &misfitting{value: data, err: wants(t, err)}
+}
+
+// misfitFields looks at the fields of a struct, by their names in JSON, in the order of the struct.
+func misfitFields(data []byte, t reflect.Type) *misfitting {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(data, &fields) != nil {
+		return nil
+	}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" && f.Anonymous {
+			if inner := misfitFields(data, indirect(f.Type)); inner != nil {
+				return inner
+			}
+			continue
+		}
+		if value, ok := fields[name]; ok {
+			if inner := misfit(value, f.Type); inner != nil {
+				inner.path = "." + name + inner.path
+				return inner
+			}
+		}
+	}
+	return nil
+}
+
+func misfitValue(fields map[string]json.RawMessage, t reflect.Type) *misfitting {
+	for name, value := range fields {
+		if inner := misfit(value, t); inner != nil {
+			inner.path = "." + name + inner.path
+			return inner
+		}
+	}
+	return nil
+}
+
+func indirect(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// readsItself says that a type has its own way to be read, which knows no fields.
+func readsItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+}
+
+// wants says what a type can hold, where that is plain; else what its own reading said.
+func wants(t reflect.Type, err error) error {
+	if readsItself(t) {
+		return err
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return errors.New("the Go type has fields there")
+	case reflect.Slice:
+		return errors.New("the Go type has a list there")
+	}
+	return fmt.Errorf("the Go type has %s there", t.Kind())
+}

@@ -1,0 +1,108 @@
+package client_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// widget is the Go type that somebody wrote for a custom resource.
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              widgetSpec   `json:"spec"`
+	Status            widgetStatus `json:"status,omitzero"`
+}
+
+type widgetSpec struct {
+	Size  int32             `json:"size,omitempty"`
+	Ports []widgetPort      `json:"ports,omitempty"`
+	Until *metav1.Time      `json:"until,omitempty"`
+	Names map[string]string `json:"names,omitempty"`
+}
+
+type widgetPort struct {
+	Port uint8 `json:"port"`
+}
+
+type widgetStatus struct {
+	Ready bool `json:"ready"`
+}
+
+func (w *widget) DeepCopyObject() runtime.Object {
+	c := *w
+	w.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return &c
+}
+
+var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+
+// The server's schema and the Go type say different things of a field.
+func TestValuesThatDoNotFitTheGoTypeAreNamed(t *testing.T) {
+	t.Parallel()
+	var body string
+	c := connect(t, func(w http.ResponseWriter, r *http.Request) { answer(w, 200, body) })
+	const head = `"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","namespace":"ns"}`
+	for _, test := range []struct{ fields, field, value, want string }{
+		{`"spec":{"size":"large"}`, "spec.size", `"large"`, "the Go type has int32 there"},
+		{`"spec":{"size":3000000000}`, "spec.size", "3000000000", "int32"},
+		{`"spec":{"size":1.5}`, "spec.size", "1.5", "int32"},
+		{`"spec":{"ports":[{"port":1},{"port":70000}]}`, "spec.ports[1].port", "70000", "uint8"},
+		{`"spec":{"ports":{"a":1}}`, "spec.ports", `{"a":1}`, "a list"},
+		{`"spec":{"until":"tomorrow"}`, "spec.until", `"tomorrow"`, "cannot parse"},
+		{`"spec":{"names":{"a":"b","c":true}}`, "spec.names.c", "true", "string"},
+		{`"spec":[]`, "spec", "[]", "fields"},
+		{`"status":{"ready":"` + strings.Repeat("y", 200) + `"}`, "status.ready", `"` + strings.Repeat("y", 99) + "...", "bool"},
+	} {
+		body = "{" + head + "," + test.fields + "}"
+		_, err := client.Of[*widget](c, widgets).Get(t.Context(), "ns", "a")
+		wrong := new(client.DecodeError)
+		if !errors.As(err, &wrong) {
+			t.Errorf("%s: %v", test.fields, err)
+			continue
+		}
+		if wrong.Object != "Widget ns/a" || wrong.Type != "*client_test.widget" || wrong.Field != test.field ||
+			wrong.Value != test.value || !strings.Contains(wrong.Err.Error(), test.want) {
+			t.Errorf("%s:\n%+v, want field %s, value %s, %q", test.fields, *wrong, test.field, test.value, test.want)
+		}
+	}
+	body = `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[{` + head + `},{` + head + `,"spec":{"size":"x"}}]}`
+	_, err := client.Of[*widget](c, widgets).List(t.Context(), "ns", metav1.ListOptions{})
+	if err == nil || !strings.Contains(err.Error(), "item 1") || !strings.Contains(err.Error(), `Widget ns/a into a *client_test.widget: spec.size is "x" there`) {
+		t.Errorf("a list: %v", err)
+	}
+}
+
+func TestAnswersThatAreNoObjectsAreSaidToBeNone(t *testing.T) {
+	t.Parallel()
+	var body string
+	c := connect(t, func(w http.ResponseWriter, r *http.Request) { answer(w, 200, body) })
+	for text, want := range map[string]string{
+		"OK":                                  `the answer into a *v1.ConfigMap: it is no object of Kubernetes: it begins with "OK"`,
+		`[]`:                                  "no object of Kubernetes",
+		`{"kind":"ConfigMap","metadata":{"na`: "unexpected end of JSON",
+		`{"hello":"world"}`:                   "no object of Kubernetes: it has no kind",
+		``:                                    "no object of Kubernetes",
+	} {
+		body = text
+		_, err := client.Of[*corev1.ConfigMap](c, configmaps).Get(t.Context(), "ns", "a")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+		if _, err = client.Of[*unstructured.Unstructured](c, configmaps).Get(t.Context(), "ns", "a"); err == nil {
+			t.Errorf("%q is an object", text)
+		}
+		if _, err = client.Of[*corev1.ConfigMap](c, configmaps).List(t.Context(), "ns", metav1.ListOptions{}); err == nil {
+			t.Errorf("%q is a list", text)
+		}
+	}
+}
