@@ -27,6 +27,7 @@ var configmaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // plane is the least that a client.Source can be: the config maps of a server, and what may go wrong with one.
 type plane struct {
 	codec codec
+	reads object.Codec // what readers are told to decode by; nil for codec
 
 	mu       sync.Mutex
 	changed  *sync.Cond
@@ -87,9 +88,12 @@ func (p *plane) remove(name string) {
 
 func (p *plane) object(name, value string, uid types.UID) *object.Object {
 	encoded, err := p.codec.Encode(object.Form{APIVersion: "v1"}, &corev1.ConfigMap{
-		TypeMeta:   metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: uid, ResourceVersion: p.revision.String()},
-		Data:       map[string]string{"value": value},
+		TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, UID: uid, ResourceVersion: p.revision.String(), Labels: map[string]string{"value": value},
+			OwnerReferences: []metav1.OwnerReference{{UID: types.UID("owner of " + name)}},
+		},
+		Data: map[string]string{"value": value},
 	})
 	if err != nil {
 		panic(err)
@@ -98,9 +102,19 @@ func (p *plane) object(name, value string, uid types.UID) *object.Object {
 	if err != nil {
 		panic(err)
 	}
-	o := object.New(object.Header{Key: object.KeyOf(configmaps.GroupResource(), "ns", name), UID: uid}, p.codec, encoding)
+	o := object.New(object.Header{
+		Key: object.KeyOf(configmaps.GroupResource(), "ns", name), UID: uid,
+		Labels: map[string]string{"value": value}, Owners: []types.UID{types.UID("owner of " + name)},
+	}, p.codec, encoding)
 	o.Revision = p.revision
 	return o
+}
+
+func (p *plane) reader() object.Codec {
+	if p.reads != nil {
+		return p.reads
+	}
+	return p.codec
 }
 
 // spoil makes an object unreadable.
@@ -121,7 +135,7 @@ func (p *plane) spoil(name string) {
 }
 
 func (p *plane) tell(event client.Event) {
-	event.Codec = p.codec
+	event.Codec = p.reader()
 	p.history = append(p.history, event)
 	p.changed.Broadcast()
 }
@@ -183,7 +197,7 @@ func (p *plane) List(_ context.Context, resource schema.GroupVersionResource, _ 
 	if err := p.refusal(resource); err != nil {
 		return client.List{}, err
 	}
-	list := client.List{Revision: p.revision, Codec: p.codec}
+	list := client.List{Revision: p.revision, Codec: p.reader()}
 	for _, o := range p.objects {
 		list.Items = append(list.Items, o)
 	}

@@ -1,0 +1,221 @@
+package informer_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// counting is a codec that counts what it decodes.
+type counting struct {
+	codec
+	decoded *atomic.Int64
+}
+
+func (c counting) Decode(form object.Form, data []byte) (runtime.Object, error) {
+	c.decoded.Add(1)
+	return c.codec.Decode(form, data)
+}
+
+// countingPlane is a plane that counts how often an object is decoded.
+func countingPlane() (*plane, *atomic.Int64) {
+	p, decoded := newPlane(), &atomic.Int64{}
+	p.reads = counting{p.codec, decoded}
+	return p, decoded
+}
+
+// run runs an informer until the result is called.
+func run[T client.Object](i *informer.Informer[T]) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { i.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+func lazily() options { o := quiet(); o.Lazy = true; return o }
+
+func TestLazyInformerDecodesWhatIsReadAndNothingElse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, decoded := countingPlane()
+		i := informer.New(p, configmaps, lazily())
+		i.Indexer().AddHeadIndex("label", informer.ByLabel("value"))
+		i.Indexer().AddHeadIndex("owner", informer.ByOwner)
+		defer run(i)()
+		for n := range 100 {
+			p.put(fmt.Sprint("map-", n), fmt.Sprint(n%10))
+		}
+		p.put("map-0", "7")
+		p.remove("map-1")
+		synctest.Wait()
+		if n := i.Indexer().Len(); n != 99 || decoded.Load() != 0 {
+			t.Fatalf("%d objects cached, and %d decoded without being read", n, decoded.Load())
+		}
+		selected := i.Lister().List("ns", labels.SelectorFromSet(labels.Set{"value": "7"}))
+		if len(selected) != 11 || decoded.Load() != 11 {
+			t.Errorf("%d objects have the label, %d were decoded to find them", len(selected), decoded.Load())
+		}
+		again, _ := i.Indexer().ByIndex("label", "7")
+		if len(again) != 11 || decoded.Load() != 11 {
+			t.Errorf("the index found %d objects, and %d have been decoded", len(again), decoded.Load())
+		}
+		for _, obj := range again {
+			if !slices.Contains(selected, obj) {
+				t.Errorf("%s was decoded twice although it was read a moment ago", obj.Name)
+			}
+		}
+		if owned, _ := i.Indexer().ByIndex("owner", "owner of map-5"); names(owned) != "map-5" {
+			t.Errorf("the owner has %q", names(owned))
+		}
+	})
+}
+
+func TestLazyInformerTellsWhatAnEagerOneTells(t *testing.T) {
+	t.Parallel()
+	there := func() *plane { p := newPlane(); p.put("a", "1"); return p }
+	inBubble(t, there, lazily, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		d.expect(t, "add a=1 initial=true")
+		p.put("b", "1")
+		p.put("a", "2")
+		d.expect(t, "add b=1 initial=false", "update a=1->2")
+		p.remove("b")
+		d.expect(t, "delete b=1 unknown=false")
+		if obj, err := i.Lister().Get("ns", "a"); err != nil || obj.Data["value"] != "2" {
+			t.Errorf("the lister has %v, %v", obj, err)
+		}
+	})
+}
+
+func TestLazyInformerForgetsWhatWasReadLongAgo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, decoded := countingPlane()
+		i := informer.New(p, configmaps, lazily())
+		defer run(i)()
+		for n := range 3000 {
+			p.put(fmt.Sprint(n), "1")
+		}
+		synctest.Wait()
+		for range i.Indexer().All() {
+		}
+		before := decoded.Load()
+		for range i.Indexer().All() {
+		}
+		if again := decoded.Load() - before; again < 1000 {
+			t.Errorf("only %d of 3000 objects were decoded again: the decoded ones are kept without a bound", again)
+		}
+	})
+}
+
+func TestObjectThatALazyInformerCannotReadIsPassedOver(t *testing.T) {
+	t.Parallel()
+	log, with := collected()
+	lazy := func() options { o := with(); o.Lazy = true; return o }
+	inBubble(t, newPlane, lazy, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		p.put("a", "1")
+		p.put("b", "1")
+		d.read()
+		p.spoil("a")
+		p.put("b", "2")
+		d.expect(t, "update b=1->2")
+		if got := cached(i); len(got) != 1 || got["b"] != "2" {
+			t.Errorf("the cache has %v", got)
+		}
+		if _, err := i.Lister().Get("ns", "a"); err == nil || !strings.Contains(err.Error(), "ns/a") {
+			t.Errorf("the lister says %v", err)
+		}
+		if n := strings.Count(log.String(), "an object cannot be read"); n != 1 || i.Unreadable() != 1 {
+			t.Errorf("reported %d times, counted %d:\n%s", n, i.Unreadable(), log)
+		}
+		p.put("a", "3")
+		if got := d.read(); len(got) != 1 || cached(i)["a"] != "3" {
+			t.Errorf("after it was mended the handler was told %q, and the cache has %v", got, cached(i))
+		}
+	})
+}
+
+func TestTransformDecidesWhatIsKept(t *testing.T) {
+	t.Parallel()
+	for _, lazy := range []bool{false, true} {
+		transforming := func() options {
+			o := quiet()
+			o.Lazy = lazy
+			o.Transform = func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+				switch obj.Data["value"] {
+				case "refused":
+					return nil, errors.New("not that")
+				case "panic":
+					panic("not that either")
+				}
+				obj.Data = map[string]string{"value": "only " + obj.Data["value"]}
+				return obj, nil
+			}
+			return o
+		}
+		inBubble(t, newPlane, transforming, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+			p.put("a", "1")
+			p.put("b", "refused")
+			p.put("c", "panic")
+			d.expect(t, "add a=only 1 initial=false")
+			if got := cached(i); len(got) != 1 || i.Unreadable() != 2 {
+				t.Errorf("lazy %t: the cache has %v, %d objects could not be read", lazy, got, i.Unreadable())
+			}
+			theirs, err := p.objects[informer.Key{Namespace: "ns", Name: "a"}].Decoded(p.codec)
+			if err != nil || theirs.(*corev1.ConfigMap).Data["value"] != "1" {
+				t.Errorf("lazy %t: the server's object became %v, %v", lazy, theirs, err)
+			}
+		})
+	}
+}
+
+// slim is a Go type with metadata and the one field that a controller uses.
+type slim struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Data              struct {
+		Value string `json:"value"`
+	} `json:"data"`
+}
+
+func (s *slim) DeepCopyObject() runtime.Object {
+	c := *s
+	s.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return &c
+}
+
+func TestTypeWithTheFieldsThatAreUsedKeepsThose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlane()
+		p.put("a", "1")
+		i := informer.New(p, configmaps, informer.Options[*slim]{})
+		defer run(i)()
+		<-i.Synced()
+		got, err := i.Lister().Get("ns", "a")
+		if err != nil || got.Data.Value != "1" {
+			t.Errorf("got %v, %v", got, err)
+		}
+		if data, _ := json.Marshal(got); !strings.Contains(string(data), `"kind":"ConfigMap"`) {
+			t.Errorf("it does not say what it is: %s", data)
+		}
+	})
+}
