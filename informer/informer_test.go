@@ -432,46 +432,6 @@ func names(objects []*corev1.ConfigMap) string {
 	return strings.Join(names, ",")
 }
 
-// recorder is a test that only notes its failures.
-type recorder struct {
-	failures []string
-	cleanup  func()
-}
-
-func (r *recorder) Helper()          {}
-func (r *recorder) Cleanup(f func()) { r.cleanup = f }
-func (r *recorder) Errorf(format string, arguments ...any) {
-	r.failures = append(r.failures, fmt.Sprintf(format, arguments...))
-}
-
-func TestMutationOfACachedObjectIsDetected(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name  string
-		touch func(*plane)
-	}{
-		{"at the end of the test", func(*plane) {}},
-		{"when the object is replaced", func(p *plane) { p.put("a", "2") }},
-		{"when the object is deleted", func(p *plane) { p.remove("a") }},
-	} {
-		r := &recorder{}
-		detecting := func() options { o := quiet(); o.Mutations = informer.DetectMutations(r); return o }
-		inBubble(t, newPlane, detecting, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
-			p.put("a", "1")
-			p.put("innocent", "1")
-			synctest.Wait()
-			obj, _ := i.Indexer().Get(informer.Key{Namespace: "ns", Name: "a"})
-			obj.Data["value"] = "mine"
-			test.touch(p)
-			synctest.Wait()
-			r.cleanup()
-		})
-		if len(r.failures) != 1 || !strings.Contains(r.failures[0], "ns/a was changed") {
-			t.Errorf("%s: got %q", test.name, r.failures)
-		}
-	}
-}
-
 // overWire serves a plane as HTTP.
 func overWire(p *plane) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

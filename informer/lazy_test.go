@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/object"
 )
@@ -40,8 +39,8 @@ func countingPlane() (*plane, *atomic.Int64) {
 	return p, decoded
 }
 
-// run runs an informer until the result is called.
-func run[T client.Object](i *informer.Informer[T]) (stop func()) {
+// run runs an informer or a factory until the result is called.
+func run(i interface{ Run(ctx context.Context) }) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { i.Run(ctx) })

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -41,6 +42,7 @@ type plane struct {
 	breaks  int  // counts the times that all watches were broken off
 	lists   int
 	watches int
+	asked   []client.Options // by lists
 
 	faults *faults // of what watches yield; nil for none
 }
@@ -190,7 +192,7 @@ func (p *plane) refusal(resource schema.GroupVersionResource) error {
 	return nil
 }
 
-func (p *plane) List(_ context.Context, resource schema.GroupVersionResource, _ client.Options) (client.List, error) {
+func (p *plane) List(_ context.Context, resource schema.GroupVersionResource, options client.Options) (client.List, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lists++
@@ -198,10 +200,19 @@ func (p *plane) List(_ context.Context, resource schema.GroupVersionResource, _ 
 		return client.List{}, err
 	}
 	list := client.List{Revision: p.revision, Codec: p.reader()}
+	p.asked = append(p.asked, options)
 	for _, o := range p.objects {
-		list.Items = append(list.Items, o)
+		if selected(o, options) {
+			list.Items = append(list.Items, o)
+		}
 	}
 	return list, nil
+}
+
+// selected says whether an object is among those that options ask for.
+func selected(o *object.Object, options client.Options) bool {
+	return (options.Namespace == "" || options.Namespace == o.Key.Namespace()) &&
+		(options.Labels == nil || options.Labels.Matches(labels.Set(o.Labels)))
 }
 
 func (p *plane) Watch(_ context.Context, resource schema.GroupVersionResource, options client.Options) (client.Watch, error) {
@@ -219,15 +230,16 @@ func (p *plane) Watch(_ context.Context, resource schema.GroupVersionResource, o
 		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
 		return nil, err
 	}
-	return &planeWatch{plane: p, after: options.After, breaks: p.breaks}, nil
+	return &planeWatch{plane: p, options: options, after: options.After, breaks: p.breaks}, nil
 }
 
 // planeWatch is a watch on a plane.
 type planeWatch struct {
-	plane  *plane
-	after  object.Revision
-	breaks int
-	ended  bool
+	plane   *plane
+	options client.Options
+	after   object.Revision
+	breaks  int
+	ended   bool
 }
 
 func (w *planeWatch) Next(ctx context.Context) ([]client.Event, error) {
@@ -243,7 +255,7 @@ func (w *planeWatch) Next(ctx context.Context) ([]client.Event, error) {
 	for {
 		var news []client.Event
 		for _, event := range p.history {
-			if event.Revision > w.after {
+			if event.Revision > w.after && selected(event.Object, w.options) {
 				news = append(news, event)
 			}
 		}
