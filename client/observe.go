@@ -23,6 +23,7 @@ type Write struct {
 	Subresource string
 	UID         types.UID
 	Revision    object.Revision // of the object in the answer; 0 for unknown
+	Deleting    bool            // the object in the answer is being deleted; one that its last finalizer held is gone
 	Status      int             // the HTTP status; 0 when no answer came, and then the write may have happened or not
 	Err         string          // why the write failed; empty when it did not
 }

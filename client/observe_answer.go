@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,7 +58,7 @@ func (w *Write) takeFacts(f facts) {
 	if w.Name == "" {
 		w.Name = meta.Name
 	}
-	w.UID = meta.UID
+	w.UID, w.Deleting = meta.UID, meta.DeletionTimestamp != ""
 	if revision, err := object.ParseRevision(meta.ResourceVersion); err == nil {
 		w.Revision = revision
 	}
@@ -84,6 +85,8 @@ type factsMeta struct {
 	Name            string    `json:"name"`
 	UID             types.UID `json:"uid"`
 	ResourceVersion string    `json:"resourceVersion"`
+	// DeletionTimestamp is a time, or empty.
+	DeletionTimestamp string `json:"deletionTimestamp"`
 }
 
 // readFacts reads JSON, Kubernetes' protobuf or CBOR. What it cannot read has no facts: the caller will say what is wrong.
@@ -125,6 +128,9 @@ func protobufFacts(data []byte) facts {
 	var partial metav1.PartialObjectMetadata
 	if partial.Unmarshal(envelope.Raw) == nil {
 		f.Metadata = factsMeta{Name: partial.Name, UID: partial.UID, ResourceVersion: partial.ResourceVersion}
+		if t := partial.DeletionTimestamp; t != nil {
+			f.Metadata.DeletionTimestamp = t.UTC().Format(time.RFC3339)
+		}
 	}
 	return f
 }
