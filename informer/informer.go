@@ -87,6 +87,8 @@ type Informer[T client.Object] struct {
 	filled    bool
 	news      []notice[T] // that the batch which is processed has for the handlers so far
 	progress  progress
+	watched   *time.Timer // fires reportOverdue
+	watching  bool
 	running   context.Context // of the handlers' goroutines; nil while Run is not running
 }
 
@@ -164,7 +166,6 @@ func (i *Informer[T]) Run(ctx context.Context) {
 	var parts sync.WaitGroup
 	parts.Go(func() { i.reflect.run(ctx) })
 	parts.Go(func() { i.fifo.run(ctx, i.process) })
-	parts.Go(func() { every(ctx, overdueCall, i.reportOverdue) })
 	if i.resync > 0 {
 		parts.Go(func() { every(ctx, i.resync, i.fifo.resync) })
 	}

@@ -142,19 +142,17 @@ func (l *listener[T]) panicked() {
 	l.panics++
 }
 
-// overdue is the object of a call that was under way when it was asked the last time already; false when there is none,
-// or it has been told of. So it tells of calls that take longer than the time between two questions.
-func (l *listener[T]) overdue() (Key, bool) {
+// overdue is the object of the call that is under way, or nil, and whether it was under way when that was asked the last
+// time, which is said once of each call.
+func (l *listener[T]) overdue() (key *Key, overdue bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.busy == nil:
-		return Key{}, false
+	case l.busy == nil || l.watched == -l.calls:
 	case l.watched == l.calls:
-		l.watched = -l.calls // told of
-		return *l.busy, true
-	case l.watched != -l.calls:
+		l.watched, overdue = -l.calls, true // said
+	default:
 		l.watched = l.calls
 	}
-	return Key{}, false
+	return l.busy, overdue
 }

@@ -21,6 +21,9 @@ func (i *Informer[T]) process(batch []*pending[T], upTo object.Revision) {
 		clear(i.news)
 		i.news = i.news[:0]
 	}
+	if len(batch) > 0 && len(i.listeners) > 0 {
+		i.watchHandlers()
+	}
 	i.progress.made(upTo)
 }
 

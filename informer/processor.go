@@ -57,6 +57,7 @@ func (i *Informer[T]) resyncListener(l *listener[T]) {
 func (i *Informer[T]) start(l *listener[T]) {
 	i.alive[l] = struct{}{}
 	ctx := i.running
+	i.watchHandlers()
 	go func() {
 		l.run(ctx)
 		i.mu.Lock()
@@ -76,13 +77,34 @@ func (i *Informer[T]) living() []*listener[T] {
 	return living
 }
 
-// reportOverdue names handlers that do not return.
+// watchHandlers looks after handlers that have been told something, in a while. The lock is held.
+func (i *Informer[T]) watchHandlers() {
+	switch {
+	case i.watched == nil:
+		i.watched = time.AfterFunc(overdueCall, i.reportOverdue)
+	case !i.watching:
+		i.watched.Reset(overdueCall)
+	}
+	i.watching = true
+}
+
+// reportOverdue names handlers that do not return, and looks again for as long as one is at work: an informer at rest has no
+// timer.
 func (i *Informer[T]) reportOverdue() {
+	busy := false
 	for _, l := range i.living() {
-		if key, overdue := l.overdue(); overdue {
+		key, overdue := l.overdue()
+		busy = busy || key != nil
+		if overdue {
 			l.log.Warn("a handler has not returned for a while: what happens meanwhile waits for it, and delays nobody else",
 				"object", key.String(), "longer than", overdueCall.String())
 		}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.watching = false
+	if busy && i.running != nil {
+		i.watchHandlers()
 	}
 }
 
@@ -90,6 +112,9 @@ func (i *Informer[T]) reportOverdue() {
 func (i *Informer[T]) awaitHandlers() {
 	i.mu.Lock()
 	i.running = nil
+	if i.watched != nil {
+		i.watched.Stop()
+	}
 	i.mu.Unlock()
 	patience := time.NewTimer(lastCalls)
 	defer patience.Stop()
