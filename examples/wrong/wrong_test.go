@@ -2,8 +2,6 @@ package wrong_test
 
 import (
 	"context"
-	"flag"
-	"io"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -28,11 +26,8 @@ import (
 
 // What controllers log when they are disturbed is not what these tests are about.
 func init() {
-	var flags flag.FlagSet
-	klog.InitFlags(&flags)
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	klog.SetSlogLogger(slog.Default())
 }
 
 // configMaps are those of the namespace default.
@@ -137,7 +132,9 @@ in the end, Secret default/a-* (2): should not be there
 func TestForgettingIdempotenceIsFound(t *testing.T) {
 	t.Parallel()
 	finds(t, bowlinetest.Scenario{
-		Setup:     func(ctx context.Context, config *rest.Config) error { return create(ctx, config, forgetful.Till, nil, nil) },
+		Setup: func(ctx context.Context, config *rest.Config) error {
+			return create(ctx, config, forgetful.Till, nil, nil)
+		},
 		Processes: []bowlinetest.Process{{Name: "till", Run: forgetful.Run}},
 		Act: func(ctx context.Context, config *rest.Config) error {
 			return create(ctx, config, "a", map[string]string{"kind": "sale"}, map[string]string{"amount": "5"})

@@ -1,0 +1,64 @@
+package clientgo
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+)
+
+// What client-go logs when it is disturbed is not what these tests are about.
+func init() { klog.SetSlogLogger(slog.New(slog.DiscardHandler)) }
+
+// declareWidgets has two widgets made, and one of them changed.
+func declareWidgets(ctx context.Context, config *rest.Config) error {
+	c, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	widgets := c.Resource(widgetsResource).Namespace(ns)
+	for _, name := range []string{"a", "b"} {
+		w := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Widget",
+			"metadata": map[string]any{"name": name}, "spec": map[string]any{"size": int64(2)},
+		}}
+		if _, err := widgets.Create(ctx, w, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	time.Sleep(5 * time.Second)
+	_, err = widgets.Patch(ctx, "a", types.MergePatchType, []byte(`{"spec":{"size":3}}`), metav1.PatchOptions{})
+	return err
+}
+
+// TestSampleControllerWhateverGoesWrong: a controller of informers and a work queue comes to the same end whatever goes wrong
+// once, and never calls a size reached that is not.
+func TestSampleControllerWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
+	r := bowlinetest.Explore(t, bowlinetest.Scenario{
+		Options:   []bowlinetest.Option{bowlinetest.CRDs("../plane/widgets.yaml")},
+		Processes: []bowlinetest.Process{{Name: "sample", Run: runSample}},
+		Act:       declareWidgets,
+		Invariants: []func(bowlinetest.State) error{func(s bowlinetest.State) error {
+			for _, w := range s.Kind("Widget") {
+				if _, told, _ := unstructured.NestedInt64(w.Object, "status", "size"); told && s.Find("Deployment", ns, w.GetName()) == nil {
+					return fmt.Errorf("widget %s has a size and no deployment", w.GetName())
+				}
+			}
+			return nil
+		}},
+	})
+	if r.Tried() < 50 {
+		t.Errorf("only %d fault points were tried", r.Tried())
+	}
+}

@@ -1,0 +1,87 @@
+package controllerruntime
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+)
+
+// What client-go logs when it is disturbed is not what these tests are about.
+func init() { klog.SetLogger(quiet) }
+
+// runHarbour is the main function of a program with a harbour, which leads by a Lease.
+func runHarbour(ctx context.Context, c *rest.Config) error {
+	skip := true // all runs have a controller of this name, in one process
+	lease, renew, retry := 40*time.Second, 30*time.Second, 10*time.Second
+	m, err := manager.New(c, manager.Options{
+		Scheme: newScheme(), Logger: quiet, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		LeaderElection: true, LeaderElectionID: "harbour", LeaderElectionNamespace: ns, LeaderElectionReleaseOnCancel: true,
+		LeaseDuration: &lease, RenewDeadline: &renew, RetryPeriod: &retry,
+		Controller: config.Controller{SkipNameValidation: &skip},
+	})
+	if err != nil {
+		return err
+	}
+	err = builder.ControllerManagedBy(m).For(&Ship{}).Owns(&corev1.ConfigMap{}).
+		Complete(reconcile.AsReconciler(m.GetClient(), harbour{m.GetClient()}))
+	if err != nil {
+		return err
+	}
+	return m.Start(ctx)
+}
+
+// sail has a ship made and manned anew, and another one made and scrapped.
+func sail(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config, client.Options{Scheme: newScheme()})
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"a", "b"} {
+		if err := c.Create(ctx, &Ship{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}, Spec: ShipSpec{Crew: "six"}}); err != nil {
+			return err
+		}
+	}
+	time.Sleep(5 * time.Second)
+	a := &Ship{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}}
+	if err := c.Patch(ctx, a, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"crew":"seven"}}`))); err != nil {
+		return err
+	}
+	time.Sleep(5 * time.Second)
+	return c.Delete(ctx, &Ship{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}})
+}
+
+// TestReconcilerWhateverGoesWrong: a manager's controller comes to the same end whatever goes wrong once, and no ship goes
+// before its cargo.
+func TestReconcilerWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
+	r := bowlinetest.Explore(t, bowlinetest.Scenario{
+		Options:   []bowlinetest.Option{bowlinetest.CRDs("testdata/ships.yaml")},
+		Processes: []bowlinetest.Process{{Name: "harbour", Run: runHarbour}},
+		Act:       sail,
+		Invariants: []func(bowlinetest.State) error{func(s bowlinetest.State) error {
+			for _, cargo := range s.Kind("ConfigMap") {
+				if owner := metav1.GetControllerOf(cargo); owner != nil && s.Find("Ship", ns, owner.Name) == nil {
+					return fmt.Errorf("the cargo %s is left of no ship", cargo.GetName())
+				}
+			}
+			return nil
+		}},
+	})
+	if r.Tried() < 100 {
+		t.Errorf("only %d fault points were tried", r.Tried())
+	}
+}
