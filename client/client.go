@@ -34,11 +34,12 @@ type Object interface {
 type Client struct {
 	rest       *rest.RESTClient
 	parameters runtime.ParameterCodec
+	kinds      *kinds
 }
 
 // New makes a client. It speaks JSON and takes host, identity and transport from config, which it does not change. Its
 // writes tell the observers of Observe, and its errors what is wrong with a server that cannot be spoken to.
-func New(config *rest.Config) (*Client, error) {
+func New(config *rest.Config, options ...Option) (*Client, error) {
 	own := rest.CopyConfig(config)
 	explain(own)
 	observe(own)
@@ -46,7 +47,11 @@ func New(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making an HTTP client for %s: %w", own.Host, err)
 	}
-	return newClient(own, httpClient)
+	c, err := newClient(own, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	return c.With(options...), nil
 }
 
 func newClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
@@ -65,7 +70,7 @@ func newClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
 	}
-	return &Client{rest: c, parameters: runtime.NewParameterCodec(scheme)}, nil
+	return &Client{rest: c, parameters: runtime.NewParameterCodec(scheme), kinds: newKinds(nil)}, nil
 }
 
 // REST is the client-go client underneath, for paths that are no resource's, such as discovery.

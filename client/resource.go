@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,13 +20,56 @@ import (
 // k8s.io/apimachinery/pkg/api/errors tells them apart. The namespace is empty for cluster-scoped resources, and for
 // all namespaces.
 type Resource[T Object] struct {
-	client   *Client
-	resource schema.GroupVersionResource
+	client *Client
+	known  served // zero when it has to be found
 }
+
+// For is the resource of a Go type: of a built-in one, or one that the client was told of by Types. The first call finds
+// out which that is, and says so if nobody knows it or the server does not have it; a later one tries again.
+func For[T Object](c *Client) Resource[T] { return Resource[T]{client: c} }
 
 // Of is a resource of a server. The kind of a typed T is its struct's name.
 func Of[T Object](c *Client, resource schema.GroupVersionResource) Resource[T] {
-	return Resource[T]{client: c, resource: resource}
+	return Resource[T]{client: c, known: served{resource, kindOf[T]()}}
+}
+
+// Which is the resource that it is. For asks the server, if it has not yet.
+func (r Resource[T]) Which(ctx context.Context) (schema.GroupVersionResource, error) {
+	found, err := r.found(ctx)
+	return found.resource, err
+}
+
+func (r Resource[T]) found(ctx context.Context) (served, error) {
+	if r.known != (served{}) {
+		return r.known, nil
+	}
+	return r.client.kinds.find(ctx, r.client, newOf[T]())
+}
+
+// at begins a request to the resource, or to an object of it, or to a subresource of that.
+func (r Resource[T]) at(ctx context.Context, verb, namespace, name, subresource string) (*rest.Request, error) {
+	found, err := r.found(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.client.rest.Verb(verb).AbsPath(path(found.resource, namespace, name, subresource)...), nil
+}
+
+// of is at for an object. It refuses an empty name, which would make the path that of the whole collection.
+func (r Resource[T]) of(ctx context.Context, verb, namespace, name, subresource string) (*rest.Request, error) {
+	q, err := r.at(ctx, verb, namespace, name, subresource)
+	if err == nil && name == "" {
+		err = fmt.Errorf("%s: the object has no name", r.name())
+	}
+	return q, err
+}
+
+// name is what errors call the resource.
+func (r Resource[T]) name() string {
+	if r.known.resource.Resource != "" {
+		return r.known.resource.Resource
+	}
+	return reflect.TypeFor[T]().String()
 }
 
 // Page is a list, or a part of one when its Continue is not empty.
@@ -42,41 +86,66 @@ const IncompleteList = "incomplete list: "
 
 // Get reads one object.
 func (r Resource[T]) Get(ctx context.Context, namespace, name string) (T, error) {
-	if err := named(r.resource, name); err != nil {
+	q, err := r.of(ctx, http.MethodGet, namespace, name, "")
+	if err != nil {
 		return *new(T), err
 	}
-	return answered[T](ctx, r.client.rest.Get().AbsPath(path(r.resource, namespace, name, "")...))
+	return answered[T](ctx, q)
 }
 
 // List reads all objects that match.
 func (r Resource[T]) List(ctx context.Context, namespace string, options metav1.ListOptions) (*Page[T], error) {
-	q := r.client.rest.Get().AbsPath(path(r.resource, namespace, "", "")...)
-	body, warnings, err := doWarned(ctx, r.client.options(q, &options))
+	q, err := r.at(ctx, http.MethodGet, namespace, "", "")
 	if err != nil {
 		return nil, err
 	}
+	list, incomplete, err := r.list(ctx, r.client.options(q, &options))
+	if err != nil {
+		return nil, err
+	}
+	page := &Page[T]{ListMeta: list.Metadata, Items: make([]T, len(list.Items)), Incomplete: incomplete}
+	for i, item := range list.Items {
+		if page.Items[i], err = r.item(list, i, item); err != nil {
+			return nil, err
+		}
+	}
+	return page, nil
+}
+
+// list reads a list, whose items are not read yet, and says whether it lacks some.
+func (r Resource[T]) list(ctx context.Context, q *rest.Request) (*rawList, bool, error) {
+	body, warnings, err := doWarned(ctx, q)
+	if err != nil {
+		return nil, false, err
+	}
 	list, err := decodeList(body)
-	if err == nil && list.Kind == "" {
+	if err != nil {
+		err = decodeError(body, list, err)
+	} else if list.Kind == "" {
 		err = noObject(body, list)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list of %s: %w", r.resource.Resource, err)
+		return nil, false, fmt.Errorf("list of %s: %w", r.name(), err)
 	}
-	page := &Page[T]{ListMeta: list.Metadata, Items: make([]T, len(list.Items))}
-	for i, item := range list.Items {
-		if page.Items[i], err = decode[T](item, list.itemKind()); err != nil {
-			return nil, fmt.Errorf("item %d of the list of %s: %w", i, r.resource.Resource, err)
-		}
+	incomplete := slices.ContainsFunc(warnings, func(w net.WarningHeader) bool { return strings.HasPrefix(w.Text, IncompleteList) })
+	return list, incomplete, nil
+}
+
+// item reads an item of a list.
+func (r Resource[T]) item(list *rawList, i int, data []byte) (T, error) {
+	obj, err := decode[T](data, list.itemKind())
+	if err != nil {
+		err = fmt.Errorf("item %d of the list of %s: %w", i, r.name(), err)
 	}
-	page.Incomplete = slices.ContainsFunc(warnings, func(w net.WarningHeader) bool {
-		return strings.HasPrefix(w.Text, IncompleteList)
-	})
-	return page, nil
+	return obj, err
 }
 
 // Create stores a new object and returns it as the server has it.
 func (r Resource[T]) Create(ctx context.Context, obj T, options metav1.CreateOptions) (T, error) {
-	q := r.client.rest.Post().AbsPath(path(r.resource, obj.GetNamespace(), "", "")...)
+	q, err := r.at(ctx, http.MethodPost, obj.GetNamespace(), "", "")
+	if err != nil {
+		return *new(T), err
+	}
 	return r.send(ctx, r.client.options(q, &options), obj)
 }
 
@@ -92,33 +161,42 @@ func (r Resource[T]) UpdateStatus(ctx context.Context, obj T, options metav1.Upd
 
 // UpdateSubresource replaces what a subresource that carries the whole object (status, finalize) may change.
 func (r Resource[T]) UpdateSubresource(ctx context.Context, subresource string, obj T, options metav1.UpdateOptions) (T, error) {
-	if err := named(r.resource, obj.GetName()); err != nil {
+	q, err := r.of(ctx, http.MethodPut, obj.GetNamespace(), obj.GetName(), subresource)
+	if err != nil {
 		return *new(T), err
 	}
-	q := r.client.rest.Put().AbsPath(path(r.resource, obj.GetNamespace(), obj.GetName(), subresource)...)
 	return r.send(ctx, r.client.options(q, &options), obj)
 }
 
 // Patch changes an object; subresource may be empty.
 func (r Resource[T]) Patch(ctx context.Context, namespace, name, subresource string, kind types.PatchType, patch []byte, options metav1.PatchOptions) (T, error) {
-	if err := named(r.resource, name); err != nil {
+	q, err := r.of(ctx, http.MethodPatch, namespace, name, subresource)
+	if err != nil {
 		return *new(T), err
 	}
-	q := r.client.rest.Patch(kind).AbsPath(path(r.resource, namespace, name, subresource)...)
-	return answered[T](ctx, r.client.options(q, &options).Body(patch))
+	return answered[T](ctx, r.client.options(q.SetHeader("Content-Type", string(kind)), &options).Body(patch))
+}
+
+// PatchStatus changes an object's status.
+func (r Resource[T]) PatchStatus(ctx context.Context, namespace, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions) (T, error) {
+	return r.Patch(ctx, namespace, name, "status", kind, patch, options)
 }
 
 // Delete deletes one object, or marks it for deletion when finalizers or a grace period hold it.
 func (r Resource[T]) Delete(ctx context.Context, namespace, name string, options metav1.DeleteOptions) error {
-	if err := named(r.resource, name); err != nil {
+	q, err := r.of(ctx, http.MethodDelete, namespace, name, "")
+	if err != nil {
 		return err
 	}
-	return r.delete(ctx, r.client.rest.Delete().AbsPath(path(r.resource, namespace, name, "")...), options)
+	return r.delete(ctx, q, options)
 }
 
 // DeleteCollection deletes all objects that match.
 func (r Resource[T]) DeleteCollection(ctx context.Context, namespace string, options metav1.DeleteOptions, which metav1.ListOptions) error {
-	q := r.client.rest.Delete().AbsPath(path(r.resource, namespace, "", "")...)
+	q, err := r.at(ctx, http.MethodDelete, namespace, "", "")
+	if err != nil {
+		return err
+	}
 	return r.delete(ctx, r.client.options(q, &which), options)
 }
 
@@ -134,7 +212,11 @@ func (r Resource[T]) delete(ctx context.Context, q *rest.Request, options metav1
 
 // Watch follows the changes that match, from options.ResourceVersion on. The caller must Stop it.
 func (r Resource[T]) Watch(ctx context.Context, namespace string, options metav1.ListOptions) (*Stream[T], error) {
-	frames, err := r.client.watch(ctx, r.resource, namespace, options)
+	found, err := r.found(ctx)
+	if err != nil {
+		return nil, err
+	}
+	frames, err := r.client.watch(ctx, found.resource, namespace, options)
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +225,11 @@ func (r Resource[T]) Watch(ctx context.Context, namespace string, options metav1
 
 // send writes an object and reads the answer.
 func (r Resource[T]) send(ctx context.Context, q *rest.Request, obj T) (T, error) {
-	body, err := encodeAs(obj, r.resource.GroupVersion().WithKind(kindOf[T]()))
+	found, err := r.found(ctx)
+	if err != nil {
+		return *new(T), err
+	}
+	body, err := encodeAs(obj, found.resource.GroupVersion().WithKind(found.kind))
 	if err != nil {
 		return *new(T), err
 	}
@@ -163,13 +249,8 @@ func answered[T Object](ctx context.Context, q *rest.Request) (T, error) {
 	return obj, err
 }
 
-// named refuses an empty name, which would make the path that of the whole collection.
-func named(resource schema.GroupVersionResource, name string) error {
-	if name == "" {
-		return fmt.Errorf("%s: the object has no name", resource.Resource)
-	}
-	return nil
-}
-
 // kindOf is the kind that a Go type stands for.
 func kindOf[T Object]() string { return reflect.TypeFor[T]().Elem().Name() }
+
+// newOf is an empty object.
+func newOf[T Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }

@@ -1,0 +1,291 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// Widget is registered under another group than its package is named for.
+type Widget struct{ widget }
+
+func (w *Widget) DeepCopyObject() runtime.Object {
+	return &Widget{*w.widget.DeepCopyObject().(*widget)}
+}
+
+// addWidgets is what a generator would have written as AddToScheme.
+func addWidgets(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(widgets.GroupVersion(), &Widget{})
+	return nil
+}
+
+const widgetDefinition = `
+{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+ "names":{"kind":"Widget","plural":"widgets"},
+ "versions":[{"name":"v1","served":true,"storage":true,
+  "subresources":{"status":{},"scale":{"specReplicasPath":".spec.size","statusReplicasPath":".status.size"}},
+  "schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
+
+// connected is a client of a plane of its own, that knows the widgets' type.
+func connected(t *testing.T) *client.Client {
+	t.Helper()
+	c, err := client.New(startPlane(t).RESTConfig(), client.Types(addWidgets))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func defineWidgets(t *testing.T, c *client.Client) {
+	t.Helper()
+	definition, err := client.Decode[*apiextensionsv1.CustomResourceDefinition]([]byte(widgetDefinition))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.For[*apiextensionsv1.CustomResourceDefinition](c).Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func which[T client.Object](t *testing.T, c *client.Client) string {
+	t.Helper()
+	resource, err := client.For[T](c).Which(t.Context())
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimPrefix(resource.GroupVersion().String()+"/"+resource.Resource, "/")
+}
+
+func TestForKnowsTheResourceOfAGoType(t *testing.T) {
+	t.Parallel()
+	c := connected(t)
+	for want, got := range map[string]string{
+		"v1/pods":                       which[*corev1.Pod](t, c),
+		"apps/v1/deployments":           which[*appsv1.Deployment](t, c),
+		"coordination.k8s.io/v1/leases": which[*coordinationv1.Lease](t, c),
+		"events.k8s.io/v1/events":       which[*eventsv1.Event](t, c),
+		"apiextensions.k8s.io/v1/customresourcedefinitions":                                                                                 which[*apiextensionsv1.CustomResourceDefinition](t, c),
+		"the resource of *client_test.widget: nobody has said which kind":                                                                   which[*widget](t, c),
+		"the resource of *unstructured.Unstructured: it may be of any":                                                                      which[*unstructured.Unstructured](t, c),
+		`the resource of *client_test.Widget: the server has none: no matches for kind "Widget" in version "example.com/v1"; apply its Cus`: which[*Widget](t, c),
+	} {
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	_, err := client.For[*Widget](c).Get(t.Context(), "default", "a")
+	if !meta.IsNoMatchError(err) {
+		t.Errorf("without its definition: %v", err)
+	}
+	defineWidgets(t, c)
+	if got := which[*Widget](t, c); got != "example.com/v1/widgets" {
+		t.Errorf("after its definition came: %s", got)
+	}
+}
+
+// Not every server has every group, and not every function that registers types succeeds.
+func TestForSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		answer(w, 200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[{"name":"rbac.example.com"}]}`)
+	})
+	if got := which[*rbacv1.Role](t, c); !strings.Contains(got, "the server has no group rbac") {
+		t.Errorf("got %s", got)
+	}
+	failing := c.With(client.Types(func(*runtime.Scheme) error { return errors.New("no such type") }))
+	if got := which[*corev1.Pod](t, failing); !strings.Contains(got, "registering the client's types: no such type") {
+		t.Errorf("got %s", got)
+	}
+	twice := c.With(client.Types(addWidgets, func(scheme *runtime.Scheme) error {
+		scheme.AddKnownTypes(schema.GroupVersion{Group: "example.org", Version: "v2"}, &Widget{})
+		return nil
+	}))
+	if got := which[*Widget](t, twice); !strings.Contains(got, "registered for several kinds") || !strings.Contains(got, "example.org/v2") {
+		t.Errorf("got %s", got)
+	}
+	if asked != 1 {
+		t.Errorf("the server was asked %d times, want once", asked)
+	}
+}
+
+func TestForDoesWhatAResourceDoes(t *testing.T) {
+	t.Parallel()
+	c := connected(t)
+	defineWidgets(t, c)
+	all := client.For[*Widget](c)
+	ctx := t.Context()
+	events, err := all.Watch(ctx, "default", metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Stop()
+	made, err := all.Create(ctx, &Widget{widget{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: widgetSpec{Size: 1}}}, metav1.CreateOptions{})
+	if err != nil || made.Kind != "Widget" || made.APIVersion != "example.com/v1" {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	if kind, seen, err := events.Next(); err != nil || kind != watch.Added || seen.UID != made.UID {
+		t.Errorf("watched %s %+v, %v", kind, seen, err)
+	}
+	made.Status.Ready = true
+	if made, err = all.UpdateStatus(ctx, made, metav1.UpdateOptions{}); err != nil || !made.Status.Ready {
+		t.Errorf("status: %+v, %v", made, err)
+	}
+	made, err = all.PatchStatus(ctx, "default", "a", types.MergePatchType, []byte(`{"status":{"ready":false}}`), metav1.PatchOptions{})
+	if err != nil || made.Status.Ready {
+		t.Errorf("patched status: %+v, %v", made, err)
+	}
+	scale, err := all.Scale(ctx, "default", "a")
+	if err != nil || scale.Spec.Replicas != 1 {
+		t.Fatalf("scale: %+v, %v", scale, err)
+	}
+	scale.Spec.Replicas = 5
+	if scale, err = all.UpdateScale(ctx, scale, metav1.UpdateOptions{}); err != nil || scale.Spec.Replicas != 5 {
+		t.Errorf("scaled: %+v, %v", scale, err)
+	}
+	if got, err := all.Get(ctx, "default", "a"); err != nil || got.Spec.Size != 5 {
+		t.Errorf("after that: %+v, %v", got, err)
+	}
+	if err := all.Delete(ctx, "default", "a", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := all.Scale(ctx, "default", "a"); !apierrors.IsNotFound(err) {
+		t.Errorf("the scale of what is gone: %v", err)
+	}
+}
+
+func TestAllReadsPageAfterPage(t *testing.T) {
+	t.Parallel()
+	c := connected(t)
+	maps := client.For[*corev1.ConfigMap](c)
+	ctx := t.Context()
+	for i := range 10 {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("m-%d", i), Namespace: "default", Labels: map[string]string{"all": "yes"}}}
+		if _, err := maps.Create(ctx, cm, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	which := metav1.ListOptions{LabelSelector: "all=yes", Limit: 3}
+	var names []string
+	for obj, err := range maps.All(ctx, "default", which) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if obj.Kind != "" && obj.Kind != "ConfigMap" {
+			t.Errorf("its kind is %q", obj.Kind)
+		}
+		names = append(names, obj.Name)
+		if len(names) == 1 { // which what was read is not changed by: it is one state
+			if err := maps.Delete(ctx, "default", "m-9", metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"m-0", "m-1", "m-2", "m-3", "m-4", "m-5", "m-6", "m-7", "m-8", "m-9"}, names); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	for range maps.All(ctx, "default", which) {
+		break // reads no further page, and leaves nothing behind
+	}
+}
+
+func TestAllGoesOnWithANewerStateWhenItsOwnIsForgotten(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
+		token := r.URL.Query().Get("continue")
+		asked = append(asked, token)
+		switch token {
+		case "":
+			answer(w, 200, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"continue":"old"},"items":[{"metadata":{"name":"a"}}]}`)
+		case "old":
+			answer(w, 410, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"metadata":{"continue":"new"}}`)
+		case "new":
+			w.Header().Set("Warning", `299 - "`+client.IncompleteList+`1 object"`)
+			answer(w, 200, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"b"}}]}`)
+		}
+	})
+	var names []string
+	var last error
+	for obj, err := range client.Of[*corev1.ConfigMap](c, configmaps).All(t.Context(), "", metav1.ListOptions{}) {
+		if last = err; err == nil {
+			names = append(names, obj.Name)
+		}
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" || !errors.Is(last, client.ErrIncomplete) {
+		t.Errorf("the last was %v; names, want -, got +:\n%s", last, diff)
+	}
+	if diff := cmp.Diff([]string{"", "old", "new"}, asked); diff != "" {
+		t.Errorf("asked, want -, got +:\n%s", diff)
+	}
+}
+
+func TestApplyOfAConfigurationAndOfAnObject(t *testing.T) {
+	t.Parallel()
+	c := connected(t)
+	ctx := t.Context()
+	maps := client.For[*corev1.ConfigMap](c)
+	mine := metav1.ApplyOptions{FieldManager: "mine"}
+	made, err := maps.Apply(ctx, applycorev1.ConfigMap("a", "default").WithData(map[string]string{"k": "v"}), mine)
+	if err != nil || made.Data["k"] != "v" {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	_, err = maps.Apply(ctx, applycorev1.ConfigMap("a", "default").WithData(map[string]string{"k": "w"}), metav1.ApplyOptions{FieldManager: "other"})
+	if !apierrors.IsConflict(err) {
+		t.Errorf("another manager's value: %v", err)
+	}
+	if _, err := maps.Apply(ctx, applycorev1.ConfigMap("a", "default"), metav1.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "ConfigMap default/a: options.FieldManager is empty") {
+		t.Errorf("without a manager: %v", err)
+	}
+	if _, err := maps.Apply(ctx, applycorev1.ConfigMap("", "default"), mine); err == nil || !strings.Contains(err.Error(), "no name") {
+		t.Errorf("without a name: %v", err)
+	}
+
+	// As it came from the server, changed: nobody else's field becomes ours, and what is the server's is left out.
+	deployments := client.For[*appsv1.Deployment](c)
+	labels := map[string]string{"app": "a"}
+	object := &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "default"},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}},
+	}
+	deployment, err := deployments.ApplyObject(ctx, object, mine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, owned := range deployment.ManagedFields {
+		if text := string(owned.FieldsV1.Raw); strings.Contains(text, "f:status") || strings.Contains(text, "creationTimestamp") {
+			t.Errorf("%s owns %s", owned.Manager, text)
+		}
+	}
+	if deployment, err = deployments.ApplyObject(ctx, deployment, mine); err != nil {
+		t.Errorf("applied as it came: %v", err)
+	}
+	status := applyappsv1.Deployment("d", "default").WithStatus(applyappsv1.DeploymentStatus().WithReplicas(3))
+	if deployment, err = deployments.ApplyStatus(ctx, status, mine); err != nil || deployment.Status.Replicas != 3 {
+		t.Errorf("status: %+v, %v", deployment, err)
+	}
+}

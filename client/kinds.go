@@ -1,0 +1,153 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Option changes how a client is made.
+type Option func(*Client)
+
+// Types tells a client which Go type is which kind, for For: each function registers the types of a package, as the
+// AddToScheme does that Kubernetes' generators write. The built-in types, of k8s.io/api, need none.
+func Types(add ...func(*runtime.Scheme) error) Option {
+	return func(c *Client) { c.kinds = newKinds(slices.Concat(c.kinds.add, add)) }
+}
+
+// With is the same client, on the same connections, with more options.
+func (c *Client) With(options ...Option) *Client {
+	own := *c
+	for _, option := range options {
+		option(&own)
+	}
+	return &own
+}
+
+// served is where a server has the objects of a kind.
+type served struct {
+	resource schema.GroupVersionResource
+	kind     string
+}
+
+// kinds know which resource a Go type is of: its kind by the scheme, and its plural by the server.
+type kinds struct {
+	add    []func(*runtime.Scheme) error
+	scheme *runtime.Scheme
+	err    error    // of making the scheme
+	known  sync.Map // reflect.Type to served, of what a server has been found to serve
+}
+
+func newKinds(add []func(*runtime.Scheme) error) *kinds {
+	k := &kinds{add: add, scheme: runtime.NewScheme()}
+	for _, f := range add {
+		k.err = errors.Join(k.err, f(k.scheme))
+	}
+	return k
+}
+
+// find is where a server has objects of the type of obj. It asks until the server has them, and never again.
+func (k *kinds) find(ctx context.Context, c *Client, obj Object) (served, error) {
+	t := reflect.TypeOf(obj)
+	if found, ok := k.known.Load(t); ok {
+		return found.(served), nil
+	}
+	kind, err := k.kindOf(ctx, c, obj)
+	if err != nil {
+		return served{}, fmt.Errorf("the resource of %T: %w", obj, err)
+	}
+	found, err := c.serves(ctx, kind)
+	if err != nil {
+		return served{}, fmt.Errorf("the resource of %T: %w", obj, err)
+	}
+	k.known.Store(t, found)
+	return found, nil
+}
+
+// kindOf is the kind that a type is registered for, or that of a built-in type.
+func (k *kinds) kindOf(ctx context.Context, c *Client, obj Object) (schema.GroupVersionKind, error) {
+	t := reflect.TypeOf(obj).Elem()
+	if k.err != nil {
+		return schema.GroupVersionKind{}, fmt.Errorf("registering the client's types: %w", k.err)
+	}
+	if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/") {
+		return schema.GroupVersionKind{}, errors.New("it may be of any resource: say which, with client.Of")
+	}
+	registered, _, err := k.scheme.ObjectKinds(obj)
+	switch {
+	case err == nil && len(registered) == 1:
+		return registered[0], nil
+	case err == nil:
+		return schema.GroupVersionKind{}, fmt.Errorf("it is registered for several kinds (%v): say which resource, with client.Of", registered)
+	case builtin(t):
+		return c.builtinKind(ctx, t)
+	}
+	return schema.GroupVersionKind{}, errors.New("nobody has said which kind it is: give client.New the option client.Types, with the " +
+		"AddToScheme of its package, or say which resource it is of, with client.Of")
+}
+
+// builtin says that a type is one of Kubernetes' own, whose package path ends with group and version.
+func builtin(t reflect.Type) bool {
+	return strings.HasPrefix(t.PkgPath(), "k8s.io/api/") || strings.HasPrefix(t.PkgPath(), "k8s.io/apiextensions-apiserver/") ||
+		strings.HasPrefix(t.PkgPath(), "k8s.io/kube-aggregator/")
+}
+
+// builtinKind is the kind of one of Kubernetes' own types. Its package knows the first part of its group's name, as in
+// k8s.io/api/rbac/v1; the server knows the whole, rbac.authorization.k8s.io.
+func (c *Client) builtinKind(ctx context.Context, t reflect.Type) (schema.GroupVersionKind, error) {
+	parts := strings.Split(t.PkgPath(), "/")
+	folder, version := parts[len(parts)-2], parts[len(parts)-1]
+	if folder == "core" {
+		return schema.GroupVersionKind{Version: version, Kind: t.Name()}, nil
+	}
+	var groups metav1.APIGroupList
+	if err := c.discover(ctx, &groups, "/apis"); err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	for _, group := range groups.Groups {
+		if first, _, _ := strings.Cut(group.Name, "."); first == folder && (first == group.Name || strings.HasSuffix(group.Name, ".k8s.io")) {
+			return schema.GroupVersionKind{Group: group.Name, Version: version, Kind: t.Name()}, nil
+		}
+	}
+	return schema.GroupVersionKind{}, fmt.Errorf("the server has no group %s, or only of another version than %s", folder, version)
+}
+
+// serves finds the resource of a kind. The error is a meta.NoKindMatchError when there is none.
+func (c *Client) serves(ctx context.Context, kind schema.GroupVersionKind) (served, error) {
+	segments := path(schema.GroupVersionResource{Group: kind.Group, Version: kind.Version}, "", "", "")
+	var list metav1.APIResourceList
+	err := c.discover(ctx, &list, segments[:len(segments)-1]...)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return served{}, err
+	}
+	for _, resource := range list.APIResources {
+		if resource.Kind == kind.Kind && !strings.Contains(resource.Name, "/") {
+			return served{kind.GroupVersion().WithResource(resource.Name), kind.Kind}, nil
+		}
+	}
+	missing := &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
+	return served{}, fmt.Errorf("the server has none: %w; apply its CustomResourceDefinition first, if it is a custom resource", missing)
+}
+
+// discover reads what a server says about itself.
+func (c *Client) discover(ctx context.Context, into any, segments ...string) error {
+	body, err := do(ctx, c.rest.Get().AbsPath(segments...))
+	if err != nil {
+		return fmt.Errorf("asking the server what it has: %w", err)
+	}
+	if err := utiljson.Unmarshal(body, into); err != nil {
+		return fmt.Errorf("asking the server what it has: %w", decodeError(body, into, err))
+	}
+	return nil
+}
