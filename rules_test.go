@@ -33,6 +33,7 @@ var mayImport = map[string][]string{
 	"examples":    {"object", "client", "informer", "workqueue", "controller"},
 	".":           {"object", "kind", "patch", "admission", "store", "auth", "server", "client", "informer", "workqueue", "controller", "controllers"},
 	"bowlinetest": {"object", "store", "client", "informer", "workqueue", "controller", "internal"},
+	"adapters":    {"object", "client", "informer"},
 	"cmd":         {"*"},
 	"golden":      {"*"},
 	"internal":    {},

@@ -1,0 +1,105 @@
+package clientgo
+
+import (
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// NewDynamicSharedInformerFactory stands in for dynamicinformer.NewDynamicSharedInformerFactory.
+func NewDynamicSharedInformerFactory(source client.Source, resync time.Duration) dynamicinformer.DynamicSharedInformerFactory {
+	return newUntyped(source, resync, &unstructured.Unstructured{})
+}
+
+// NewMetadataSharedInformerFactory stands in for metadatainformer.NewSharedInformerFactory.
+func NewMetadataSharedInformerFactory(source client.Source, resync time.Duration) metadatainformer.SharedInformerFactory {
+	return newUntyped(source, resync, &metav1.PartialObjectMetadata{})
+}
+
+// untyped makes informers of any resource, all of one Go type.
+type untyped struct {
+	source  client.Source
+	resync  time.Duration
+	example runtime.Object
+
+	mu       sync.Mutex
+	made     map[schema.GroupVersionResource]cache.SharedIndexInformer
+	started  map[schema.GroupVersionResource]bool
+	stopping bool
+	running  sync.WaitGroup
+}
+
+func newUntyped(source client.Source, resync time.Duration, example runtime.Object) *untyped {
+	return &untyped{source: source, resync: resync, example: example,
+		made: map[schema.GroupVersionResource]cache.SharedIndexInformer{}, started: map[schema.GroupVersionResource]bool{}}
+}
+
+// ForResource is the informer of a resource, the same each time.
+func (f *untyped) ForResource(resource schema.GroupVersionResource) informers.GenericInformer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, ok := f.made[resource]
+	if !ok {
+		i = New(f.source, resource, f.example, Options{
+			Resync: f.resync, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		})
+		f.made[resource] = i
+	}
+	return generic{i, resource.GroupResource()}
+}
+
+// Start runs the informers that do not run yet, until a channel is closed.
+func (f *untyped) Start(stop <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopping {
+		return
+	}
+	for resource, i := range f.made {
+		if !f.started[resource] {
+			f.started[resource] = true
+			f.running.Go(func() { i.Run(stop) })
+		}
+	}
+}
+
+// WaitForCacheSync waits until the informers that run have synced, or a channel is closed, and says which have.
+func (f *untyped) WaitForCacheSync(stop <-chan struct{}) map[schema.GroupVersionResource]bool {
+	synced := map[schema.GroupVersionResource]bool{}
+	for resource, i := range f.runningNow() {
+		select {
+		case <-i.HasSyncedChecker().Done():
+		case <-stop:
+		}
+		synced[resource] = i.HasSynced()
+	}
+	return synced
+}
+
+func (f *untyped) runningNow() map[schema.GroupVersionResource]cache.SharedIndexInformer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	running := map[schema.GroupVersionResource]cache.SharedIndexInformer{}
+	for resource := range f.started {
+		running[resource] = f.made[resource]
+	}
+	return running
+}
+
+// Shutdown has no informer started any more, and waits until those that run have ended.
+func (f *untyped) Shutdown() {
+	f.mu.Lock()
+	f.stopping = true
+	f.mu.Unlock()
+	f.running.Wait()
+}

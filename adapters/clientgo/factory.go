@@ -1,0 +1,116 @@
+package clientgo
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/informers/internalinterfaces"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// FactoryOptions are what client-go's options of a factory say. The zero value is everything, without resync.
+type FactoryOptions struct {
+	// Resync is how often handlers are passed every object again; ResyncOf is that of a type, in place of it.
+	Resync   time.Duration
+	ResyncOf map[metav1.Object]time.Duration
+	// Namespace is empty for all.
+	Namespace string
+	// Tweak narrows what is listed, by labels and fields. Nothing else of the options counts.
+	Tweak func(*metav1.ListOptions)
+	// Transform changes each object before it is stored.
+	Transform cache.TransformFunc
+}
+
+// NewSharedInformerFactory stands in for informers.NewSharedInformerFactory: its informers are ours, on a source; its listers
+// are client-go's, on our caches.
+func NewSharedInformerFactory(source client.Source, resync time.Duration) informers.SharedInformerFactory {
+	f, err := NewSharedInformerFactoryWithOptions(source, FactoryOptions{Resync: resync})
+	if err != nil {
+		panic(err) // cannot be: only a Tweak can be wrong
+	}
+	return f
+}
+
+// NewSharedInformerFactoryWithOptions is NewSharedInformerFactory with options. Selectors of Tweak that cannot be read are an
+// error.
+func NewSharedInformerFactoryWithOptions(source client.Source, o FactoryOptions) (informers.SharedInformerFactory, error) {
+	own := Options{Namespace: o.Namespace, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
+	if err := own.tweak(o.Tweak); err != nil {
+		return nil, err
+	}
+	base := informers.NewSharedInformerFactoryWithOptions(nil, o.Resync,
+		informers.WithCustomResyncConfig(o.ResyncOf), informers.WithTransform(o.Transform))
+	return &factory{SharedInformerFactory: base, source: source, options: own}, nil
+}
+
+// tweak takes the selectors from what a function makes of empty options.
+func (o *Options) tweak(tweak func(*metav1.ListOptions)) (err error) {
+	if tweak == nil {
+		return nil
+	}
+	var list metav1.ListOptions
+	tweak(&list)
+	if o.Labels, err = labels.Parse(list.LabelSelector); err != nil {
+		return fmt.Errorf("the label selector %q of a factory: %w", list.LabelSelector, err)
+	}
+	if o.Fields, err = fields.ParseSelector(list.FieldSelector); err != nil {
+		return fmt.Errorf("the field selector %q of a factory: %w", list.FieldSelector, err)
+	}
+	return nil
+}
+
+// factory is one of client-go's factories that makes our informers. Which there are, which run and which are synced is
+// client-go's business.
+type factory struct {
+	informers.SharedInformerFactory
+	source  client.Source
+	options Options
+}
+
+// InformerFor is the informer of all objects of a type, which newFunc makes if there is none yet and the type is none of the
+// built-in ones.
+func (f *factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
+	if resource, ok := resourceOf(obj); ok {
+		newFunc = func(_ kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			options := f.options
+			options.Resync = resync
+			if clusterScoped[resource.GroupResource()] {
+				options.Namespace = ""
+			}
+			return New(f.source, resource, obj, options)
+		}
+	}
+	return f.SharedInformerFactory.InformerFor(obj, newFunc)
+}
+
+// ForResource is the informer of a built-in resource.
+func (f *factory) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
+	obj, ok := exampleOf(resource)
+	if !ok {
+		return nil, fmt.Errorf("%s is no built-in resource: take NewDynamicSharedInformerFactory", resource)
+	}
+	return generic{f.InformerFor(obj, nil), resource.GroupResource()}, nil
+}
+
+// generic is an informer of a resource whose type its user does not know.
+type generic struct {
+	informer cache.SharedIndexInformer
+	resource schema.GroupResource
+}
+
+// Informer implements informers.GenericInformer.
+func (g generic) Informer() cache.SharedIndexInformer { return g.informer }
+
+// Lister implements informers.GenericInformer.
+func (g generic) Lister() cache.GenericLister {
+	return cache.NewGenericLister(g.informer.GetIndexer(), g.resource)
+}

@@ -1,0 +1,248 @@
+package clientgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// Options of an informer. The zero value is all objects in all namespaces, without resync.
+type Options struct {
+	Namespace string
+	Labels    labels.Selector
+	Fields    fields.Selector
+	// Resync is how often a handler that does not say how often itself is passed every object again; 0 for never.
+	Resync time.Duration
+	// Indexers are those that the cache begins with. What is asked of cache.NamespaceIndex is answered without it too.
+	Indexers cache.Indexers
+	// Log is nil for slog.Default.
+	Log *slog.Logger
+}
+
+// New makes an informer of its own on what a source has of a resource. The objects are of the Go type of example: a
+// pointer to a typed API struct, *unstructured.Unstructured, or *metav1.PartialObjectMetadata.
+func New(source client.Source, resource schema.GroupVersionResource, example runtime.Object, options Options) cache.SharedIndexInformer {
+	switch example.(type) {
+	case *unstructured.Unstructured:
+		return newInformer(source, resource, options, informer.Options[*unstructured.Unstructured]{})
+	case *metav1.PartialObjectMetadata:
+		return newInformer(source, resource, options, informer.Options[*metav1.PartialObjectMetadata]{})
+	}
+	d := &decoder{version: resource.GroupVersion(), goType: reflect.TypeOf(example)}
+	return newInformer(source, resource, options, informer.Options[client.Object]{Decode: d.decode})
+}
+
+// Informer is the informer of a factory, which all share who ask the factory for the same. The factory runs it: Run here
+// only waits. What is for the one who makes an informer, a transform or a handler of errors, cannot be set.
+func Informer[T client.Object](f *informer.Factory, resource schema.GroupVersionResource) cache.SharedIndexInformer {
+	return adapt(informer.For[T](f, resource), resource, nil)
+}
+
+func newInformer[T client.Object](source client.Source, resource schema.GroupVersionResource, o Options, own informer.Options[T]) *sharedInformer[T] {
+	s := &reporting{Source: source, resource: resource}
+	own.Namespace, own.Labels, own.Fields, own.Log = o.Namespace, o.Labels, o.Fields, o.Log
+	var i *sharedInformer[T]
+	own.Transform = func(obj T) (T, error) { return i.transformed(obj) }
+	i = adapt(informer.New(s, resource, own), resource, s)
+	s.failed = i.failed
+	i.resync = o.Resync
+	if err := i.store.AddIndexers(o.Indexers); err != nil {
+		panic(err) // cannot be: there are none yet
+	}
+	return i
+}
+
+// sharedInformer is an informer as client-go knows one.
+type sharedInformer[T client.Object] struct {
+	informer *informer.Informer[T]
+	store    *store[T]
+	own      *reporting // nil when a factory owns the informer
+	resync   time.Duration
+
+	mu               sync.Mutex
+	started, stopped bool
+	running          context.Context
+	transform        cache.TransformFunc
+	watchError       cache.WatchErrorHandlerWithContext
+	handlers         map[*registration[T]]struct{}
+	resyncs          sync.WaitGroup
+}
+
+var _ cache.SharedIndexInformer = &sharedInformer[client.Object]{}
+
+func adapt[T client.Object](i *informer.Informer[T], resource schema.GroupVersionResource, own *reporting) *sharedInformer[T] {
+	s := &sharedInformer[T]{informer: i, own: own, handlers: map[*registration[T]]struct{}{}}
+	s.store = newStore(resource, i.Indexer(), s.LastSyncResourceVersion)
+	return s
+}
+
+// GetStore is the cache, which cannot be written to.
+func (i *sharedInformer[T]) GetStore() cache.Store { return i.store }
+
+// GetIndexer is the cache, which cannot be written to.
+func (i *sharedInformer[T]) GetIndexer() cache.Indexer { return i.store }
+
+// AddIndexers adds indexes, at any time before the informer has stopped.
+func (i *sharedInformer[T]) AddIndexers(indexers cache.Indexers) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.stopped {
+		return fmt.Errorf("the informer of %s has stopped: an index of it would find nothing", i.store.resource.GroupResource())
+	}
+	return i.store.AddIndexers(indexers)
+}
+
+// Run is RunWithContext until a channel is closed.
+func (i *sharedInformer[T]) Run(stop <-chan struct{}) { i.RunWithContext(wait.ContextForChannel(stop)) }
+
+// RunWithContext runs the informer and returns when all that it started has ended. A second call does nothing.
+func (i *sharedInformer[T]) RunWithContext(ctx context.Context) {
+	if !i.start(ctx) {
+		return
+	}
+	if i.own != nil {
+		i.informer.Run(ctx)
+	} else {
+		<-ctx.Done()
+	}
+	i.mu.Lock()
+	i.stopped = true
+	i.mu.Unlock()
+	i.resyncs.Wait()
+}
+
+// start is false when the informer was started before.
+func (i *sharedInformer[T]) start(ctx context.Context) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.started {
+		return false
+	}
+	i.started, i.running = true, ctx
+	for r := range i.handlers {
+		i.resyncRegularly(r)
+	}
+	return true
+}
+
+// HasSynced says whether the cache holds all that there was when the informer first listed.
+func (i *sharedInformer[T]) HasSynced() bool { return cache.IsDone(i) }
+
+// HasSyncedChecker is HasSynced to wait for.
+func (i *sharedInformer[T]) HasSyncedChecker() cache.DoneChecker { return i }
+
+// Name implements cache.DoneChecker.
+func (i *sharedInformer[T]) Name() string {
+	return "informer of " + i.store.resource.GroupResource().String()
+}
+
+// Done implements cache.DoneChecker.
+func (i *sharedInformer[T]) Done() <-chan struct{} { return i.informer.Synced() }
+
+// LastSyncResourceVersion is the latest revision that the informer has heard of; empty before the first list.
+func (i *sharedInformer[T]) LastSyncResourceVersion() string {
+	if i.own == nil {
+		return ""
+	}
+	return i.own.revision()
+}
+
+// IsStopped says whether the informer has run and runs no more.
+func (i *sharedInformer[T]) IsStopped() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.stopped
+}
+
+// SetTransform has every object changed before it is stored. It must come before Run.
+func (i *sharedInformer[T]) SetTransform(transform cache.TransformFunc) error {
+	return i.configure(func() { i.transform = transform })
+}
+
+// SetWatchErrorHandler has a function told of each list or watch that fails. It must come before Run.
+func (i *sharedInformer[T]) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
+	return i.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
+}
+
+// SetWatchErrorHandlerWithContext is SetWatchErrorHandler with the context of the call that failed. The reflector that a
+// handler gets has a name and does nothing.
+func (i *sharedInformer[T]) SetWatchErrorHandlerWithContext(handler cache.WatchErrorHandlerWithContext) error {
+	return i.configure(func() { i.watchError = handler })
+}
+
+var errShared = errors.New("the informer is shared by all who use its factory: none of them may say what it does")
+
+// configure changes what may be changed before the informer runs.
+func (i *sharedInformer[T]) configure(change func()) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case i.own == nil:
+		return errShared
+	case i.started:
+		return fmt.Errorf("the informer of %s has started already", i.store.resource.GroupResource())
+	}
+	change()
+	return nil
+}
+
+// transformed is what is stored of an object.
+func (i *sharedInformer[T]) transformed(obj T) (T, error) {
+	i.mu.Lock()
+	transform := i.transform
+	i.mu.Unlock()
+	if transform == nil {
+		return obj, nil
+	}
+	out, err := transform(obj.DeepCopyObject())
+	if err != nil {
+		return obj, err
+	}
+	typed, ok := out.(T)
+	if !ok {
+		return obj, fmt.Errorf("the transform made a %T of a %T", out, obj)
+	}
+	return typed, nil
+}
+
+// failed tells of an error of a list or watch.
+func (i *sharedInformer[T]) failed(ctx context.Context, err error) {
+	i.mu.Lock()
+	handler := i.watchError
+	i.mu.Unlock()
+	if handler != nil {
+		handler(ctx, i.reflector(), err)
+	}
+}
+
+// reflector is one that client-go's handlers of errors can ask for its name.
+func (i *sharedInformer[T]) reflector() *cache.Reflector {
+	return cache.NewReflectorWithOptions(&cache.ListWatch{}, nil, nil, cache.ReflectorOptions{
+		Name: i.Name(), TypeDescription: i.store.resource.GroupResource().String(),
+	})
+}
+
+// GetController is what is left of an old interface: it tells of the informer, and runs nothing.
+func (i *sharedInformer[T]) GetController() cache.Controller { return controller{i} }
+
+type controller struct{ cache.SharedInformer }
+
+func (controller) Run(<-chan struct{}) {}
+
+func (controller) RunWithContext(context.Context) {}

@@ -1,0 +1,261 @@
+package clientgo
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// store is the cache of an informer as client-go's listers read one. Nobody but the informer writes it.
+type store[T client.Object] struct {
+	resource schema.GroupVersionResource
+	cached   *informer.Indexer[T]
+	revision func() string
+
+	mu      sync.RWMutex
+	indexes map[string]index
+}
+
+// index is one of client-go's indexes.
+type index struct {
+	values cache.IndexFunc
+	// name is that in the cache, which others share who may have given theirs to another index; empty for the one by
+	// namespace, which every cache of ours has.
+	name string
+}
+
+var _ cache.Indexer = &store[client.Object]{}
+
+func newStore[T client.Object](resource schema.GroupVersionResource, cached *informer.Indexer[T], revision func() string) *store[T] {
+	return &store[T]{resource: resource, cached: cached, revision: revision, indexes: map[string]index{}}
+}
+
+// List is all objects.
+func (s *store[T]) List() []any {
+	objects := make([]any, 0, s.cached.Len())
+	for obj := range s.cached.All() {
+		objects = append(objects, obj)
+	}
+	return objects
+}
+
+// ListKeys is the keys of all objects.
+func (s *store[T]) ListKeys() []string {
+	keys := make([]string, 0, s.cached.Len())
+	for obj := range s.cached.All() {
+		keys = append(keys, keyOf(obj))
+	}
+	return keys
+}
+
+// Get finds the object with the key of another, which may be a tombstone.
+func (s *store[T]) Get(obj any) (item any, exists bool, err error) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return nil, false, cache.KeyError{Obj: obj, Err: err}
+	}
+	return s.GetByKey(key)
+}
+
+// GetByKey finds one object by namespace/name, or the name of one that has no namespace.
+func (s *store[T]) GetByKey(key string) (item any, exists bool, err error) {
+	namespace, name, namespaced := strings.Cut(key, "/")
+	if !namespaced {
+		namespace, name = "", key
+	}
+	obj, ok := s.cached.Get(informer.Key{Namespace: namespace, Name: name})
+	if !ok {
+		return nil, false, nil
+	}
+	return obj, true, nil
+}
+
+// LastStoreSyncResourceVersion is the revision up to which the informer has heard of everything.
+func (s *store[T]) LastStoreSyncResourceVersion() string { return s.revision() }
+
+// Bookmark does nothing: the informer itself keeps account of how far it is.
+func (s *store[T]) Bookmark(string) {}
+
+// Resync does nothing, as it does in client-go's caches: informers resync.
+func (s *store[T]) Resync() error { return nil }
+
+// Add fails.
+func (s *store[T]) Add(obj any) error { return s.readOnly("Add", obj) }
+
+// Update fails.
+func (s *store[T]) Update(obj any) error { return s.readOnly("Update", obj) }
+
+// Delete fails.
+func (s *store[T]) Delete(obj any) error { return s.readOnly("Delete", obj) }
+
+// Replace fails.
+func (s *store[T]) Replace([]any, string) error { return s.readOnly("Replace", nil) }
+
+// readOnly is why something cannot be done to a store. Objects in it are those of all who share the informer, in process
+// those of the server.
+func (s *store[T]) readOnly(call string, obj any) error {
+	about := "all objects"
+	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj); obj != nil && err == nil {
+		about = key
+	}
+	return fmt.Errorf("%s of %s: the cache of %s holds what the server has, and nobody else writes it: send the change to the server",
+		call, about, s.resource.GroupResource())
+}
+
+// AddIndexers adds indexes. None is added when there is one of a name already.
+func (s *store[T]) AddIndexers(added cache.Indexers) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var conflicts []string
+	for name := range added {
+		if _, there := s.indexes[name]; there {
+			conflicts = append(conflicts, name)
+		}
+	}
+	if len(conflicts) > 0 {
+		slices.Sort(conflicts)
+		return fmt.Errorf("indexer conflict: the cache of %s has %v already", s.resource.GroupResource(), conflicts)
+	}
+	for name, values := range added {
+		i := index{values: values, name: fmt.Sprintf("%p %s", s, name)}
+		if byNamespace(name, values) {
+			i.name = ""
+		} else {
+			s.cached.AddIndex(i.name, indexFunc[T](name, values))
+		}
+		s.indexes[name] = i
+	}
+	return nil
+}
+
+// byNamespace says whether an index is client-go's own by namespace.
+func byNamespace(name string, values cache.IndexFunc) bool {
+	return name == cache.NamespaceIndex && reflect.ValueOf(values).Pointer() == reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
+}
+
+// indexFunc is client-go's index function as one of ours. As in client-go, one that fails ends the program.
+func indexFunc[T client.Object](name string, values cache.IndexFunc) informer.IndexFunc[T] {
+	return func(obj T) []string {
+		found, err := values(obj)
+		if err != nil {
+			panic(fmt.Errorf("the index %q fails for %s: %w", name, keyOf(obj), err))
+		}
+		return found
+	}
+}
+
+// GetIndexers is the functions of all indexes.
+func (s *store[T]) GetIndexers() cache.Indexers {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	indexers := make(cache.Indexers, len(s.indexes))
+	for name, i := range s.indexes {
+		indexers[name] = i.values
+	}
+	return indexers
+}
+
+// Index is the objects that share a value of an index with another object.
+func (s *store[T]) Index(name string, obj any) ([]any, error) {
+	i, err := s.index(name)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := i.values(obj)
+	if err != nil {
+		return nil, err
+	}
+	if len(wanted) == 1 {
+		return s.ByIndex(name, wanted[0])
+	}
+	found := []any{}
+	seen := map[string]bool{}
+	for _, value := range wanted {
+		err := s.each(name, value, func(obj T) {
+			if key := keyOf(obj); !seen[key] {
+				seen[key] = true
+				found = append(found, obj)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// ByIndex is the objects that an index has under a value.
+func (s *store[T]) ByIndex(name, value string) ([]any, error) {
+	found := []any{}
+	err := s.each(name, value, func(obj T) { found = append(found, obj) })
+	return found, err
+}
+
+// IndexKeys is the keys of the objects that an index has under a value, in order.
+func (s *store[T]) IndexKeys(name, value string) ([]string, error) {
+	var keys []string
+	err := s.each(name, value, func(obj T) { keys = append(keys, keyOf(obj)) })
+	slices.Sort(keys)
+	return keys, err
+}
+
+// ListIndexFuncValues is all values that an index has an object under. It asks the index about every object.
+func (s *store[T]) ListIndexFuncValues(name string) []string {
+	i, err := s.index(name)
+	if err != nil {
+		return []string{}
+	}
+	distinct := map[string]struct{}{}
+	for obj := range s.cached.All() {
+		found, _ := i.values(obj) // it did not fail when obj came in
+		for _, value := range found {
+			distinct[value] = struct{}{}
+		}
+	}
+	return slices.AppendSeq(make([]string, 0, len(distinct)), maps.Keys(distinct))
+}
+
+// each calls f with what an index has under a value.
+func (s *store[T]) each(name, value string, f func(T)) error {
+	i, err := s.index(name)
+	if err != nil {
+		return err
+	}
+	if i.name == "" {
+		for _, obj := range s.cached.InNamespace(value) {
+			f(obj)
+		}
+		return nil
+	}
+	for obj := range s.cached.Each(i.name, value) {
+		f(obj)
+	}
+	return nil
+}
+
+func (s *store[T]) index(name string) (index, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	i, ok := s.indexes[name]
+	switch {
+	case !ok && name == cache.NamespaceIndex:
+		return index{values: cache.MetaNamespaceIndexFunc}, nil
+	case !ok:
+		return index{}, fmt.Errorf("the cache of %s has no index %q: add it with AddIndexers", s.resource.GroupResource(), name)
+	}
+	return i, nil
+}
+
+// keyOf is the key of an object as client-go writes it.
+func keyOf(obj client.Object) string {
+	return cache.ObjectName{Namespace: obj.GetNamespace(), Name: obj.GetName()}.String()
+}
