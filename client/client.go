@@ -1,14 +1,17 @@
 // Package client is how controllers and other Go programs speak to a server: over the wire, or in the server's own
 // process without a socket. It holds
 //
-//   - Client and Resource: get, list, create, update, patch, delete and watch, generic in the object's type, on
-//     client-go's REST client;
+//   - Load and Flags: which server, and as whom: a kubeconfig, $KUBECONFIG, or the service account of a pod;
+//   - Client and Resource: get, list, create, update, patch, apply, delete, watch and scale, generic in the object's type,
+//     on client-go's REST client;
+//   - Observe: what the calls of a context have written, by this client or client-go's own;
 //   - Transport: an http.RoundTripper over an http.Handler of the same process, for this client and for an unmodified
 //     client-go;
 //   - Source: where an informer lists and watches. A server supplies one for its own process; NewSource makes one over
 //     the wire.
 //
-// It keeps no state of objects: caches are package informer's.
+// It keeps no state of objects: caches are package informer's. It knows nothing of the server but its API: any Kubernetes
+// will do.
 package client
 
 import (

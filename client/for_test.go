@@ -277,11 +277,11 @@ func TestApplyOfAConfigurationAndOfAnObject(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, owned := range deployment.ManagedFields {
-		if text := string(owned.FieldsV1.Raw); strings.Contains(text, "f:status") || strings.Contains(text, "creationTimestamp") {
+		if text := owned.FieldsV1.GetRawString(); strings.Contains(text, "f:status") || strings.Contains(text, "creationTimestamp") {
 			t.Errorf("%s owns %s", owned.Manager, text)
 		}
 	}
-	if deployment, err = deployments.ApplyObject(ctx, deployment, mine); err != nil {
+	if _, err = deployments.ApplyObject(ctx, deployment, mine); err != nil {
 		t.Errorf("applied as it came: %v", err)
 	}
 	status := applyappsv1.Deployment("d", "default").WithStatus(applyappsv1.DeploymentStatus().WithReplicas(3))
