@@ -29,6 +29,9 @@ const (
 	childFork    = "child-fork"
 	childGrowth  = "child-growth"
 	childTestKit = "child-testkit"
+	childListers = "child-listers"
+	childPods    = "child-pods"
+	childHitches = "child-hitches"
 )
 
 var children = map[string]func(ctx context.Context, args []string) error{
@@ -40,6 +43,9 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childFork:    measureForks,
 	childGrowth:  measureGrowth,
 	childTestKit: measureTestKit,
+	childListers: measureListers,
+	childPods:    measurePods,
+	childHitches: measureHitches,
 	"growth":     growth,
 }
 

@@ -80,6 +80,7 @@ var measurements = []measurement{
 	applyDeployments("no change", 1_000, 0), applyDeployments("one field changed", 800, 1),
 	customResource(), thousandDefinitions(), documents(), overload(),
 	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(false), millionObjects(true),
+	listers(), cachedPods(), cachedHitches(),
 }
 
 // result is a figure with all its readings, or what went wrong.
