@@ -21,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/auth"
 	"github.com/bowline-dev/bowline/auth/pki"
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin"
@@ -29,7 +30,6 @@ import (
 	"github.com/bowline-dev/bowline/store"
 	"github.com/bowline-dev/bowline/store/log"
 	"github.com/bowline-dev/bowline/store/log/memory"
-	"github.com/bowline-dev/bowline/workqueue"
 )
 
 // encodingBudget bounds what second encodings of objects (JSON beside protobuf) hold, in bytes.
@@ -88,9 +88,9 @@ type Plane struct {
 	cancel context.CancelFunc
 	// loops are the controllers, which end with ctx; sockets end with the HTTP server.
 	loops, sockets sync.WaitGroup
-	// ready is closed when the controllers' caches are filled; nil without controllers. queues is what their queues count.
+	// ready is closed when the controllers' caches are filled; nil without controllers. queues is what they and their queues count.
 	ready   <-chan struct{}
-	queues  *workqueue.Metrics
+	queues  *controller.Metrics
 	journal *why.Journal
 	close   func() error
 }
@@ -121,7 +121,7 @@ func begin(ctx context.Context, o Options, state *store.Store, like *server.Serv
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	p := &Plane{options: o, store: state, log: o.Log, drain: patience, queues: workqueue.NewMetrics()}
+	p := &Plane{options: o, store: state, log: o.Log, drain: patience, queues: controller.NewMetrics()}
 	p.journal = why.New(why.Options{Log: o.Log})
 	p.close = sync.OnceValue(p.shutdown)
 	p.ctx, p.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -44,6 +44,7 @@ require (
 	k8s.io/client-go v0.37.2 // REST, kubeconfig, and the clients that the tests are written with
 	k8s.io/component-base v0.37.2 // kubectl's version, in cmd/bowline alone
 	k8s.io/component-helpers v0.37.2 // the quality-of-service class and resources of pods
+	github.com/go-logr/logr v1.4.3 // what client-go's leader election logs goes to a manager's logger
 	k8s.io/klog/v2 v2.140.0 // what the Kubernetes libraries log goes to our logger
 	k8s.io/kube-openapi v0.0.0-20260821135717-be32def86098 // OpenAPI of the built-in types, at development time; its models
 	k8s.io/kubectl v0.37.2 // kubectl, built into cmd/bowline
@@ -83,7 +84,6 @@ require (
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
 	github.com/getsentry/sentry-go v0.27.0 // indirect
 	github.com/go-errors/errors v1.4.2 // indirect
-	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-openapi/jsonpointer v1.0.0 // indirect
 	github.com/go-openapi/jsonreference v1.0.0 // indirect

@@ -38,10 +38,14 @@ func newInbox(queue *workqueue.Queue[Request]) *inbox {
 	return &inbox{queue: queue, waiting: map[Request]causes{}}
 }
 
-// add has a request worked on, because of that.
+// add has a request worked on, because of that. What was there when the controller began, and a resync, nobody waits for.
 func (i *inbox) add(request Request, cause why.Cause) {
 	i.note(request, cause)
-	i.queue.Add(request)
+	priority := workqueue.Normal
+	if cause.Kind == why.Started || cause.Kind == why.Resynced {
+		priority = workqueue.Low
+	}
+	i.queue.AddWithPriority(request, priority)
 }
 
 // addAfter has a request worked on when the delay has passed.

@@ -18,18 +18,15 @@ package controller
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
@@ -44,7 +41,8 @@ type Result struct {
 
 // Reconciler makes the world as one object declares it. It is called by many workers at a time, but never for one
 // object twice at a time. The object may be gone by the time that its request comes. An error, or a panic, is logged and
-// the request tried again, later each time. ctx ends when the controller stops.
+// the request tried again, later each time, unless it is Terminal. ctx ends when the controller stops, or the request's time
+// is over (Options.Timeout).
 type Reconciler interface {
 	Reconcile(ctx context.Context, request Request) (Result, error)
 }
@@ -66,8 +64,17 @@ type Options struct {
 	Workers int
 	// Limiter delays requests that failed; nil means workqueue.DefaultLimiter.
 	Limiter workqueue.Limiter[Request]
-	// Metrics count what the controller's queue does; nil counts nothing.
-	Metrics *workqueue.Metrics
+	// Timeout is how long one reconcile may take: its context ends then. 0 is no limit. A reconcile that does not return soon
+	// after, or within ten minutes where there is no limit, is reported, and another worker takes its worker's place.
+	Timeout time.Duration
+	// StopTimeout is how long Run waits for reconciles that are under way when it is stopped; 0 means 30 s.
+	StopTimeout time.Duration
+	// Caches are those that the reconciler reads. A request is reconciled again when they show what its last run wrote, or after
+	// five seconds: so a reconciler does not do twice what it cannot see yet. Writes are those that are made with Reconcile's
+	// context, by package client or through client.Observed. A Manager's informers are the default.
+	Caches []*informer.Factory
+	// Metrics count what the controller and its queue do; nil counts nothing.
+	Metrics *Metrics
 	// Journal keeps why the controller did what it did; nil keeps it for the controller alone.
 	Journal *why.Journal
 	// TracerProvider makes a span for each run; nil traces nothing.
@@ -82,6 +89,10 @@ type Controller struct {
 	log     *slog.Logger
 	queue   *workqueue.Queue[Request]
 	in      *inbox // into queue
+
+	crew     *crew
+	written  *written
+	measured *measured
 
 	reconciled schema.GroupResource // empty when no source is For it
 	journal    *why.Journal
@@ -105,9 +116,12 @@ func New(options Options) *Controller {
 	}
 	c.log = c.log.With("controller", options.Name)
 	if options.Metrics != nil {
-		c.queue.Measure(options.Metrics, options.Name)
+		c.queue.Measure(options.Metrics.queues, options.Name)
 	}
 	c.in = newInbox(c.queue)
+	c.crew = newCrew(c)
+	c.written = &written{caches: options.Caches, log: c.log, writes: map[Request]map[place]object.Revision{}}
+	c.measured = options.Metrics.measure(options.Name, max(options.Workers, 1))
 	c.journal, c.tracer = options.Journal, tracer(options.TracerProvider)
 	if c.journal == nil {
 		c.journal = why.New(why.Options{Log: c.log})
@@ -123,72 +137,3 @@ func New(options Options) *Controller {
 
 // Ready is closed when the controller's caches are filled and its workers run.
 func (c *Controller) Ready() <-chan struct{} { return c.ready }
-
-// Run works until ctx ends, and returns when all workers have. It must be called once at most.
-func (c *Controller) Run(ctx context.Context) {
-	defer c.queue.ShutDown()
-	for _, synced := range c.synced {
-		select {
-		case <-synced:
-		case <-ctx.Done():
-			return
-		}
-	}
-	var workers sync.WaitGroup
-	for range max(c.options.Workers, 1) {
-		workers.Go(func() { c.work(ctx) })
-	}
-	close(c.ready)
-	workers.Wait()
-}
-
-// work takes requests until ctx ends.
-func (c *Controller) work(ctx context.Context) {
-	for {
-		request, ok := c.queue.Get(ctx)
-		if !ok {
-			return
-		}
-		c.handle(ctx, request)
-	}
-}
-
-// handle reconciles one request, and sees to when it comes again.
-func (c *Controller) handle(ctx context.Context, request Request) {
-	defer c.queue.Done(request)
-	ctx, run := c.begin(ctx, request)
-	result, err := c.reconcile(ctx, request)
-	c.end(run, result, err)
-	switch {
-	case err != nil:
-		c.report(ctx, request, err)
-		c.queue.AddRateLimited(request)
-	case result.RequeueAfter > 0:
-		c.queue.Forget(request)
-		c.queue.AddAfter(request, result.RequeueAfter)
-	default:
-		c.queue.Forget(request)
-	}
-}
-
-// reconcile calls the reconciler and makes an error of a panic.
-func (c *Controller) reconcile(ctx context.Context, request Request) (result Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the reconciler panicked: %v", p)
-			c.log.Error("panic while reconciling", "object", request.String(), "panic", p, "stack", string(debug.Stack()))
-		}
-	}()
-	return c.options.Reconciler.Reconcile(ctx, request)
-}
-
-// report logs a failure, unless it only means that the controller stops or that somebody else was quicker.
-func (c *Controller) report(ctx context.Context, request Request, err error) {
-	switch {
-	case ctx.Err() != nil:
-	case apierrors.IsConflict(err):
-		c.log.Debug("the object was changed meanwhile: reconciling again", "object", request.String(), "error", err)
-	default:
-		c.log.Warn("cannot reconcile: trying again", "object", request.String(), "error", err, "failures", c.queue.NumRequeues(request)+1)
-	}
-}

@@ -1,9 +1,7 @@
 package controller
 
 import (
-	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -12,7 +10,6 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/workqueue"
 )
 
 // Manager runs controllers that share a client, informers and an event recorder. Add everything, then Run it once.
@@ -21,7 +18,8 @@ type Manager struct {
 	informers   *informer.Factory
 	log         *slog.Logger
 	controllers []*Controller
-	metrics     *workqueue.Metrics
+	options     ManagerOptions
+	lease       *lease // nil without an election
 	recorders   []*Recorder
 	journal     *why.Journal
 	forwarder   *forwarder // nil when nobody wants to know
@@ -38,8 +36,16 @@ type ManagerOptions struct {
 	Resync time.Duration
 	// Mutations detects changes of cached objects in tests; see informer.DetectMutations.
 	Mutations *informer.Mutations
-	// Metrics count what the controllers' queues do; nil counts nothing.
-	Metrics *workqueue.Metrics
+	// Metrics count what the controllers and their queues do; nil counts nothing.
+	Metrics *Metrics
+	// Namespaces are those whose objects InformersFor holds; none means all.
+	Namespaces []string
+	// LeaderElection has one of several processes work at a time; nil has this one work.
+	LeaderElection *LeaderElection
+	// HealthAddress is where Health is served, such as ":8081"; empty serves it nowhere.
+	HealthAddress string
+	// StopTimeout is the controllers' default.
+	StopTimeout time.Duration
 	// Journal keeps why the controllers did what they did; nil keeps it for this manager alone. In the server's own process it
 	// is the server's, which shows it.
 	Journal *why.Journal
@@ -67,8 +73,14 @@ func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 	if options.Journal == nil {
 		options.Journal = why.New(why.Options{Log: options.Log})
 	}
+	lease, err := newLease(config, options.LeaderElection, options.Log)
+	if err != nil {
+		return nil, err
+	}
 	return &Manager{
-		client: c,
+		client:  c,
+		options: options,
+		lease:   lease,
 		informers: informer.NewFactory(options.Source, informer.FactoryOptions{
 			Resync:    options.Resync,
 			Mutations: options.Mutations,
@@ -77,7 +89,6 @@ func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 		journal:   options.Journal,
 		forwarder: newForwarder(c, options.Forward, options.Journal, options.Log),
 		traces:    options.TracerProvider,
-		metrics:   options.Metrics,
 		log:       options.Log,
 		ready:     make(chan struct{}),
 	}, nil
@@ -99,19 +110,25 @@ func (m *Manager) Recorder(component string) *Recorder {
 // Journal is why the controllers did what they did.
 func (m *Manager) Journal() *why.Journal { return m.journal }
 
-// Add makes a controller that the manager runs. Its Log, Metrics, Journal and TracerProvider default to the manager's.
+// Add makes a controller that the manager runs. What its options leave out and the manager's have is the manager's.
 func (m *Manager) Add(options Options) *Controller {
 	if options.Log == nil {
 		options.Log = m.log
 	}
 	if options.Metrics == nil {
-		options.Metrics = m.metrics
+		options.Metrics = m.options.Metrics
 	}
 	if options.Journal == nil {
 		options.Journal = m.journal
 	}
 	if options.TracerProvider == nil {
 		options.TracerProvider = m.traces
+	}
+	if options.StopTimeout == 0 {
+		options.StopTimeout = m.options.StopTimeout
+	}
+	if options.Caches == nil {
+		options.Caches = []*informer.Factory{m.informers}
 	}
 	c := New(options)
 	m.controllers = append(m.controllers, c)
@@ -121,32 +138,3 @@ func (m *Manager) Add(options Options) *Controller {
 // Ready is closed when all controllers are ready. It is not while one waits for a resource that is not served yet; the
 // others work meanwhile.
 func (m *Manager) Ready() <-chan struct{} { return m.ready }
-
-// Run runs the informers and the controllers until ctx ends, and returns when all that it started has ended. The
-// recorders write what they still hold before, for a moment at the longest.
-func (m *Manager) Run(ctx context.Context) {
-	var parts sync.WaitGroup
-	parts.Go(func() { m.informers.Run(ctx) })
-	for _, r := range m.recorders {
-		parts.Go(func() { r.Run(ctx) })
-	}
-	if m.forwarder != nil {
-		parts.Go(func() { m.forwarder.run(ctx) })
-	}
-	for _, c := range m.controllers {
-		parts.Go(func() { c.Run(ctx) })
-	}
-	parts.Go(func() { m.awaitReady(ctx) })
-	parts.Wait()
-}
-
-func (m *Manager) awaitReady(ctx context.Context) {
-	for _, c := range m.controllers {
-		select {
-		case <-c.Ready():
-		case <-ctx.Done():
-			return
-		}
-	}
-	close(m.ready)
-}

@@ -100,6 +100,7 @@ func (c *Controller) begin(ctx context.Context, request Request) (context.Contex
 func (c *Controller) end(r *run, result Result, err error) {
 	id := r.End(err, result.RequeueAfter)
 	switch {
+	case IsTerminal(err): // comes again when something changes
 	case err != nil:
 		c.in.note(r.request, why.Cause{Kind: why.Retried, Run: id, Err: err.Error()})
 	case result.RequeueAfter > 0:

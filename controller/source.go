@@ -17,9 +17,9 @@ type Source interface {
 	feed(in *inbox) (synced <-chan struct{})
 }
 
-// For reconciles the objects of an informer.
-func For[T client.Object](i *informer.Informer[T]) Source {
-	return primary[T]{watched[T]{i, func(obj T) []Request { return []Request{informer.KeyOf(obj)} }}}
+// For reconciles the objects of an informer, when a change passes all predicates.
+func For[T client.Object](i *informer.Informer[T], predicates ...Predicate) Source {
+	return primary[T]{watched[T]{i, func(obj T) []Request { return []Request{informer.KeyOf(obj)} }, And(predicates...)}}
 }
 
 // primary feeds the objects themselves.
@@ -30,52 +30,64 @@ func (p primary[T]) reconciled() schema.GroupResource { return p.informer.Resour
 
 // Owns reconciles the owners of an informer's objects: those that an object's controller reference names, of this group
 // and kind, in any version.
-func Owns[T client.Object](i *informer.Informer[T], owner schema.GroupKind) Source {
+func Owns[T client.Object](i *informer.Informer[T], owner schema.GroupKind, predicates ...Predicate) Source {
 	return Watches(i, func(obj T) []Request {
-		ref := metav1.GetControllerOf(obj)
+		ref := metav1.GetControllerOfNoCopy(obj)
 		if ref == nil || schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() != owner {
 			return nil
 		}
 		return []Request{{Namespace: obj.GetNamespace(), Name: ref.Name}}
-	})
+	}, predicates...)
 }
 
 // Watches reconciles whatever requests says of an informer's objects. It is asked about both states of one that
 // changes.
-func Watches[T client.Object](i *informer.Informer[T], requests func(obj T) []Request) Source {
-	return watched[T]{i, requests}
+func Watches[T client.Object](i *informer.Informer[T], requests func(obj T) []Request, predicates ...Predicate) Source {
+	return watched[T]{i, requests, And(predicates...)}
 }
 
 // watched feeds from an informer: it is a handler that asks whom an object concerns.
 type watched[T client.Object] struct {
 	informer *informer.Informer[T]
 	requests func(T) []Request
+	passes   Predicate
 }
 
 func (w watched[T]) feed(in *inbox) <-chan struct{} {
 	resource := w.informer.Resource().GroupResource()
-	each := func(obj T, cause why.Cause) {
-		for _, request := range w.requests(obj) {
-			in.add(request, cause)
-		}
-	}
 	return w.informer.AddHandler(informer.HandlerFuncs[T]{
 		Add: func(obj T, initial bool) {
-			if initial {
-				each(obj, about(why.Started, resource, obj))
-				return
+			switch {
+			case !w.passes(Change{New: obj}):
+			case initial:
+				w.add(in, obj, about(why.Started, resource, obj))
+			default:
+				w.add(in, obj, changeOf(resource, why.Added, 0, obj))
 			}
-			each(obj, changeOf(resource, why.Added, 0, obj))
 		},
 		Update: func(old, new T) {
+			if !w.passes(Change{Old: old, New: new}) {
+				return
+			}
 			before := revisionOf(old)
 			cause := changeOf(resource, why.Updated, before, new)
 			if cause.Revision == before {
-				cause = about(why.Resynced, resource, new)
+				w.add(in, new, about(why.Resynced, resource, new))
+				return
 			}
-			each(old, cause)
-			each(new, cause)
+			w.add(in, old, cause)
+			w.add(in, new, cause)
 		},
-		Delete: func(obj T, _ bool) { each(obj, changeOf(resource, why.Deleted, 0, obj)) },
+		Delete: func(obj T, _ bool) {
+			if w.passes(Change{Old: obj}) {
+				w.add(in, obj, changeOf(resource, why.Deleted, 0, obj))
+			}
+		},
 	}).Synced()
+}
+
+func (w watched[T]) add(in *inbox, obj T, cause why.Cause) {
+	for _, request := range w.requests(obj) {
+		in.add(request, cause)
+	}
 }

@@ -148,6 +148,11 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 	for id, i := range f.all() {
 		select {
 		case <-i.Synced():
+			continue // even when ctx has ended: who asks so wants to know how it is now
+		default:
+		}
+		select {
+		case <-i.Synced():
 		case <-ctx.Done():
 			reason := ""
 			if err := i.ailment(); err != nil {

@@ -1,0 +1,128 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Health answers /healthz, whether this manager should be let live, /readyz, whether it does its work, and /metrics, where it
+// has Metrics. Each of the first two lists what it looked at, and is a 500 when something is wrong: a cache that is not filled,
+// a reconcile that does not return, a lease that was lost. A manager that waits for its lease is ready to take over, so it is
+// ready, and says who holds it: else a rollout that waits for the new process to be ready would never end the old one.
+func (m *Manager) Health() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "healthz", m.alive()) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "readyz", m.readiness()) })
+	if m.options.Metrics != nil {
+		registry := prometheus.NewRegistry()
+		registry.MustRegister(m.options.Metrics)
+		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	}
+	return mux
+}
+
+// check is one thing that was looked at.
+type check struct {
+	name, note string
+	err        error
+}
+
+// alive is what only a new process heals.
+func (m *Manager) alive() []check {
+	checks := []check{m.lease.check()}
+	for _, c := range m.controllers {
+		checks = append(checks, check{name: "controller/" + c.options.Name, err: c.crew.lame()})
+	}
+	return checks
+}
+
+// readiness is what keeps this manager from its work.
+func (m *Manager) readiness() []check {
+	now, cancel := context.WithCancel(context.Background())
+	cancel() // nobody waits here
+	checks := []check{m.lease.check(), {name: "caches", err: m.informers.WaitForSync(now)}}
+	for _, c := range m.controllers {
+		checks = append(checks, check{name: "controller/" + c.options.Name, err: c.crew.stuck()})
+	}
+	return checks
+}
+
+// answer writes the checks as Kubernetes' servers do.
+func answer(w http.ResponseWriter, name string, checks []check) {
+	var body strings.Builder
+	verdict, status := "passed", http.StatusOK
+	for _, c := range checks {
+		switch {
+		case c.err != nil:
+			verdict, status = "failed", http.StatusInternalServerError
+			fmt.Fprintf(&body, "[-]%s failed: %v\n", c.name, c.err)
+		case c.note != "":
+			fmt.Fprintf(&body, "[+]%s ok: %s\n", c.name, c.note)
+		default:
+			fmt.Fprintf(&body, "[+]%s ok\n", c.name)
+		}
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, "%s%s check %s\n", body.String(), name, verdict)
+}
+
+// check says whether the lease is held, or who has it.
+func (l *lease) check() check {
+	c := check{name: "lease"}
+	switch {
+	case l == nil:
+		c.note = "there is no election"
+	case l.lost.Load():
+		c.err = fmt.Errorf("%s was lost, and is %s", l.name(), l.state())
+	case l.elector.IsLeader():
+		c.note = l.name() + " is this manager's"
+	default:
+		c.note = fmt.Sprintf("ready to take over: %s is %s", l.name(), l.state())
+	}
+	return c
+}
+
+// lame is an error when all workers are stuck and no more are put in their places.
+func (c *crew) lame() error {
+	c.mu.Lock()
+	stuck := 0
+	for _, w := range c.workers {
+		if w.stuck {
+			stuck++
+		}
+	}
+	lame := stuck > 0 && stuck == len(c.workers)
+	c.mu.Unlock()
+	if lame {
+		return fmt.Errorf("no worker is left: %w", c.stuck())
+	}
+	return nil
+}
+
+// serveHealth serves Health while the part runs. A listener that fails later stops the manager.
+func (m *Manager) serveHealth(stop context.CancelCauseFunc) (*part, error) {
+	if m.options.HealthAddress == "" {
+		return nil, nil
+	}
+	listener, err := net.Listen("tcp", m.options.HealthAddress)
+	if err != nil {
+		return nil, fmt.Errorf("serving health and metrics: %w", err)
+	}
+	server := &http.Server{Handler: m.Health(), ReadHeaderTimeout: 10 * time.Second}
+	return start(context.Background(), func(ctx context.Context) {
+		unlink := context.AfterFunc(ctx, func() { server.Close() })
+		defer unlink()
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			stop(fmt.Errorf("serving health and metrics: %w", err))
+		}
+	}), nil
+}

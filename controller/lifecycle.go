@@ -1,0 +1,99 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// Run runs the informers and the controllers until ctx ends, and returns when all that it started has ended. It must be called
+// once at most. The error is nil when ctx ended it and everybody stopped in time: else it says that the lease was lost, that
+// the health address cannot be served, or which reconciles did not return.
+//
+// It stops in order: first the controllers end what they are at, while the caches still follow the server; then the recorders
+// write what they hold, for a moment at the longest; then the informers stop; and the lease is released when nothing of this
+// manager is at work any more.
+func (m *Manager) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	background := context.WithoutCancel(ctx)
+	informers := start(background, m.informers.Run)
+	recorders := start(background, m.record)
+	health, err := m.serveHealth(stop)
+	if err == nil {
+		err = m.lead(ctx, background, stop)
+	}
+	recorders.stop()
+	informers.stop()
+	m.lease.release()
+	health.stop()
+	if cause := context.Cause(ctx); isFailure(cause) {
+		err = errors.Join(cause, err)
+	}
+	return err
+}
+
+// lead waits until this manager is the one to work, and runs the controllers until ctx ends.
+func (m *Manager) lead(ctx, background context.Context, stop context.CancelCauseFunc) error {
+	m.lease.acquire(ctx, background, stop)
+	if ctx.Err() != nil {
+		return nil
+	}
+	errs := make([]error, len(m.controllers))
+	var parts sync.WaitGroup
+	for i, c := range m.controllers {
+		parts.Go(func() { errs[i] = c.Run(ctx) })
+	}
+	parts.Go(func() { m.awaitReady(ctx) })
+	parts.Wait()
+	return errors.Join(errs...)
+}
+
+// record runs the recorders, and what forwards the journal.
+func (m *Manager) record(ctx context.Context) {
+	var parts sync.WaitGroup
+	for _, r := range m.recorders {
+		parts.Go(func() { r.Run(ctx) })
+	}
+	if m.forwarder != nil {
+		parts.Go(func() { m.forwarder.run(ctx) })
+	}
+	parts.Wait()
+}
+
+func (m *Manager) awaitReady(ctx context.Context) {
+	for _, c := range m.controllers {
+		select {
+		case <-c.Ready():
+		case <-ctx.Done():
+			return
+		}
+	}
+	close(m.ready)
+}
+
+// part is something that runs until it is stopped.
+type part struct {
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+}
+
+func start(ctx context.Context, run func(context.Context)) *part {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &part{cancel: cancel}
+	p.ended.Go(func() { run(ctx) })
+	return p
+}
+
+// stop ends the part and waits for it. Stopping nil does nothing.
+func (p *part) stop() {
+	if p != nil {
+		p.cancel()
+		p.ended.Wait()
+	}
+}
+
+// isFailure says whether a manager was stopped by what is not its caller's wish.
+func isFailure(cause error) bool {
+	return cause != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded)
+}

@@ -1,0 +1,130 @@
+package controller
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bowline-dev/bowline/workqueue"
+)
+
+// Metrics count what controllers do and what their queues hold, under the names that controller-runtime and client-go have
+// for it, so that dashboards find them. It is a prometheus.Collector, safe for concurrent use.
+type Metrics struct {
+	queues                             *workqueue.Metrics
+	runs                               *prometheus.CounterVec
+	failed, terminal, panics, timeouts *prometheus.CounterVec
+	took                               *prometheus.HistogramVec
+	workers, active                    *prometheus.GaugeVec
+}
+
+var _ prometheus.Collector = (*Metrics)(nil)
+
+// NewMetrics makes metrics without controllers.
+func NewMetrics() *Metrics {
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "controller_runtime", Name: name, Help: help}, append([]string{"controller"}, labels...))
+	}
+	gauges := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "controller_runtime", Name: name, Help: help}, []string{"controller"})
+	}
+	return &Metrics{
+		queues:   workqueue.NewMetrics(),
+		runs:     counters("reconcile_total", "Reconciles by what came of them: success, requeue_after or error.", "result"),
+		failed:   counters("reconcile_errors_total", "Reconciles that returned an error."),
+		terminal: counters("terminal_reconcile_errors_total", "Reconciles that returned an error that trying again does not help against."),
+		panics:   counters("reconcile_panics_total", "Reconciles that panicked."),
+		timeouts: counters("reconcile_timeouts_total", "Reconciles that took all of their time."),
+		workers:  gauges("max_concurrent_reconciles", "How many reconciles there may be at a time."),
+		active:   gauges("active_workers", "How many reconciles are under way."),
+		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "controller_runtime", Name: "reconcile_time_seconds", Help: "How long reconciles took.",
+			Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
+				1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60},
+		}, []string{"controller"}),
+	}
+}
+
+func (m *Metrics) all() []prometheus.Collector {
+	return []prometheus.Collector{m.queues, m.runs, m.failed, m.terminal, m.panics, m.timeouts, m.took, m.workers, m.active}
+}
+
+// Describe implements prometheus.Collector.
+func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
+	for _, c := range m.all() {
+		c.Describe(to)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *Metrics) Collect(to chan<- prometheus.Metric) {
+	for _, c := range m.all() {
+		c.Collect(to)
+	}
+}
+
+// measured is what is counted of one controller. Nil counts nothing, and looks at no clock.
+type measured struct {
+	success, later, failure            prometheus.Counter
+	failed, terminal, panics, timeouts prometheus.Counter
+	took                               prometheus.Observer
+	active                             prometheus.Gauge
+}
+
+// measure counts what a controller does from now on.
+func (m *Metrics) measure(name string, workers int) *measured {
+	if m == nil {
+		return nil
+	}
+	m.workers.WithLabelValues(name).Set(float64(workers))
+	return &measured{
+		success: m.runs.WithLabelValues(name, "success"), later: m.runs.WithLabelValues(name, "requeue_after"),
+		failure: m.runs.WithLabelValues(name, "error"), failed: m.failed.WithLabelValues(name),
+		terminal: m.terminal.WithLabelValues(name), panics: m.panics.WithLabelValues(name), timeouts: m.timeouts.WithLabelValues(name),
+		took: m.took.WithLabelValues(name), active: m.active.WithLabelValues(name),
+	}
+}
+
+func (m *measured) panicked() {
+	if m != nil {
+		m.panics.Inc()
+	}
+}
+
+// begin begins to measure a run.
+func (m *measured) begin() measuredRun {
+	if m == nil {
+		return measuredRun{}
+	}
+	m.active.Inc()
+	return measuredRun{m, time.Now()}
+}
+
+type measuredRun struct {
+	*measured
+	begun time.Time
+}
+
+func (r measuredRun) end(result Result, err error) {
+	if r.measured == nil {
+		return
+	}
+	r.active.Dec()
+	r.took.Observe(time.Since(r.begun).Seconds())
+	switch {
+	case err != nil:
+		r.failure.Inc()
+		r.failed.Inc()
+	case result.RequeueAfter > 0:
+		r.later.Inc()
+	default:
+		r.success.Inc()
+	}
+	if IsTerminal(err) {
+		r.terminal.Inc()
+	}
+	if late := (errTimeout{}); errors.As(err, &late) {
+		r.timeouts.Inc()
+	}
+}

@@ -1,0 +1,115 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Run works until ctx ends, and returns when all workers have. It must be called once at most. A reconciler that does not
+// return although its context has ended is waited for no longer than Options.StopTimeout, and is named in the error; its
+// goroutine is then left behind.
+func (c *Controller) Run(ctx context.Context) error {
+	defer c.queue.ShutDown()
+	for _, synced := range c.synced {
+		select {
+		case <-synced:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	crew := c.crew
+	for range max(c.options.Workers, 1) {
+		crew.hire(ctx)
+	}
+	close(c.ready)
+	<-ctx.Done()
+	return crew.dismiss(c.options.StopTimeout)
+}
+
+// handle reconciles one request, and sees to when it comes again.
+func (c *Controller) handle(ctx context.Context, request Request) {
+	defer c.queue.Done(request)
+	c.written.await(ctx, request)
+	inner, run := c.begin(ctx, request)
+	measured := c.measured.begin()
+	result, err := c.reconcile(inner, request)
+	c.end(run, result, err)
+	measured.end(result, err)
+	switch {
+	case IsTerminal(err):
+		c.queue.Forget(request)
+		c.log.Error("cannot reconcile, and trying again is no use: waiting until something changes", "object", request.String(), "error", err)
+	case err != nil:
+		c.report(ctx, request, err)
+		c.queue.AddRateLimited(request)
+	case result.RequeueAfter > 0:
+		c.queue.Forget(request)
+		c.queue.AddAfter(request, result.RequeueAfter)
+	default:
+		c.queue.Forget(request)
+	}
+}
+
+// reconcile calls the reconciler within its time, and makes an error of a panic.
+func (c *Controller) reconcile(ctx context.Context, request Request) (result Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.measured.panicked()
+			err = fmt.Errorf("the reconciler panicked: %v", p)
+			c.log.Error("panic while reconciling", "object", request.String(), "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	ctx = c.written.observe(ctx, request)
+	if c.options.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.options.Timeout, errTimeout{c.options.Timeout})
+		defer cancel()
+	}
+	result, err = c.options.Reconciler.Reconcile(ctx, request)
+	if late := (errTimeout{}); err != nil && errors.As(context.Cause(ctx), &late) && !strings.Contains(err.Error(), late.Error()) {
+		err = fmt.Errorf("%w: %w", late, err)
+	}
+	return result, err
+}
+
+// errTimeout is why a reconcile's context ended before the controller's.
+type errTimeout struct{ limit time.Duration }
+
+func (e errTimeout) Error() string { return fmt.Sprintf("the reconcile has taken its %v", e.limit) }
+
+// report logs a failure, unless it only means that the controller stops or that somebody else was quicker.
+func (c *Controller) report(ctx context.Context, request Request, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case apierrors.IsConflict(err):
+		c.log.Debug("the object was changed meanwhile: reconciling again", "object", request.String(), "error", err)
+	default:
+		c.log.Warn("cannot reconcile: trying again", "object", request.String(), "error", err, "failures", c.queue.NumRequeues(request)+1)
+	}
+}
+
+// Terminal marks an error that trying again does not help against: what is declared must change first. The request comes again
+// when something does; the error is logged and counted. Terminal(nil) is nil.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &terminal{err}
+}
+
+// IsTerminal says whether an error was marked, itself or one that it wraps.
+func IsTerminal(err error) bool {
+	var t *terminal
+	return errors.As(err, &t)
+}
+
+type terminal struct{ err error }
+
+func (t *terminal) Error() string { return "terminal: " + t.err.Error() }
+func (t *terminal) Unwrap() error { return t.err }
