@@ -1,7 +1,7 @@
 // Command cmd is the Network controller as a program of its own, beside any server that speaks the Kubernetes API. It may
 // be stopped, killed and started again at any point: each network exists once.
 //
-//	go run ./examples/network/cmd --kubeconfig FILE [--master URL] [--provider auto|bridge|record]
+//	go run ./examples/network/cmd --kubeconfig FILE [--master URL] [--context NAME] [--provider auto|bridge|record]
 package main
 
 import (
@@ -16,9 +16,10 @@ import (
 	"syscall"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/network"
 )
 
@@ -32,7 +33,8 @@ func main() {
 }
 
 type arguments struct {
-	kubeconfig, master, provider, state, plane string
+	server                 client.Flags
+	provider, state, plane string
 }
 
 func run(args []string, log *slog.Logger) error {
@@ -52,14 +54,13 @@ func run(args []string, log *slog.Logger) error {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	return network.Run(ctx, network.Options{
-		Config: config, Provider: a.provider, Folder: folder, Plane: a.plane, Log: log,
+		Config: config, Provider: a.provider, Folder: folder, Plane: a.plane, Forward: why.Path, Log: log,
 	})
 }
 
 func parse(args []string) (a arguments, err error) {
 	set := flag.NewFlagSet("network", flag.ContinueOnError)
-	set.StringVar(&a.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: $KUBECONFIG, then ~/.kube/config, then that of the pod it runs in)")
-	set.StringVar(&a.master, "master", "", "`URL` of the server, instead of the one in the kubeconfig")
+	a.server.Bind(set)
 	set.StringVar(&a.provider, "provider", network.ProviderAuto, "what makes networks real: auto, bridge (needs root) or record")
 	set.StringVar(&a.state, "state", "", "`folder` for the records of the record provider (default: bowline/networks in the user's state folder)")
 	set.StringVar(&a.plane, "plane-id", "", "`id` that real networks carry (default: the uid of the server's namespace kube-system)")
@@ -72,17 +73,13 @@ func parse(args []string) (a arguments, err error) {
 	return a, nil
 }
 
-// config finds the server as kubectl does. Requests are not limited in rate: the work queue is what holds back.
+// config finds the server.
 func (a arguments) config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = a.kubeconfig
-	overrides := &clientcmd.ConfigOverrides{}
-	overrides.ClusterInfo.Server = a.master
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+	config, err := client.Load(a.server)
 	if err != nil {
-		return nil, fmt.Errorf("find the server (give --kubeconfig or set KUBECONFIG): %w", err)
+		return nil, fmt.Errorf("find the server: %w", err)
 	}
-	config.QPS, config.UserAgent = -1, "bowline-network"
+	config.UserAgent = "bowline-network"
 	return config, nil
 }
 
