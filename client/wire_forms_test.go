@@ -1,0 +1,316 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// asked is the ways to ask for the same objects, and what they come as.
+var asked = map[string]struct {
+	client.Options
+	comes object.Form
+}{
+	"JSON":                 {client.Options{}, object.Form{APIVersion: "v1", Format: object.JSON}},
+	"protobuf":             {client.Options{Protobuf: true}, object.Form{APIVersion: "v1", Format: object.Protobuf}},
+	"metadata as JSON":     {client.Options{MetadataOnly: true}, object.Form{APIVersion: "meta.k8s.io/v1", Format: object.JSON}},
+	"metadata as protobuf": {client.Options{MetadataOnly: true, Protobuf: true}, object.Form{APIVersion: "meta.k8s.io/v1", Format: object.Protobuf}},
+}
+
+func TestWireSourceYieldsTheSameObjectsInEveryForm(t *testing.T) {
+	t.Parallel()
+	for name, form := range asked {
+		for _, streaming := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, streaming %t", name, streaming), func(t *testing.T) {
+				t.Parallel()
+				listsAndWatches(t, form.Options, form.comes, streaming)
+			})
+		}
+	}
+}
+
+// listsAndWatches follows three config maps, of which one is changed and one deleted after the list.
+func listsAndWatches(t *testing.T, options client.Options, comes object.Form, streaming bool) {
+	plane, err := bowline.Start(t.Context(), bowline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plane.Close()
+	maps := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default")
+	made := map[string]*corev1.ConfigMap{}
+	for _, name := range []string{"a", "b", "c"} {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"l": name}}, Data: map[string]string{"k": name}}
+		if made[name], err = maps.Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(plane.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := client.NewSource(c)
+	if streaming {
+		source = client.NewStreamingSource(c)
+	}
+	options.Namespace = "default"
+	list, err := source.List(t.Context(), configmaps, options)
+	if err != nil || len(list.Items) != 3 || len(list.Unreadable) > 0 {
+		t.Fatalf("listed %v, %v", list, err)
+	}
+	for _, o := range list.Items {
+		isTheSame(t, o, made[o.Key.Name()], comes)
+	}
+	watching := list.Following
+	if options.After = list.Revision; watching == nil {
+		if watching, err = source.Watch(t.Context(), configmaps, options); err != nil {
+			t.Fatal(err)
+		}
+	}
+	defer watching.Stop()
+	if (list.Following != nil) != streaming {
+		t.Errorf("a streaming list is %t, and a watch that follows it %v", streaming, list.Following)
+	}
+	made["a"].Data["k"] = "new"
+	changed, err := maps.Update(t.Context(), made["a"], metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := maps.Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	events := take(t, watching, 2)
+	if events[0].Type != watch.Modified || events[1].Type != watch.Deleted || events[1].Object.Key.Name() != "b" {
+		t.Fatalf("events %+v", events)
+	}
+	isTheSame(t, events[0].Object, changed, comes)
+}
+
+// take waits for so many events.
+func take(t *testing.T, w client.Watch, n int) []client.Event {
+	t.Helper()
+	var events []client.Event
+	for len(events) < n {
+		more, err := w.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		events = append(events, more...)
+	}
+	return events
+}
+
+// isTheSame compares an object of a source with what client-go has.
+func isTheSame(t *testing.T, o *object.Object, want *corev1.ConfigMap, comes object.Form) {
+	t.Helper()
+	if o.Form() != comes {
+		t.Errorf("%s came as %v, want %v", o.Key, o.Form(), comes)
+	}
+	if o.UID != want.UID || o.Revision.String() != want.ResourceVersion || o.Labels["l"] != want.Name {
+		t.Errorf("header %+v at %d, want %v", o.Header, o.Revision, want)
+	}
+	want = want.DeepCopy()
+	want.Kind, want.APIVersion = "ConfigMap", comes.APIVersion
+	if comes.APIVersion != "v1" {
+		want.Data = nil
+	}
+	got, err := client.ReadObject[*corev1.ConfigMap](o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Kind == "PartialObjectMetadata" {
+		got.Kind = "ConfigMap"
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// paged serves two pages of one config map each; the second has an answer of its own.
+func paged(second http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch q := r.URL.Query(); {
+		case q.Get("limit") == "":
+			answer(w, 200, twoMaps)
+		case q.Get("continue") == "":
+			answer(w, 200, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5","continue":"more"},
+				"items":[{"metadata":{"name":"old","resourceVersion":"5"}}]}`)
+		default:
+			second(w, r)
+		}
+	}
+}
+
+func TestListGoesThroughAllPages(t *testing.T) {
+	t.Parallel()
+	c := connect(t, paged(func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 200, `{"apiVersion":"v1","items":[{"metadata":{"name":"z","resourceVersion":"3"}}],"kind":"ConfigMapList","metadata":{"resourceVersion":"5"}}`)
+	}))
+	list, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{})
+	if err != nil || list.Revision != 5 || len(list.Items) != 2 || list.Items[1].Key.Name() != "z" {
+		t.Fatalf("listed %+v, %v", list, err)
+	}
+	z, err := client.ReadObject[*corev1.ConfigMap](list.Items[1])
+	if err != nil || z.Kind != "ConfigMap" {
+		t.Errorf("the second page has a %q, %v", z.Kind, err)
+	}
+}
+
+func TestListWhoseRevisionIsForgottenBetweenPagesIsReadInOnePiece(t *testing.T) {
+	t.Parallel()
+	c := connect(t, paged(func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, 410, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
+	}))
+	list, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{})
+	if err != nil || list.Revision != 9 || len(list.Items) != 2 || list.Items[0].Key.Name() != "a" {
+		t.Fatalf("listed %+v, %v", list, err)
+	}
+}
+
+func TestListIsPagedWhereTheServerDoesNotStream(t *testing.T) {
+	t.Parallel()
+	const invalid = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,
+		"message":"sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"}`
+	for name, streamed := range map[string]http.HandlerFunc{
+		"it says so": func(w http.ResponseWriter, _ *http.Request) { answer(w, 422, invalid) },
+		"it takes it for a bad one": func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, 400, `{"kind":"Status","reason":"BadRequest","code":400}`)
+		},
+		"it takes it for a watch": func(w http.ResponseWriter, r *http.Request) { w.(http.Flusher).Flush(); <-r.Context().Done() },
+		"it begins a list and hangs": func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprintln(w, addedMap)
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tried := 0
+				transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Query().Get("sendInitialEvents") == "true" {
+						tried++
+						streamed(w, r)
+						return
+					}
+					answer(w, 200, twoMaps)
+				}))
+				defer transport.Close()
+				c, err := client.New(transport.RESTConfig())
+				if err != nil {
+					t.Fatal(err)
+				}
+				source := client.NewStreamingSource(c)
+				for range 2 {
+					list, err := source.List(t.Context(), configmaps, client.Options{})
+					if err != nil || len(list.Items) != 2 || list.Following != nil {
+						t.Errorf("listed %+v, %v", list, err)
+					}
+				}
+				if tried != 1 {
+					t.Errorf("it was asked %d times to stream", tried)
+				}
+			})
+		})
+	}
+}
+
+const (
+	addedMap = `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"3"}}}`
+	nameless = `{"type":"MODIFIED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"4"}}}`
+)
+
+// watchOf begins a watch of a server that sends a body and ends it.
+func watchOf(t *testing.T, body string) client.Watch {
+	t.Helper()
+	c := connect(t, func(w http.ResponseWriter, _ *http.Request) { answer(w, 200, body) })
+	w, err := client.NewSource(c).Watch(t.Context(), configmaps, client.Options{After: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	return w
+}
+
+func TestEventThatCannotBeReadDoesNotHoldUpTheRest(t *testing.T) {
+	t.Parallel()
+	events := take(t, watchOf(t, addedMap+nameless+addedMap), 3)
+	if events[1].Type != watch.Error || events[1].Err == nil || events[2].Object.Key.Name() != "a" {
+		t.Errorf("events %+v", events)
+	}
+}
+
+func TestWatchThatBreaksOffSaysHow(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]error{
+		addedMap + "\n":           io.EOF,
+		addedMap + addedMap[:40]:  io.ErrUnexpectedEOF,
+		addedMap + "}":            client.ErrUnreadable,
+		addedMap + "<html></ht>,": client.ErrUnreadable,
+	} {
+		w := watchOf(t, body)
+		take(t, w, 1)
+		if _, err := w.Next(t.Context()); !errors.Is(err, want) {
+			t.Errorf("after %q: %v, want %v", body, err, want)
+		}
+	}
+}
+
+func TestSilentServerIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("watch") != "true" {
+				fmt.Fprint(w, twoMaps[:40])
+			}
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		}))
+		defer transport.Close()
+		c, err := client.New(transport.RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if _, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{}); err == nil || time.Since(begun) != 3*time.Minute {
+			t.Errorf("a list that stops in its middle gave %v after %v", err, time.Since(begun))
+		}
+		w, err := client.NewSource(c).Watch(t.Context(), configmaps, client.Options{After: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun = time.Now()
+		if _, err := w.Next(t.Context()); err == nil || err == io.EOF || time.Since(begun) != 3*time.Minute {
+			t.Errorf("a silent watch gave %v after %v", err, time.Since(begun))
+		}
+		w.Stop()
+	})
+}
+
+func TestBusyServerIsAskedOnceAndItsWaitIsPassedOn(t *testing.T) {
+	t.Parallel()
+	requests := 0
+	c := connect(t, func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		w.Header().Set("Retry-After", "7")
+		http.Error(w, "busy", http.StatusTooManyRequests)
+	})
+	_, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{})
+	if seconds, told := apierrors.SuggestsClientDelay(err); !told || seconds != 7 || requests != 1 {
+		t.Errorf("after %d requests: %v, wait %d s", requests, err, seconds)
+	}
+}

@@ -1,0 +1,100 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// endlessList is how long a server that streams a list may say nothing before its end. One that does not know what is asked
+// for may take it for a plain watch, whose list never ends.
+const endlessList = 10 * time.Second
+
+var errEndless = errors.New("the server has told of no end of the list")
+
+// stream reads a list as the beginning of a watch (KEP-3157): the objects come as events, a bookmark says that these are
+// all, and the changes follow.
+func (s *wireSource) stream(ctx context.Context, resource schema.GroupVersionResource, options Options) (List, error) {
+	query := listOptions(options)
+	query.SendInitialEvents = new(true)
+	query.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+	w, err := s.watch(ctx, resource, options, query)
+	if err != nil {
+		return List{}, err
+	}
+	list := streamed{List: List{Codec: s.codec, Following: w}, at: map[object.Key]int{}}
+	endless := time.AfterFunc(endlessList, w.Stop)
+	for err == nil && !list.ended {
+		err = list.next(w)
+		if !endless.Reset(endlessList) {
+			err = errEndless
+		}
+	}
+	endless.Stop()
+	if err != nil {
+		w.Stop()
+		return List{}, fmt.Errorf("streamed list of %s: %w", resource.Resource, err)
+	}
+	list.Items = slices.DeleteFunc(list.Items, func(o *object.Object) bool { return o == nil })
+	return list.List, nil
+}
+
+// streamed is a list of which more is to come.
+type streamed struct {
+	List
+	at    map[object.Key]int
+	ended bool
+}
+
+// next takes in what comes next. What came with the end of the list and belongs behind it stays with the watch.
+func (l *streamed) next(w *wireWatch) error {
+	frame, err := w.frames.next()
+	if err != nil {
+		return early(err)
+	}
+	if frame.kind == watch.Bookmark {
+		l.Revision, l.ended, err = w.frames.bookmark(frame.object)
+		return err
+	}
+	o, err := w.objects.Receive(w.frames.format, frame.object)
+	if err != nil {
+		l.Unreadable = append(l.Unreadable, err)
+		return nil
+	}
+	i, known := l.at[o.Key]
+	if !known {
+		i = len(l.Items)
+		l.at[o.Key] = i
+		l.Items = append(l.Items, nil)
+	}
+	l.Items[i] = o
+	if frame.kind == watch.Deleted {
+		l.Items[i] = nil
+	}
+	return nil
+}
+
+// streams says whether lists of a resource are to be streamed.
+func (s *wireSource) streams(resource schema.GroupVersionResource) bool {
+	_, cannot := s.streamless.Load(resource)
+	return s.streaming && !cannot
+}
+
+// dontStream notes that the server does not stream a resource, so that it is not asked again.
+func (s *wireSource) dontStream(resource schema.GroupVersionResource) {
+	s.streamless.Store(resource, true)
+}
+
+// streamless says whether a failure means that the server does not stream this list: it does not know what is asked for.
+func streamless(err error) bool {
+	return errors.Is(err, errEndless) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
+}
