@@ -44,19 +44,28 @@ func withKind(data []byte, kind schema.GroupVersionKind) []byte {
 // Decode reads an object from its JSON. The result belongs to the caller. What does not fit is a *DecodeError.
 func Decode[T Object](data []byte) (T, error) { return decode[T](data, schema.GroupVersionKind{}) }
 
+// DecodeInto is Decode into an empty object, of a type that is known only when the program runs.
+func DecodeInto(data []byte, obj Object) error {
+	return decodeInto(data, obj, schema.GroupVersionKind{})
+}
+
 // decode reads an object, of that kind if it does not say which itself. The result belongs to the caller.
 func decode[T Object](data []byte, kind schema.GroupVersionKind) (T, error) {
 	obj, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	if !ok {
 		return obj, fmt.Errorf("objects are read into pointers to structs, not into %T", obj)
 	}
-	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		return obj, decodeUnstructured(u, data, kind)
+	return obj, decodeInto(data, obj, kind)
+}
+
+func decodeInto(data []byte, obj Object, kind schema.GroupVersionKind) error {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return decodeUnstructured(u, data, kind)
 	}
 	if err := utiljson.Unmarshal(data, obj); err != nil {
-		return obj, decodeError(data, obj, err)
+		return decodeError(data, obj, err)
 	}
-	return obj, nil
+	return nil
 }
 
 func decodeUnstructured(u *unstructured.Unstructured, data []byte, kind schema.GroupVersionKind) error {

@@ -55,24 +55,28 @@ func ReadsProtobuf[T Object]() bool {
 
 // ReadObject makes a T of an object as a source over the wire has it. The result belongs to the caller.
 func ReadObject[T Object](o *object.Object) (T, error) {
+	obj := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	return obj, ReadObjectInto(o, obj)
+}
+
+// ReadObjectInto is ReadObject into an empty object, of a type that is known only when the program runs.
+func ReadObjectInto(o *object.Object, obj Object) error {
 	stored := o.Stored()
 	if stored.Form.Format == object.JSON {
-		obj, err := Decode[T](stored.Bytes())
-		if err != nil {
-			return obj, fmt.Errorf("%s: %w", o.Key, err)
+		if err := DecodeInto(stored.Bytes(), obj); err != nil {
+			return fmt.Errorf("%s: %w", o.Key, err)
 		}
-		return obj, nil
+		return nil
 	}
-	obj := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-	reads, ok := any(obj).(unmarshaler)
+	reads, ok := obj.(unmarshaler)
 	if !ok {
-		return obj, fmt.Errorf("%s: it came as protobuf, and %T cannot be read from that", o.Key, obj)
+		return fmt.Errorf("%s: it came as protobuf, and %T cannot be read from that", o.Key, obj)
 	}
 	if err := reads.Unmarshal(stored.Message()); err != nil {
-		return obj, fmt.Errorf("%s: reading a %T: %w", o.Key, obj, err)
+		return fmt.Errorf("%s: reading a %T: %w", o.Key, obj, err)
 	}
 	if kind, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
-		*kind = metav1.TypeMeta{APIVersion: stored.Form.APIVersion, Kind: kindOf[T]()}
+		*kind = metav1.TypeMeta{APIVersion: stored.Form.APIVersion, Kind: reflect.TypeOf(obj).Elem().Name()}
 	}
-	return obj, nil
+	return nil
 }
