@@ -51,10 +51,12 @@ func readKubeconfigs(paths []string, asked bool) ([]*kubeconfig, error) {
 			continue
 		}
 		file, err := readKubeconfig(path)
-		if errors.Is(err, fs.ErrNotExist) && !asked {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !asked:
 			continue
-		}
-		if err != nil {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("%w: give --kubeconfig another file", err)
+		case err != nil:
 			return nil, err
 		}
 		files = append(files, file)
