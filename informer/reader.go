@@ -3,6 +3,7 @@ package informer
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -103,7 +104,7 @@ func (l *late[T]) read() (T, error) {
 		return obj, err
 	}
 	r.detect.hold(obj)
-	if old := r.recent.add(l); old != nil {
+	for _, old := range r.recent.add(l) {
 		old.forget()
 	}
 	return obj, nil
@@ -116,25 +117,34 @@ func (l *late[T]) forget() {
 	}
 }
 
-// mostRecent is how many decoded objects a lazy informer keeps.
-const mostRecent = 1024
+// mostRecent bounds what a lazy informer keeps decoded, in bytes as the source has them, which are a few times as many when
+// they are decoded.
+//
+// Measured on 10,000 Pods whose events three handlers hear and a worker reads up to 50 events later, this decodes each state
+// once, as no bound would. Weak pointers do too while the heap is large, but a small one is collected so often that they
+// take three times as long; keeping nothing takes four times as long. Whoever lists the same 500 objects again and again
+// decodes them once, and who lists all of them decodes all, which nothing but memory for all would spare them.
+const mostRecent = 4 << 20
 
 // recent are the objects that a lazy informer decoded last.
 type recent[T client.Object] struct {
-	mu   sync.Mutex
-	ring []*late[T]
-	next int
+	mu    sync.Mutex
+	queue []*late[T]
+	bytes int
 }
 
-// add takes the place of the oldest, which is returned; nil while there is room.
-func (r *recent[T]) add(l *late[T]) (oldest *late[T]) {
+// add makes room for one more object, and returns those that have to make way: the oldest.
+func (r *recent[T]) add(l *late[T]) (gone []*late[T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.ring) < mostRecent {
-		r.ring = append(r.ring, l)
-		return nil
+	r.queue = append(r.queue, l)
+	r.bytes += l.raw.Size()
+	n := 0
+	for ; r.bytes > mostRecent && n < len(r.queue)-1; n++ {
+		r.bytes -= r.queue[n].raw.Size()
 	}
-	oldest, r.ring[r.next] = r.ring[r.next], l
-	r.next = (r.next + 1) % mostRecent
-	return oldest
+	gone = slices.Clone(r.queue[:n])
+	clear(r.queue[:n])
+	r.queue = r.queue[n:]
+	return gone
 }
