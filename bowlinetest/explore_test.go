@@ -1,0 +1,290 @@
+package bowlinetest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+)
+
+// main is what a process does with the configmaps of the namespace default.
+type main func(ctx context.Context, c typed.ConfigMapInterface) error
+
+// scenario has one process, and a user who makes the configmap a and, a while later, b.
+func scenario(run main) bowlinetest.Scenario {
+	inDefault := func(config *rest.Config) typed.ConfigMapInterface {
+		return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
+	}
+	return bowlinetest.Scenario{
+		Processes: []bowlinetest.Process{{Name: "test", Run: func(ctx context.Context, config *rest.Config) error {
+			return run(ctx, inDefault(config))
+		}}},
+		Act: func(ctx context.Context, config *rest.Config) error {
+			for _, name := range []string{"a", "b"} {
+				if _, err := inDefault(config).Create(ctx, configMap(name), metav1.CreateOptions{}); err != nil {
+					return err
+				}
+				time.Sleep(5 * time.Second)
+			}
+			return nil
+		},
+	}
+}
+
+// copying makes a copy of each configmap, as it is told of it, until ctx ends; copies has what becomes of an error.
+func copying(copies func(ctx context.Context, c typed.ConfigMapInterface, name string, failed error) error) main {
+	return func(ctx context.Context, c typed.ConfigMapInterface) error {
+		w, err := c.Watch(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		defer w.Stop()
+		for e := range w.ResultChan() {
+			o, ok := e.Object.(*corev1.ConfigMap)
+			if !ok || strings.HasPrefix(o.Name, "copy") {
+				continue
+			}
+			name := "copy-of-" + o.Name
+			_, err := c.Create(ctx, configMap(name), metav1.CreateOptions{})
+			if err := copies(ctx, c, name, err); err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}
+}
+
+// finds is the smallest failure of a scenario, which must mention a text.
+func finds(t *testing.T, s bowlinetest.Scenario, text string) *bowlinetest.Failure {
+	t.Helper()
+	r := bowlinetest.Search(t, s)
+	f := r.Smallest()
+	if f == nil || !strings.Contains(f.String(), text) {
+		t.Fatalf("%s\nwant a failure that mentions %q, got %v", r, text, f)
+	}
+	return f
+}
+
+func TestExploreFindsAPanic(t *testing.T) {
+	t.Parallel()
+	s := scenario(copying(func(_ context.Context, _ typed.ConfigMapInterface, name string, err error) error {
+		if err != nil {
+			panic("no copy " + name)
+		}
+		return nil
+	}))
+	s.Faults = []bowlinetest.Fault{bowlinetest.Refused}
+	f := finds(t, s, "test panicked: no copy copy-of-a")
+	if f.Replay != "refused: create configmaps default/copy-of-a #1 of test" {
+		t.Errorf("the smallest is %s", f.Replay)
+	}
+}
+
+func TestExploreFindsWhatNeverSettles(t *testing.T) {
+	t.Parallel()
+	s := scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
+		for i := 0; ctx.Err() == nil; i++ {
+			if _, err := c.Create(ctx, configMap(fmt.Sprint("n", i)), metav1.CreateOptions{}); err != nil {
+				return err
+			}
+			time.Sleep(10 * time.Second)
+		}
+		return nil
+	})
+	if f := finds(t, s, "never settles"); len(f.Kinds) > 0 {
+		t.Errorf("found in %s, and not in the undisturbed run", f.Replay)
+	}
+	s.Restless = true
+	s.Faults, s.Budget = []bowlinetest.Fault{bowlinetest.Behind}, 1
+	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 {
+		t.Errorf("what is restless fails: %s", r.Smallest())
+	}
+}
+
+// A loop that never waits would keep virtual time from passing for ever.
+func TestExploreEndsAHotLoop(t *testing.T) {
+	t.Parallel()
+	finds(t, scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
+		for ctx.Err() == nil {
+			c.Get(ctx, "nothing", metav1.GetOptions{})
+		}
+		return nil
+	}), "hot loop")
+}
+
+func TestExploreFindsAProcessThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	finds(t, scenario(func(ctx context.Context, _ typed.ConfigMapInterface) error {
+		<-ctx.Done()
+		time.Sleep(90 * time.Second)
+		return nil
+	}), "test does not end")
+}
+
+func TestExploreFindsAProcessThatKeepsEnding(t *testing.T) {
+	t.Parallel()
+	finds(t, scenario(func(context.Context, typed.ConfigMapInterface) error { return errors.New("no luck") }), "test keeps ending: no luck")
+}
+
+// A bubble whose goroutines stay leaves them in the process, so this is one of its own.
+func TestExploreFindsGoroutinesThatAreLeftBehind(t *testing.T) {
+	t.Parallel()
+	const variable = "BOWLINE_LEAVE_GOROUTINES"
+	if os.Getenv(variable) != "" {
+		bowlinetest.Explore(t, scenario(func(ctx context.Context, _ typed.ConfigMapInterface) error {
+			go forgotten()
+			<-ctx.Done()
+			return nil
+		}))
+		return
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), variable+"=yes")
+	out, err := child.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "goroutines are left behind") || !strings.Contains(string(out), "forgotten") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func forgotten() { select {} }
+
+func TestExploreFindsABrokenInvariantThatTheEndDoesNotShow(t *testing.T) {
+	t.Parallel()
+	s := scenario(copying(func(ctx context.Context, c typed.ConfigMapInterface, name string, err error) error {
+		if err == nil {
+			return c.Delete(ctx, name, metav1.DeleteOptions{})
+		}
+		return err
+	}))
+	s.Faults = []bowlinetest.Fault{bowlinetest.Doubled}
+	s.Invariants = []func(bowlinetest.State) error{func(s bowlinetest.State) error {
+		if s.Find("ConfigMap", "default", "copy-of-b") != nil {
+			return errors.New("b has a copy")
+		}
+		return nil
+	}}
+	f := finds(t, s, "an invariant is broken: b has a copy")
+	if want := "create configmaps default/copy-of-b"; !strings.Contains(f.Trace(), want) {
+		t.Errorf("the trace does not come to %s:\n%s", want, f.Trace())
+	}
+}
+
+func TestExploreSaysWhenUndisturbedRunsDiffer(t *testing.T) {
+	t.Parallel()
+	s := scenario(copying(func(ctx context.Context, c typed.ConfigMapInterface, name string, _ error) error {
+		o := configMap(name)
+		o.Data = map[string]string{"random": fmt.Sprint(rand.Uint64())}
+		_, err := c.Update(ctx, o, metav1.UpdateOptions{})
+		return err
+	}))
+	finds(t, s, "two undisturbed runs differ")
+	s.Faults = []bowlinetest.Fault{bowlinetest.Throttled}
+	s.Compare = func(s bowlinetest.State) bowlinetest.State {
+		for _, o := range s.Kind("ConfigMap") {
+			delete(o.Object, "data")
+		}
+		return s
+	}
+	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 || r.Tried() == 0 {
+		t.Errorf("%s\n%s", r, r.Smallest())
+	}
+}
+
+// lucky survives a refused write, but not two.
+func lucky() bowlinetest.Scenario {
+	s := scenario(copying(func(ctx context.Context, c typed.ConfigMapInterface, name string, err error) error {
+		if err != nil {
+			c.Create(ctx, configMap(name), metav1.CreateOptions{})
+		}
+		return nil
+	}))
+	s.Faults = []bowlinetest.Fault{bowlinetest.Refused}
+	return s
+}
+
+func TestExploreRepeatsAFailureByItsName(t *testing.T) {
+	t.Parallel()
+	s := lucky()
+	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 || r.Points[bowlinetest.Refused] != 2 {
+		t.Fatalf("%s\n%s", r, r.Smallest())
+	}
+	s.Replay = "refused: create configmaps default/copy-of-a #1 of test; refused: create configmaps default/copy-of-a #2 of test"
+	r := bowlinetest.Search(t, s)
+	if f := r.Smallest(); f == nil || f.Replay != s.Replay || r.Runs != 3 || !strings.Contains(f.String(), "copy-of-a: is not there") {
+		t.Errorf("%s\n%s", r, f)
+	}
+	s.Replay = "refused: create configmaps default/nothing #1 of test"
+	if r := bowlinetest.Search(t, s); len(r.Unreached) != 1 || len(r.Failures) > 0 {
+		t.Errorf("of a point that is not there: %s", r)
+	}
+}
+
+// The same seed chooses the same faults.
+func TestExploreChoosesBySeed(t *testing.T) {
+	t.Parallel()
+	s := lucky()
+	s.Faults, s.Budget, s.Pairs = nil, 6, 10
+	first := bowlinetest.Search(t, s)
+	s.Seed = first.Seed
+	second := bowlinetest.Search(t, s)
+	if a, b := fmt.Sprint(first.Points), fmt.Sprint(second.Points); a != b || first.Tried() < 6 || first.Tried() > 12 {
+		t.Errorf("the seed %d chose %s and then %s", first.Seed, a, b)
+	}
+}
+
+func TestExploreTriesOnlyWhatItIsAskedTo(t *testing.T) {
+	t.Parallel()
+	s := lucky()
+	s.Faults = []bowlinetest.Fault{bowlinetest.Refused, bowlinetest.Doubled}
+	s.Skip = func(p bowlinetest.Point) bool { return strings.HasSuffix(p.Object, "b") }
+	r := bowlinetest.Search(t, s)
+	if got := fmt.Sprint(r.Points); got != "map[doubled:2 refused:1]" {
+		t.Errorf("tried were %s", got)
+	}
+}
+
+// What a process does to the world is a write like any other: the process may crash around it, and has no effect after that.
+func TestExploreDisturbsEffectsOutsideOfTheAPI(t *testing.T) {
+	t.Parallel()
+	type world struct{ Made []string }
+	s := scenario(nil)
+	s.World = func() any { return &world{} }
+	s.Snapshot = func(w any) any { return w }
+	s.Processes[0].Run = func(ctx context.Context, config *rest.Config) error {
+		w := bowlinetest.World[*world](ctx)
+		for _, name := range []string{"first", "second"} {
+			err := bowlinetest.Effect(ctx, "make "+name, func() error { w.Made = append(w.Made, name); return nil })
+			if err != nil && ctx.Err() == nil {
+				return err
+			}
+		}
+		<-ctx.Done()
+		return nil
+	}
+	s.Faults = []bowlinetest.Fault{bowlinetest.CrashBefore, bowlinetest.CrashAfter}
+	r := bowlinetest.Search(t, s)
+	failed := map[string]bool{}
+	for _, f := range r.Failures {
+		failed[f.Replay] = true
+	}
+	// Before the first nothing is done, and all is done once in the end. Around every other point something is done twice.
+	if len(failed) != 3 || failed["crash before: effect outside make first #1 of test"] || r.Tried() != 4 {
+		t.Errorf("%s\nfailed: %v", r, failed)
+	}
+	if got := bowlinetest.Effect(t.Context(), "outside of a run", func() error { return errors.ErrUnsupported }); got != errors.ErrUnsupported {
+		t.Errorf("outside of a run, an effect returns %v", got)
+	}
+}

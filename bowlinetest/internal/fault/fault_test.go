@@ -1,0 +1,237 @@
+package fault_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
+)
+
+// world is a run in a bubble, in which a process has been told what to do.
+type world struct {
+	*testing.T
+	run   *fault.Run
+	began time.Time
+	// user is not disturbed.
+	user typed.ConfigMapInterface
+
+	mu   sync.Mutex
+	said []string
+}
+
+// say notes what was seen, and when.
+func (w *world) say(format string, values ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, fmt.Sprintf("%ds ", int(time.Since(w.began).Seconds()))+fmt.Sprintf(format, values...))
+}
+
+func (w *world) create(c typed.ConfigMapInterface, name string) error {
+	_, err := c.Create(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	return err
+}
+
+// disturbed runs a process with a fault, and the user beside it, and compares what was said.
+func disturbed(t *testing.T, plan string, process func(*world, context.Context, typed.ConfigMapInterface), user func(*world), want ...string) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		history := fault.NewHistory()
+		plane, err := bowline.Start(t.Context(), bowline.Options{Storage: history})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer plane.Close()
+		faults, err := fault.Parse(plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inDefault := func(c *rest.Config) typed.ConfigMapInterface {
+			return kubernetes.NewForConfigOrDie(c).CoreV1().ConfigMaps("default")
+		}
+		w := &world{T: t, began: time.Now(), user: inDefault(plane.RESTConfig())}
+		w.run = fault.NewRun(fault.Options{
+			Plan: faults, History: history, Next: plane.RESTConfig().Transport, Lag: 30 * time.Second, Down: 10 * time.Second,
+		})
+		p := w.run.Start(t.Context(), "test", func(ctx context.Context, config *rest.Config) error {
+			process(w, ctx, inDefault(config))
+			<-ctx.Done()
+			return nil
+		})
+		time.Sleep(time.Second)
+		user(w)
+		time.Sleep(time.Minute)
+		p.Stop()
+		p.Wait()
+		synctest.Wait()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !slices.Equal(w.said, want) {
+			t.Errorf("it went %q, want %q", w.said, want)
+		}
+		if left := w.run.Unreached(); len(left) > 0 || len(w.run.Problems()) > 0 {
+			t.Errorf("not come by: %v, problems: %q", left, w.run.Problems())
+		}
+	})
+}
+
+// creates makes the configmap a, once.
+func creates(w *world, _ context.Context, c typed.ConfigMapInterface) {
+	switch err := w.create(c, "a"); {
+	case err == nil:
+		w.say("made")
+	case apierrors.ReasonForError(err) != metav1.StatusReasonUnknown:
+		w.say("%s", apierrors.ReasonForError(err))
+	default:
+		w.say("no answer")
+	}
+}
+
+// finds says whether there is an a.
+func finds(w *world) {
+	if _, err := w.user.Get(w.Context(), "a", metav1.GetOptions{}); err != nil {
+		w.say("there is none")
+		return
+	}
+	w.say("there is one")
+}
+
+const creation = "create configmaps default/a #1 of test"
+
+func TestCrashBeforeAWrite(t *testing.T) {
+	disturbed(t, "crash before: "+creation, creates, finds, "0s no answer", "1s there is none", "10s made")
+}
+
+func TestCrashAfterAWrite(t *testing.T) {
+	disturbed(t, "crash after: "+creation, creates, finds, "0s no answer", "1s there is one", "10s AlreadyExists")
+}
+
+func TestRefusedWrite(t *testing.T) {
+	disturbed(t, "refused: "+creation, creates, finds, "0s InternalError", "1s there is none")
+}
+
+// client-go asks again by itself after the second that it is asked to wait.
+func TestThrottledWrite(t *testing.T) {
+	disturbed(t, "throttled: "+creation, creates, func(*world) {}, "1s made")
+}
+
+func TestLostAnswer(t *testing.T) {
+	disturbed(t, "answer lost: "+creation, creates, finds, "0s no answer", "1s there is one")
+}
+
+func TestConflict(t *testing.T) {
+	disturbed(t, "conflict: update configmaps default/a #1 of test",
+		func(w *world, ctx context.Context, c typed.ConfigMapInterface) {
+			creates(w, ctx, c)
+			o, err := c.Get(ctx, "a", metav1.GetOptions{})
+			if err == nil {
+				_, err = c.Update(ctx, o, metav1.UpdateOptions{})
+			}
+			w.say("%s", apierrors.ReasonForError(err))
+		}, func(*world) {}, "0s made", "0s Conflict")
+}
+
+// watches says what it sees, and makes the configmap own when it has seen a.
+func watches(w *world, ctx context.Context, c typed.ConfigMapInterface) {
+	seen, err := c.Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		w.Error(err)
+		return
+	}
+	go func() {
+		for e := range seen.ResultChan() {
+			if ctx.Err() != nil {
+				return
+			}
+			if e.Type == watch.Error {
+				w.say("%s", apierrors.ReasonForError(apierrors.FromObject(e.Object)))
+				continue
+			}
+			name := e.Object.(*corev1.ConfigMap).Name
+			w.say("%s %s", e.Type, name)
+			if name == "a" && e.Type == watch.Added {
+				if err := w.create(c, "own"); err != nil {
+					w.say("own exists")
+				}
+			}
+		}
+		if ctx.Err() == nil {
+			w.say("end")
+		}
+	}()
+}
+
+// makesTwo has the user make a and, seconds later, b.
+func makesTwo(w *world) {
+	for _, name := range []string{"a", "b"} {
+		if err := w.create(w.user, name); err != nil {
+			w.Error(err)
+		}
+		time.Sleep(4 * time.Second)
+	}
+}
+
+const event = "ADDED configmaps default/a #1 of test"
+
+func TestUndisturbed(t *testing.T) {
+	disturbed(t, "undisturbed", watches, makesTwo, "1s ADDED a", "1s ADDED own", "5s ADDED b")
+}
+
+// What follows a late event is late too: a watch keeps its order.
+func TestDelayedEvent(t *testing.T) {
+	disturbed(t, "delayed: "+event, watches, makesTwo, "31s ADDED a", "31s ADDED b", "31s ADDED own")
+}
+
+func TestDoubledEvent(t *testing.T) {
+	disturbed(t, "doubled: "+event, watches, makesTwo,
+		"1s ADDED a", "1s ADDED a", "1s own exists", "1s ADDED own", "5s ADDED b")
+}
+
+// There is no hole that nobody is told of: the watch ends, and its place in history is gone.
+func TestDroppedEvent(t *testing.T) {
+	disturbed(t, "dropped: "+event, watches, makesTwo, "31s Expired", "31s end")
+}
+
+func TestCacheBehindItsOwnWrite(t *testing.T) {
+	disturbed(t, "cache behind after: create configmaps default/own #1 of test", watches, makesTwo,
+		"1s ADDED a", "31s ADDED own", "31s ADDED b")
+}
+
+// lists says what there is after two seconds, when the user has made a.
+func lists(version string) func(*world, context.Context, typed.ConfigMapInterface) {
+	return func(w *world, ctx context.Context, c typed.ConfigMapInterface) {
+		time.Sleep(2 * time.Second)
+		list, err := c.List(ctx, metav1.ListOptions{ResourceVersion: version})
+		if err != nil {
+			w.Error(err)
+			return
+		}
+		w.say("%d there", len(list.Items))
+	}
+}
+
+const listing = "stale: list configmaps default/* #1 of test"
+
+// Who takes any version gets one from before the last change.
+func TestStaleListOfAnyVersion(t *testing.T) {
+	disturbed(t, listing, lists("0"), makesTwo, "2s 0 there")
+}
+
+// Who asks for what there is now gets just that: the answer is late.
+func TestStaleListOfNow(t *testing.T) {
+	disturbed(t, listing, lists(""), makesTwo, "32s 1 there")
+}
