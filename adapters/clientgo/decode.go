@@ -4,41 +4,97 @@ import (
 	"fmt"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/object"
 )
 
-// decoder makes objects of a Go type that is known only when the program runs. It is for one goroutine.
+// decoder makes objects of a Go type that is known only when the program runs. Many goroutines may use it, once it has its
+// transform.
 type decoder struct {
 	version schema.GroupVersion
 	goType  reflect.Type // a pointer to a struct
-	// reads says that the source's objects are of another type, so that their JSON must be read.
-	reads bool
+	// kind is what objects are said to be that came as no more than metadata; empty for as they came.
+	kind      schema.GroupVersionKind
+	transform cache.TransformFunc // nil for none
 }
 
-// decode shares the object where it is of the type already.
+func newDecoder(version schema.GroupVersion, example runtime.Object) *decoder {
+	d := &decoder{version: version, goType: reflect.TypeOf(example)}
+	if _, metadata := example.(*metav1.PartialObjectMetadata); metadata {
+		d.kind = example.GetObjectKind().GroupVersionKind()
+	}
+	return d
+}
+
+// narrow asks a source for what is quickest to read.
+func (d *decoder) narrow(o client.Options) client.Options {
+	_, protobuf := d.goType.MethodByName("Unmarshal")
+	o.Protobuf = protobuf
+	o.MetadataOnly = d.onlyMetadata()
+	return o
+}
+
+func (d *decoder) onlyMetadata() bool {
+	return d.goType == reflect.TypeFor[*metav1.PartialObjectMetadata]()
+}
+
+// decode reads an object and transforms it.
 func (d *decoder) decode(by object.Codec, o *object.Object) (client.Object, error) {
-	if !d.reads {
+	obj, shared, err := d.read(by, o)
+	if err != nil || d.transform == nil {
+		return obj, err
+	}
+	if shared {
+		obj = obj.DeepCopyObject().(client.Object)
+	}
+	changed, err := d.transform(obj)
+	if err != nil {
+		return nil, fmt.Errorf("%s: transforming it: %w", o.Key, err)
+	}
+	typed, ok := changed.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%s: the transform made a %T of it, which is no object", o.Key, changed)
+	}
+	return typed, nil
+}
+
+// read shares the object with the source where it is of the type already.
+func (d *decoder) read(by object.Codec, o *object.Object) (obj client.Object, shared bool, err error) {
+	if !client.Untyped(by) && !d.onlyMetadata() {
 		decoded, err := o.Decoded(by)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		version := decoded.GetObjectKind().GroupVersionKind().GroupVersion()
 		if reflect.TypeOf(decoded) == d.goType && (version == d.version || version.Empty()) {
-			return decoded.(client.Object), nil
+			return decoded.(client.Object), true, nil
 		}
-		d.reads = true
+	}
+	obj = reflect.New(d.goType.Elem()).Interface().(client.Object)
+	if err := d.readInto(obj, by, o); err != nil {
+		return nil, false, err
+	}
+	if !d.kind.Empty() {
+		obj.GetObjectKind().SetGroupVersionKind(d.kind)
+	}
+	return obj, false, nil
+}
+
+func (d *decoder) readInto(obj client.Object, by object.Codec, o *object.Object) error {
+	if client.Untyped(by) {
+		return client.ReadObjectInto(o, obj)
 	}
 	encoding, err := o.Encoding(by, object.Form{APIVersion: d.version.String(), Format: object.JSON})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	obj := reflect.New(d.goType.Elem()).Interface().(client.Object)
-	if err := utiljson.Unmarshal(encoding.Bytes(), obj); err != nil {
-		return nil, fmt.Errorf("%s: reading a %s: %w", o.Key, d.goType, err)
+	if err := client.DecodeInto(encoding.Bytes(), obj); err != nil {
+		return fmt.Errorf("%s: %w", o.Key, err)
 	}
-	return obj, nil
+	return nil
 }

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,47 +35,39 @@ type Options struct {
 // New makes an informer of its own on what a source has of a resource. The objects are of the Go type of example: a
 // pointer to a typed API struct, *unstructured.Unstructured, or *metav1.PartialObjectMetadata.
 func New(source client.Source, resource schema.GroupVersionResource, example runtime.Object, options Options) cache.SharedIndexInformer {
-	switch example.(type) {
-	case *unstructured.Unstructured:
-		return newInformer(source, resource, options, informer.Options[*unstructured.Unstructured]{})
-	case *metav1.PartialObjectMetadata:
-		return newInformer(source, resource, options, informer.Options[*metav1.PartialObjectMetadata]{})
+	d := newDecoder(resource.GroupVersion(), example)
+	s := &reporting{Source: source, resource: resource, narrow: d.narrow}
+	i := adapt(informer.New(s, resource, informer.Options[client.Object]{
+		Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields,
+		Decode: d.decode,
+		Log:    options.Log,
+	}), resource)
+	i.source, i.decoder, i.resync = s, d, options.Resync
+	s.failed = i.failed
+	if err := i.store.AddIndexers(options.Indexers); err != nil {
+		panic(err) // cannot be: there are none yet
 	}
-	d := &decoder{version: resource.GroupVersion(), goType: reflect.TypeOf(example)}
-	return newInformer(source, resource, options, informer.Options[client.Object]{Decode: d.decode})
+	return i
 }
 
 // Informer is the informer of a factory, which all share who ask the factory for the same. The factory runs it: Run here
 // only waits. What is for the one who makes an informer, a transform or a handler of errors, cannot be set.
 func Informer[T client.Object](f *informer.Factory, resource schema.GroupVersionResource) cache.SharedIndexInformer {
-	return adapt(informer.For[T](f, resource), resource, nil)
-}
-
-func newInformer[T client.Object](source client.Source, resource schema.GroupVersionResource, o Options, own informer.Options[T]) *sharedInformer[T] {
-	s := &reporting{Source: source, resource: resource}
-	own.Namespace, own.Labels, own.Fields, own.Log = o.Namespace, o.Labels, o.Fields, o.Log
-	var i *sharedInformer[T]
-	own.Transform = func(obj T) (T, error) { return i.transformed(obj) }
-	i = adapt(informer.New(s, resource, own), resource, s)
-	s.failed = i.failed
-	i.resync = o.Resync
-	if err := i.store.AddIndexers(o.Indexers); err != nil {
-		panic(err) // cannot be: there are none yet
-	}
-	return i
+	return adapt(informer.For[T](f, resource), resource)
 }
 
 // sharedInformer is an informer as client-go knows one.
 type sharedInformer[T client.Object] struct {
 	informer *informer.Informer[T]
 	store    *store[T]
-	own      *reporting // nil when a factory owns the informer
 	resync   time.Duration
+	// source and decoder are nil when a factory owns the informer.
+	source  *reporting
+	decoder *decoder
 
 	mu               sync.Mutex
 	started, stopped bool
 	running          context.Context
-	transform        cache.TransformFunc
 	watchError       cache.WatchErrorHandlerWithContext
 	handlers         map[*registration[T]]struct{}
 	resyncs          sync.WaitGroup
@@ -86,8 +75,8 @@ type sharedInformer[T client.Object] struct {
 
 var _ cache.SharedIndexInformer = &sharedInformer[client.Object]{}
 
-func adapt[T client.Object](i *informer.Informer[T], resource schema.GroupVersionResource, own *reporting) *sharedInformer[T] {
-	s := &sharedInformer[T]{informer: i, own: own, handlers: map[*registration[T]]struct{}{}}
+func adapt[T client.Object](i *informer.Informer[T], resource schema.GroupVersionResource) *sharedInformer[T] {
+	s := &sharedInformer[T]{informer: i, handlers: map[*registration[T]]struct{}{}}
 	s.store = newStore(resource, i.Indexer(), s.LastSyncResourceVersion)
 	return s
 }
@@ -116,7 +105,7 @@ func (i *sharedInformer[T]) RunWithContext(ctx context.Context) {
 	if !i.start(ctx) {
 		return
 	}
-	if i.own != nil {
+	if i.source != nil {
 		i.informer.Run(ctx)
 	} else {
 		<-ctx.Done()
@@ -157,10 +146,10 @@ func (i *sharedInformer[T]) Done() <-chan struct{} { return i.informer.Synced() 
 
 // LastSyncResourceVersion is the latest revision that the informer has heard of; empty before the first list.
 func (i *sharedInformer[T]) LastSyncResourceVersion() string {
-	if i.own == nil {
+	if i.source == nil {
 		return ""
 	}
-	return i.own.revision()
+	return i.source.revision()
 }
 
 // IsStopped says whether the informer has run and runs no more.
@@ -172,7 +161,7 @@ func (i *sharedInformer[T]) IsStopped() bool {
 
 // SetTransform has every object changed before it is stored. It must come before Run.
 func (i *sharedInformer[T]) SetTransform(transform cache.TransformFunc) error {
-	return i.configure(func() { i.transform = transform })
+	return i.configure(func() { i.decoder.transform = transform })
 }
 
 // SetWatchErrorHandler has a function told of each list or watch that fails. It must come before Run.
@@ -193,32 +182,13 @@ func (i *sharedInformer[T]) configure(change func()) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
-	case i.own == nil:
+	case i.source == nil:
 		return errShared
 	case i.started:
 		return fmt.Errorf("the informer of %s has started already", i.store.resource.GroupResource())
 	}
 	change()
 	return nil
-}
-
-// transformed is what is stored of an object.
-func (i *sharedInformer[T]) transformed(obj T) (T, error) {
-	i.mu.Lock()
-	transform := i.transform
-	i.mu.Unlock()
-	if transform == nil {
-		return obj, nil
-	}
-	out, err := transform(obj.DeepCopyObject())
-	if err != nil {
-		return obj, err
-	}
-	typed, ok := out.(T)
-	if !ok {
-		return obj, fmt.Errorf("the transform made a %T of a %T", out, obj)
-	}
-	return typed, nil
 }
 
 // failed tells of an error of a list or watch.

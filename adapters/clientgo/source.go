@@ -15,6 +15,7 @@ import (
 type reporting struct {
 	client.Source
 	resource schema.GroupVersionResource
+	narrow   func(client.Options) client.Options
 	last     atomic.Uint64
 	failed   func(ctx context.Context, err error)
 }
@@ -43,6 +44,9 @@ func (s *reporting) report(ctx context.Context, resource schema.GroupVersionReso
 
 // List implements client.Source.
 func (s *reporting) List(ctx context.Context, resource schema.GroupVersionResource, options client.Options) (client.List, error) {
+	if resource == s.resource {
+		options = s.narrow(options)
+	}
 	list, err := s.Source.List(ctx, resource, options)
 	s.report(ctx, resource, err)
 	if err != nil || resource != s.resource {
@@ -57,6 +61,9 @@ func (s *reporting) List(ctx context.Context, resource schema.GroupVersionResour
 
 // Watch implements client.Source.
 func (s *reporting) Watch(ctx context.Context, resource schema.GroupVersionResource, options client.Options) (client.Watch, error) {
+	if resource == s.resource {
+		options = s.narrow(options)
+	}
 	watching, err := s.Source.Watch(ctx, resource, options)
 	s.report(ctx, resource, err)
 	if err != nil || resource != s.resource {
