@@ -109,3 +109,47 @@ func TestDeltaFIFO(t *testing.T) {
 		}
 	}
 }
+
+// While a batch is brought into the cache, the reflector goes on; but a list is compared with the cache as it is then.
+func TestChangesGoInWhileABatchIsProcessed(t *testing.T) {
+	t.Parallel()
+	cached := newIndexer[*corev1.ConfigMap](nil, slog.Default())
+	f := newDeltaFIFO(cached)
+	f.add([]delta[*corev1.ConfigMap]{{Type: Added, state: configMap("a1")}, {Type: Added, state: configMap("b2")}}, 2)
+	inside, open := make(chan struct{}), make(chan struct{})
+	replaced := make(chan struct{})
+	go func() {
+		<-inside
+		f.add([]delta[*corev1.ConfigMap]{{Type: Updated, state: configMap("a3")}}, 3)
+		go func() {
+			f.replace([]*state[*corev1.ConfigMap]{configMap("a3"), configMap("c4")}, 4)
+			close(replaced)
+		}()
+		close(open)
+	}()
+	f.pop(func(batch []*pending[*corev1.ConfigMap], upTo object.Revision) {
+		close(inside)
+		<-open
+		for _, p := range batch {
+			cached.put(p.deltas[0].state)
+		}
+		if upTo != 2 {
+			t.Errorf("the batch is said to go up to %d", upTo)
+		}
+	})
+	<-replaced
+	var got []string
+	f.pop(func(batch []*pending[*corev1.ConfigMap], upTo object.Revision) {
+		for _, p := range batch {
+			if !p.endList {
+				got = append(got, describe(p.key, p.deltas))
+			}
+		}
+		if upTo != 4 {
+			t.Errorf("the second batch is said to go up to %d", upTo)
+		}
+	})
+	if want := []string{"a Replaced@3", "c Replaced@4", "b Deleted@2?"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

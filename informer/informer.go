@@ -4,11 +4,15 @@
 //	reflector    lists, then watches, and survives whatever goes wrong with that
 //	delta FIFO   what happened, in order, collapsed per object
 //	indexer      the cache: by key, and by the values of named indexes
-//	handlers     any number, each told everything, in order, on a goroutine of its own
+//	handlers     any number, each told everything, in order, on a goroutine of its own, from a backlog of its own
 //
 // One informer is one watch and one cache for all who use it; a Factory shares informers among controllers. Where the
 // source is in the server's own process, cached objects are the server's own. Either way they are immutable;
-// DetectMutations makes a test fail that changes one.
+// DetectMutations makes a test fail that changes one, and names the field and, where it can, the handler.
+//
+// What is held is bounded by the objects, never by what happens to them. A lazy informer (Options.Lazy) holds them
+// undecoded, and answers questions about names, labels and owners as they are; a Transform, or a Go type with the fields that
+// are used, holds less of each.
 //
 // Controllers read the cache through an Indexer or a Lister, and write through package client. The package knows
 // neither the server nor the wire: client.Source hides which one it has.
