@@ -11,5 +11,8 @@
 // share nothing, so that tests run in parallel. What a test leaves behind, a watch that is still open or a goroutine that
 // never ends, fails it, and is named.
 //
+// Explore runs a controller once for each thing that can go wrong, and prints the smallest run in which it comes to another end:
+// docs/explore.md.
+//
 // Any client works: our own, client-go, controller-runtime. None of them has to know that it is being tested.
 package bowlinetest

@@ -3,6 +3,7 @@ package wrong_test
 import (
 	"context"
 	"log/slog"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -74,10 +75,21 @@ func finds(t *testing.T, s bowlinetest.Scenario, kinds []bowlinetest.Fault, want
 	if d := cmp.Diff(strings.TrimSpace(want), got); d != "" {
 		t.Errorf("the smallest trace differs (-want +got):\n%s", d)
 	}
+	page, err := os.ReadFile("../../docs/explore.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := spaces.ReplaceAllString(column.ReplaceAllString(string(page), ""), "  ")
+	for line := range strings.Lines(f.String()) {
+		line = strings.TrimSpace(column.ReplaceAllString(strings.TrimSpace(line), ""))
+		if !strings.Contains(told, spaces.ReplaceAllString(line, "  ")) {
+			t.Errorf("docs/explore.md does not have the line %q", line)
+		}
+	}
 }
 
 var (
-	column = regexp.MustCompile(`(?m)^\S+ +`)
+	column = regexp.MustCompile(`(?m)^[0-9.]+s +`)
 	spaces = regexp.MustCompile(` {2,}`)
 )
 
