@@ -4,11 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller/why"
-	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
@@ -140,35 +136,12 @@ func merge(known *why.Cause, cause why.Cause) bool {
 	if known.Change == why.Deleted {
 		return cause.Change == why.Deleted
 	}
-	if cause.Change == why.Deleted {
-		known.Change = why.Deleted
+	if known.Change != why.Added || cause.Change == why.Deleted {
+		known.Change = cause.Change
 	}
 	known.Revision = max(known.Revision, cause.Revision)
+	if known.By != cause.By {
+		known.By = ""
+	}
 	return true
-}
-
-// changeOf is the change of an object as a cause. before is the revision that it had.
-func changeOf(resource schema.GroupResource, change why.Change, before object.Revision, obj client.Object) why.Cause {
-	cause := about(why.Changed, resource, obj)
-	cause.Change, cause.Since = change, before
-	return cause
-}
-
-// about is a cause that is an object.
-func about(kind why.Kind, resource schema.GroupResource, obj client.Object) why.Cause {
-	return why.Cause{
-		Kind:     kind,
-		Object:   why.ObjectOf(resource, obj.GetNamespace(), obj.GetName()),
-		UID:      obj.GetUID(),
-		Revision: revisionOf(obj),
-	}
-}
-
-// revisionOf is 0 for a resourceVersion that is no number.
-func revisionOf(obj client.Object) object.Revision {
-	revision, err := object.ParseRevision(obj.GetResourceVersion())
-	if err != nil {
-		return 0
-	}
-	return revision
 }

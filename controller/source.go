@@ -62,25 +62,22 @@ func (w watched[T]) feed(in *inbox) <-chan struct{} {
 			case initial:
 				w.add(in, obj, about(why.Started, resource, obj))
 			default:
-				w.add(in, obj, changeOf(resource, why.Added, 0, obj))
+				w.add(in, obj, additionOf(resource, obj))
 			}
 		},
 		Update: func(old, new T) {
 			if !w.passes(Change{Old: old, New: new}) {
 				return
 			}
-			before := revisionOf(old)
-			cause := changeOf(resource, why.Updated, before, new)
-			if cause.Revision == before {
-				w.add(in, new, about(why.Resynced, resource, new))
-				return
+			cause := updateOf(resource, old, new)
+			if cause.Kind != why.Resynced {
+				w.add(in, old, cause)
 			}
-			w.add(in, old, cause)
 			w.add(in, new, cause)
 		},
 		Delete: func(obj T, _ bool) {
 			if w.passes(Change{Old: obj}) {
-				w.add(in, obj, changeOf(resource, why.Deleted, 0, obj))
+				w.add(in, obj, deletionOf(resource, obj))
 			}
 		},
 	}).Synced()

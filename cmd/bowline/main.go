@@ -5,6 +5,7 @@
 //	bowline backup    writes the state of a server to a file; bowline restore makes a folder of it
 //	bowline verify    looks through a state for what is wrong
 //	bowline fork      serves a copy of a server's state; bowline diff-forks says what differs then
+//	bowline why       says why controllers did what they did to an object
 //	bowline version   says what this is
 //
 // It is the library (package bowline) with what a process needs around it: flags, a state folder, certificates, a
@@ -98,7 +99,7 @@ bowline kubectl exits as kubectl does.`,
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages", "(.LocalFlags.FlagUsagesWrapped 110)"))
 	root.AddCommand(upCommand(started), kubectlCommand(), backupCommand(), restoreCommand(), verifyCommand(),
-		forkCommand(), diffForksCommand(), versionCommand())
+		forkCommand(), diffForksCommand(), whyCommand(), versionCommand())
 	explainCompletion(root)
 	asUsageErrors(root)
 	return root

@@ -43,6 +43,8 @@ type Change uint8
 const (
 	Added Change = iota + 1
 	Updated
+	// Ending is that the object is to be deleted, and waits for its finalizers.
+	Ending
 	Deleted
 )
 
@@ -81,6 +83,8 @@ type Cause struct {
 	// succession the controller saw the last, and each revision between the two was a cause as well.
 	Revision object.Revision `json:"revision,omitempty"`
 	Since    object.Revision `json:"since,omitempty"`
+	// By is the field manager who made the change, as its user agent or itself calls it; empty if that is not known.
+	By string `json:"by,omitempty"`
 	// Run is the run that failed or asked for a timer.
 	Run string `json:"run,omitempty"`
 	// Err is how it failed.
@@ -91,7 +95,7 @@ type Cause struct {
 func (c Cause) String() string {
 	switch c.Kind {
 	case Changed:
-		return fmt.Sprintf("%s was %s (revision %d)", c.Object, c.Change, c.Revision)
+		return fmt.Sprintf("%s %s%s (revision %d)", c.Object, happened[c.Change], c.by(), c.Revision)
 	case Started:
 		return fmt.Sprintf("%s was there at the start (revision %d)", c.Object, c.Revision)
 	case Resynced:
@@ -106,4 +110,13 @@ func (c Cause) String() string {
 		return "it was asked for once more, before the run before began"
 	}
 	return "of nothing that is known"
+}
+
+var happened = map[Change]string{Added: "was added", Updated: "was updated", Ending: "is to be deleted", Deleted: "was deleted"}
+
+func (c Cause) by() string {
+	if c.By == "" {
+		return ""
+	}
+	return " by " + c.By
 }

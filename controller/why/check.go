@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -42,17 +43,14 @@ func (c *checks) that(ok bool, format string, arguments ...any) {
 	}
 }
 
-// text checks a text that is printed on terminals.
+// text checks a line of text, which will be printed on terminals.
 func (c *checks) text(field, text string, limit int) {
 	c.that(len(text) <= limit, "%s: %d bytes are too long: at most %d", field, len(text), limit)
 	c.that(utf8.ValidString(text), "%s: is not valid UTF-8", field)
+	c.that(!strings.ContainsFunc(text, unicode.IsControl), "%s: holds control characters", field)
 }
 
-// name checks a text of one line without control characters.
-func (c *checks) name(field, name string) {
-	c.text(field, name, maxName)
-	c.that(!strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }), "%s: holds control characters", field)
-}
+func (c *checks) name(field, name string) { c.text(field, name, maxName) }
 
 func (c *checks) object(field string, o Object, required bool) {
 	c.name(field+".group", o.Group)
@@ -76,7 +74,7 @@ func (r *Run) check(now time.Time) error {
 	c.that(r.Times >= 1, "times: is not positive")
 	c.that(r.MoreCauses >= 0, "moreCauses: is negative")
 	c.that(r.MoreWrites >= 0, "moreWrites: is negative")
-	c.text("error", r.Err, maxText+3)
+	c.text("error", r.Err, maxText+len("..."))
 	c.that(len(r.Causes) <= MaxCauses, "causes: are more than %d", MaxCauses)
 	c.that(len(r.Writes) <= maxWrites, "writes: are more than %d", maxWrites)
 	c.that(len(r.Notes) <= maxNotes, "notes: are more than %d", maxNotes)
@@ -94,7 +92,8 @@ func (r *Run) checkParts(c *checks) {
 		c.object(field+".object", cause.Object, cause.Kind == Changed)
 		c.name(field+".uid", string(cause.UID))
 		c.name(field+".run", cause.Run)
-		c.text(field+".error", cause.Err, maxText+3)
+		c.name(field+".by", cause.By)
+		c.text(field+".error", cause.Err, maxText+len("..."))
 	}
 	for k := range r.Writes {
 		w, field := &r.Writes[k], fmt.Sprintf("writes[%d]", k)
@@ -103,12 +102,12 @@ func (r *Run) checkParts(c *checks) {
 		c.object(field+".object", w.Object, true)
 		c.name(field+".subresource", w.Subresource)
 		c.name(field+".uid", string(w.UID))
-		c.text(field+".error", w.Err, maxText+3)
+		c.text(field+".error", w.Err, maxText+len("..."))
 	}
 	for k, text := range r.Notes {
-		c.text(fmt.Sprintf("notes[%d]", k), text, maxText+3)
+		c.text(fmt.Sprintf("notes[%d]", k), text, maxText+len("..."))
 	}
 	for k, text := range r.Acts {
-		c.text(fmt.Sprintf("acts[%d]", k), text, maxText+3)
+		c.text(fmt.Sprintf("acts[%d]", k), text, maxText+len("..."))
 	}
 }

@@ -73,7 +73,7 @@ func (h *history) judge(r *Run) {
 		if w.Err != "" || w.Revision == 0 {
 			continue
 		}
-		w.Unchanged = w.Verb != "create" && w.Verb != "delete" && h.knows(w.Object) == w.Revision
+		w.Unchanged = w.Verb != "create" && w.Verb != "delete" && !w.Deleting && h.knows(w.Object) == w.Revision
 		h.learn(w.Object, w.Revision)
 	}
 }

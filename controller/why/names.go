@@ -5,7 +5,7 @@ import "fmt"
 var kindNames = []string{Changed: "changed", Started: "started", Resynced: "resynced", Timed: "timed", Retried: "retried",
 	Triggered: "triggered", Repeated: "repeated"}
 
-var changeNames = []string{Added: "added", Updated: "updated", Deleted: "deleted"}
+var changeNames = []string{Added: "added", Updated: "updated", Ending: "ending", Deleted: "deleted"}
 
 // String is the kind's word.
 func (k Kind) String() string { return nameOf(kindNames, uint8(k)) }

@@ -2,7 +2,6 @@ package why
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +24,9 @@ type Ongoing struct {
 // Begin begins a run. The causes are the run's from then on.
 func (j *Journal) Begin(controller string, object Object, causes []Cause, more int) *Ongoing {
 	now := time.Now()
+	for k := range causes {
+		causes[k].Err = tidy(causes[k].Err)
+	}
 	return &Ongoing{journal: j, run: Run{
 		Controller: controller, Object: object, Start: now, First: now, Times: 1, Causes: causes, MoreCauses: more,
 	}}
@@ -46,7 +48,7 @@ func (o *Ongoing) Note(format string, arguments ...any) { o.keep(&o.run.Notes, f
 func (o *Ongoing) Did(format string, arguments ...any) { o.keep(&o.run.Acts, format, arguments) }
 
 func (o *Ongoing) keep(texts *[]string, format string, arguments []any) {
-	text := shorten(strings.ToValidUTF8(fmt.Sprintf(format, arguments...), "?"))
+	text := tidy(fmt.Sprintf(format, arguments...))
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.ended && len(*texts) < maxNotes {
@@ -79,7 +81,7 @@ func (o *Ongoing) End(err error, requeueAfter time.Duration) (id string) {
 	o.run.Duration = time.Since(o.run.Start)
 	o.run.RequeueAfter = requeueAfter
 	if err != nil {
-		o.run.Err = shorten(strings.ToValidUTF8(err.Error(), "?"))
+		o.run.Err = tidy(err.Error())
 	}
 	return o.journal.finish(o.entry, &o.run, o.span)
 }

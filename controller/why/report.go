@@ -1,7 +1,6 @@
 package why
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
@@ -133,22 +132,29 @@ func link(runs []Run) [][]int {
 	for k := range runs {
 		for n := range runs[k].Causes {
 			c := &runs[k].Causes[n]
+			ended := -1
 			for _, m := range writes[c.Object] {
-				if m.by != k && (c.madeBy(m.write.Revision, m.write.UID) || c.deletedBy(m.write)) {
+				switch {
+				case m.by == k:
+				case c.madeBy(m.write.Revision, m.write.UID):
 					before[k] = append(before[k], m.by)
+				case c.deletedBy(m.write):
+					ended = m.by
 				}
 			}
-			if failed, known := ids[c.Run]; known && failed != k {
+			if failed, known := ids[c.Run]; known {
 				before[k] = append(before[k], failed)
 			}
+			before[k] = append(before[k], ended)
 		}
-		slices.SortFunc(before[k], cmp.Compare)
-		before[k] = slices.Compact(before[k])
+		slices.Sort(before[k])
+		before[k] = slices.DeleteFunc(slices.Compact(before[k]), func(b int) bool { return b < 0 || b == k })
 	}
 	return before
 }
 
-// deletedBy says whether a write is the deletion that a cause tells of, although its answer had no revision.
+// deletedBy says whether a write may be the deletion that a cause tells of: one that waits for nothing, or that takes away the
+// last finalizer. The answers to those have no revision, or that of the state before. Of several it is the last.
 func (c *Cause) deletedBy(w *Write) bool {
-	return c.Kind == Changed && c.Change == Deleted && w.Verb == "delete" && w.UID == c.UID && w.UID != ""
+	return c.Kind == Changed && c.Change == Deleted && w.UID == c.UID && w.UID != "" && w.Revision < c.Revision && (w.Verb == "delete" || w.Deleting)
 }

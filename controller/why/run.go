@@ -2,7 +2,10 @@ package why
 
 import (
 	"slices"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -57,6 +60,7 @@ type Write struct {
 	Subresource string          `json:"subresource,omitempty"`
 	UID         types.UID       `json:"uid,omitempty"`
 	Revision    object.Revision `json:"revision,omitempty"`
+	Deleting    bool            `json:"deleting,omitempty"` // the object waits for its finalizers, or went with the last
 	Status      int             `json:"status,omitempty"`
 	Err         string          `json:"error,omitempty"`
 	// Unchanged is that the server answered the state that was there before: the write was for nothing.
@@ -71,8 +75,9 @@ func writeOf(w client.Write) Write {
 		Subresource: w.Subresource,
 		UID:         w.UID,
 		Revision:    w.Revision,
+		Deleting:    w.Deleting,
 		Status:      w.Status,
-		Err:         shorten(w.Err),
+		Err:         tidy(w.Err),
 	}
 }
 
@@ -99,7 +104,7 @@ func (r *Run) quiet() bool {
 func (r *Run) size() int {
 	n := 512 + len(r.ID) + len(r.Controller) + len(r.Err) + 64
 	for k := range r.Causes {
-		n += 160 + r.Causes[k].Object.size() + len(r.Causes[k].UID) + len(r.Causes[k].Err) + len(r.Causes[k].Run)
+		n += 176 + r.Causes[k].Object.size() + len(r.Causes[k].By) + len(r.Causes[k].UID) + len(r.Causes[k].Err) + len(r.Causes[k].Run)
 	}
 	for k := range r.Writes {
 		n += 160 + r.Writes[k].Object.size() + len(r.Writes[k].UID) + len(r.Writes[k].Err)
@@ -112,13 +117,19 @@ func (r *Run) size() int {
 
 func (o *Object) size() int { return len(o.Group) + len(o.Resource) + len(o.Namespace) + len(o.Name) }
 
-// shorten cuts a text that is too long to keep.
-func shorten(text string) string {
+// tidy is a text as it is kept: not too long, and safe to print on a terminal.
+func tidy(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r // what is no valid UTF-8 becomes U+FFFD
+	}, text)
 	if len(text) <= maxText {
 		return text
 	}
 	cut := maxText
-	for cut > 0 && text[cut]&0xC0 == 0x80 { // not within a character
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
 		cut--
 	}
 	return text[:cut] + "..."

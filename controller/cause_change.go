@@ -1,0 +1,93 @@
+package controller
+
+import (
+	"bytes"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// about is a cause that is an object.
+func about(kind why.Kind, resource schema.GroupResource, obj client.Object) why.Cause {
+	return why.Cause{
+		Kind:     kind,
+		Object:   why.ObjectOf(resource, obj.GetNamespace(), obj.GetName()),
+		UID:      obj.GetUID(),
+		Revision: revisionOf(obj),
+	}
+}
+
+// additionOf is an object that is new as a cause.
+func additionOf(resource schema.GroupResource, obj client.Object) why.Cause {
+	cause := about(why.Changed, resource, obj)
+	cause.Change, cause.By = why.Added, writerOf(nil, managers(obj))
+	return cause
+}
+
+// updateOf is the change from one state of an object to another as a cause; a resync when they are the same.
+func updateOf(resource schema.GroupResource, old, new client.Object) why.Cause {
+	cause := about(why.Changed, resource, new)
+	cause.Since = revisionOf(old)
+	switch {
+	case cause.Revision == cause.Since:
+		return about(why.Resynced, resource, new)
+	case old.GetDeletionTimestamp() == nil && new.GetDeletionTimestamp() != nil:
+		cause.Change = why.Ending // managers are not told of it
+	default:
+		cause.Change, cause.By = why.Updated, writerOf(managers(old), managers(new))
+	}
+	return cause
+}
+
+// deletionOf is an object that is gone as a cause.
+func deletionOf(resource schema.GroupResource, obj client.Object) why.Cause {
+	cause := about(why.Changed, resource, obj)
+	cause.Change = why.Deleted
+	return cause
+}
+
+// revisionOf is 0 for a resourceVersion that is no number.
+func revisionOf(obj client.Object) object.Revision {
+	revision, err := object.ParseRevision(obj.GetResourceVersion())
+	if err != nil {
+		return 0
+	}
+	return revision
+}
+
+// managers are who wrote an object; nil where it would have to be copied to find out.
+func managers(obj client.Object) []metav1.ManagedFieldsEntry {
+	if _, copies := obj.(*unstructured.Unstructured); copies {
+		return nil
+	}
+	return obj.GetManagedFields()
+}
+
+// writerOf is who wrote last, of those whose entry is new or another one than before; empty if that is not known.
+func writerOf(before, after []metav1.ManagedFieldsEntry) string {
+	var last *metav1.ManagedFieldsEntry
+	for k := range after {
+		e := &after[k]
+		if e.Time == nil || slices.ContainsFunc(before, func(b metav1.ManagedFieldsEntry) bool { return sameEntry(&b, e) }) {
+			continue
+		}
+		if last == nil || last.Time.Before(e.Time) {
+			last = e
+		}
+	}
+	if last == nil || last.Manager == "unknown" { // the server's word for somebody without a user agent
+		return ""
+	}
+	return last.Manager
+}
+
+func sameEntry(a, b *metav1.ManagedFieldsEntry) bool {
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource && a.Time.Equal(b.Time) &&
+		(a.FieldsV1 == nil) == (b.FieldsV1 == nil) && (a.FieldsV1 == nil || bytes.Equal(a.FieldsV1.Raw, b.FieldsV1.Raw))
+}
