@@ -46,6 +46,7 @@ func (m *Manager) lead(ctx, background context.Context, stop context.CancelCause
 	}
 	parts.Go(func() { m.awaitReady(ctx) })
 	parts.Wait()
+	<-ctx.Done() // a manager may have nothing but informers, for controllers of another
 	return errors.Join(errs...)
 }
 

@@ -1,0 +1,173 @@
+package controller_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+
+// candidate runs a manager with a controller that stands for election.
+func candidate(w *world, identity string, config *rest.Config) (*controller.Manager, *names, *running) {
+	w.Helper()
+	m := w.manager(config, controller.ManagerOptions{LeaderElection: &controller.LeaderElection{Name: "loop", Identity: identity}})
+	seen := &names{}
+	m.Add(controller.Options{
+		Name: "maps", Reconciler: seen,
+		Sources: []controller.Source{controller.For(informer.For[*corev1.ConfigMap](m.Informers(), configMaps))},
+	})
+	return m, seen, run(m)
+}
+
+func (w *world) holder() string {
+	w.Helper()
+	lease, err := client.Of[*coordinationv1.Lease](w.client, leases).Get(w.Context(), "default", "loop")
+	if err != nil {
+		w.Fatal(err)
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// cut is a connection that can be cut off.
+type cut struct {
+	next http.RoundTripper
+	off  atomic.Bool
+}
+
+func (c *cut) RoundTrip(q *http.Request) (*http.Response, error) {
+	if c.off.Load() {
+		return nil, errors.New("connection refused")
+	}
+	return c.next.RoundTrip(q)
+}
+
+// cuttable is the plane's config with a connection that can be cut off.
+func (w *world) cuttable() (*rest.Config, *cut) {
+	c := &cut{}
+	config := w.plane.RESTConfig()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { c.next = next; return c })
+	return config, c
+}
+
+func TestOneOfTwoManagersWorksAndTheOtherFollowsAtOnceWhenItStops(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.create("default", "a")
+		first, did, firstRun := candidate(w, "first", w.plane.RESTConfig())
+		<-first.Ready()
+		second, does, secondRun := candidate(w, "second", w.plane.RESTConfig())
+		time.Sleep(time.Hour)
+		if got, other := did.take(), does.take(); !strings.Contains(got, "default/a") || other != "" || w.holder() != "first" {
+			w.Errorf("the first reconciled %q, the second %q; the lease is held by %q", got, other, w.holder())
+		}
+		if code, body := probe(second, "/readyz"); code != http.StatusOK || !strings.Contains(body, "ready to take over: default/loop is held by first") {
+			w.Errorf("readyz of the one that waits: %d %s", code, body)
+		}
+		if err := firstRun.stop(); err != nil {
+			w.Error(err)
+		}
+		if holder := w.holder(); holder != "" {
+			w.Errorf("the lease is held by %q after its holder has stopped", holder)
+		}
+		released := time.Now()
+		<-second.Ready()
+		if took := time.Since(released); took > 3*time.Second {
+			w.Errorf("the second took over after %v, want a retry period", took)
+		}
+		if got := does.take(); !strings.Contains(got, "default/a") || w.holder() != "second" {
+			w.Errorf("the second reconciled %q; the lease is held by %q", got, w.holder())
+		}
+		if err := secondRun.stop(); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+func TestLostLeaseStopsTheManagerAndAnotherTakesOver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		config, connection := w.cuttable()
+		first, _, firstRun := candidate(w, "first", config)
+		<-first.Ready()
+		second, does, secondRun := candidate(w, "second", w.plane.RESTConfig())
+		w.create("default", "a")
+		time.Sleep(time.Minute)
+		begun := time.Now()
+		connection.off.Store(true)
+		<-firstRun.ended
+		stopped := time.Since(begun)
+		if err := firstRun.err; err == nil || !strings.Contains(err.Error(), "first lost the lease default/loop") ||
+			!strings.Contains(err.Error(), "start the process again") {
+			w.Errorf("the first ended with %v", err)
+		}
+		if code, body := probe(first, "/healthz"); code != http.StatusInternalServerError || !strings.Contains(body, "[-]lease failed: default/loop was lost") {
+			w.Errorf("healthz of the one that lost: %d %s", code, body)
+		}
+		<-second.Ready()
+		took := time.Since(begun)
+		if got := does.take(); !strings.Contains(got, "default/a") || stopped > took || took < 13*time.Second || took > 20*time.Second {
+			w.Errorf("the first stopped after %v, the second took over after %v and reconciled %q", stopped, took, got)
+		}
+		if err := secondRun.stop(); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+func TestManagerThatNeverLeadsStops(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		first, _, firstRun := candidate(w, "first", w.plane.RESTConfig())
+		<-first.Ready()
+		_, does, secondRun := candidate(w, "second", w.plane.RESTConfig())
+		time.Sleep(time.Minute)
+		if err := secondRun.stop(); err != nil || does.take() != "" || w.holder() != "first" {
+			w.Errorf("stopped with %v; the lease is held by %q", err, w.holder())
+		}
+		if err := firstRun.stop(); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+func TestElectionNeedsAName(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		election controller.LeaderElection
+		want     string
+	}{
+		{controller.LeaderElection{}, "set LeaderElection.Name"},
+		{controller.LeaderElection{Name: "x", LeaseDuration: time.Second}, "default/x: leaseDuration must be greater than renewDeadline"},
+	} {
+		_, err := controller.NewManager(&rest.Config{Host: "http://unused"}, controller.ManagerOptions{LeaderElection: &test.election})
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want %q", err, test.want)
+		}
+	}
+}
+
+// probe asks a manager's health.
+func probe(m *controller.Manager, path string) (int, string) {
+	synctest.Wait()
+	answer := httptest.NewRecorder()
+	m.Health().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+	return answer.Code, answer.Body.String()
+}

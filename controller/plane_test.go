@@ -1,0 +1,279 @@
+package controller_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// world is a plane without controllers in a bubble, and the managers that a test runs on it.
+type world struct {
+	*testing.T
+	plane  *bowline.Plane
+	client *client.Client
+	maps   client.Resource[*corev1.ConfigMap]
+	log    logged
+}
+
+func inWorld(t *testing.T, test func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer plane.Close()
+		c, err := client.New(plane.RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(&world{T: t, plane: plane, client: c, maps: client.Of[*corev1.ConfigMap](c, configMaps)})
+	})
+}
+
+// manager makes a manager on the plane's own objects, unless the options have another source.
+func (w *world) manager(config *rest.Config, o controller.ManagerOptions) *controller.Manager {
+	w.Helper()
+	if o.Source == nil {
+		o.Source = w.plane.Source()
+	}
+	o.Log = slog.New(slog.NewTextHandler(&w.log, nil))
+	m, err := controller.NewManager(config, o)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return m
+}
+
+// running is a manager that runs.
+type running struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+	err    error
+}
+
+func run(m *controller.Manager) *running {
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(r.ended)
+		r.err = m.Run(ctx)
+	}()
+	return r
+}
+
+// stop stops the manager and returns what it ended with.
+func (r *running) stop() error {
+	r.cancel()
+	<-r.ended
+	return r.err
+}
+
+func (w *world) create(namespace, name string) *corev1.ConfigMap {
+	w.Helper()
+	made, err := w.maps.Create(w.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return made
+}
+
+// logged is a log that may be read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// names are the names of the requests that a controller got.
+type names struct {
+	mu  sync.Mutex
+	got []string
+}
+
+func (n *names) Reconcile(_ context.Context, r controller.Request) (controller.Result, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.got = append(n.got, r.String())
+	return controller.Result{}, nil
+}
+
+// take is what came since it was called last, when everybody waits.
+func (n *names) take() string {
+	synctest.Wait()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	defer func() { n.got = nil }()
+	return strings.Join(n.got, " ")
+}
+
+// late is a source whose events come with a delay.
+type late struct {
+	client.Source
+	delay time.Duration
+}
+
+func (l late) Watch(ctx context.Context, resource schema.GroupVersionResource, o client.Options) (client.Watch, error) {
+	w, err := l.Source.Watch(ctx, resource, o)
+	return lateWatch{w, l.delay}, err
+}
+
+type lateWatch struct {
+	client.Watch
+	delay time.Duration
+}
+
+func (l lateWatch) Next(ctx context.Context) ([]client.Event, error) {
+	events, err := l.Watch.Next(ctx)
+	select {
+	case <-time.After(l.delay):
+	case <-ctx.Done():
+	}
+	return events, err
+}
+
+// children makes a child of each config map that is none and has none, as far as its cache tells: naively.
+type children struct {
+	cache informer.Lister[*corev1.ConfigMap]
+	maps  client.Resource[*corev1.ConfigMap]
+}
+
+func (c *children) Reconcile(ctx context.Context, r controller.Request) (controller.Result, error) {
+	for _, other := range c.cache.List(r.Namespace, nil) {
+		if other.Labels["parent"] == r.Name || other.Name == r.Name && other.Labels["parent"] != "" {
+			return controller.Result{}, nil
+		}
+	}
+	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: r.Namespace, GenerateName: r.Name + "-", Labels: map[string]string{"parent": r.Name},
+	}}
+	_, err := c.maps.Create(ctx, child, metav1.CreateOptions{})
+	return controller.Result{}, err
+}
+
+// childrenMade runs that controller on a cache that is so late, has a parent reconciled three times, and counts its children.
+func childrenMade(w *world, delay time.Duration, caches []*informer.Factory) int {
+	m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Source: late{w.plane.Source(), delay}})
+	maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
+	var again controller.Trigger
+	m.Add(controller.Options{
+		Name:       "children",
+		Sources:    []controller.Source{&again},
+		Caches:     caches,
+		Reconciler: &children{maps.Lister(), client.Of[*corev1.ConfigMap](m.Client(), configMaps)},
+	})
+	w.create("default", "parent")
+	r := run(m)
+	<-m.Ready()
+	<-maps.Synced()
+	for range 3 {
+		again.Add(controller.Request{Namespace: "default", Name: "parent"})
+		time.Sleep(10 * time.Millisecond)
+	}
+	time.Sleep(time.Minute)
+	if err := r.stop(); err != nil {
+		w.Error(err)
+	}
+	list, err := w.maps.List(w.Context(), "default", metav1.ListOptions{LabelSelector: "parent=parent"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return len(list.Items)
+}
+
+func TestControllerReadsItsOwnWrites(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		if n := childrenMade(w, 2*time.Second, nil); n != 1 {
+			w.Errorf("%d children were made, want 1", n)
+		}
+	})
+}
+
+// TestControllerWithoutItsCachesActsTwice is what reading one's own writes saves from, and that the test above can fail.
+func TestControllerWithoutItsCachesActsTwice(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		if n := childrenMade(w, 2*time.Second, []*informer.Factory{}); n != 3 {
+			w.Errorf("%d children were made, want 3", n)
+		}
+	})
+}
+
+func TestWaitForACacheIsBounded(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		if n := childrenMade(w, time.Hour, nil); n != 3 {
+			w.Errorf("%d children were made, want 3: after five seconds each, the request is reconciled nevertheless", n)
+		}
+		if log := w.log.String(); strings.Count(log, "a cache is behind what was written") != 2 || !strings.Contains(log, "object=default/parent") {
+			w.Errorf("logged %s", log)
+		}
+	})
+}
+
+// TestClientGoWritesAreReadToo writes with a client-go clientset of a config that is observed.
+func TestClientGoWritesAreReadToo(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Source: late{w.plane.Source(), time.Second}})
+		maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
+		clients := kubernetes.NewForConfigOrDie(client.Observed(w.plane.RESTConfig()))
+		var values []string
+		var again controller.Trigger
+		m.Add(controller.Options{Name: "count", Sources: []controller.Source{&again}, Reconciler: controller.Func(
+			func(ctx context.Context, r controller.Request) (controller.Result, error) {
+				cached, err := maps.Lister().Get(r.Namespace, r.Name)
+				if err != nil {
+					return controller.Result{}, err
+				}
+				values = append(values, cached.Data["n"])
+				next := cached.DeepCopy()
+				next.Data = map[string]string{"n": cached.Data["n"] + "I"}
+				_, err = clients.CoreV1().ConfigMaps(r.Namespace).Update(ctx, next, metav1.UpdateOptions{})
+				return controller.Result{}, err
+			})})
+		w.create("default", "a")
+		r := run(m)
+		<-m.Ready()
+		<-maps.Synced()
+		for range 3 {
+			again.Add(controller.Request{Namespace: "default", Name: "a"})
+			time.Sleep(3 * time.Second)
+		}
+		if err := r.stop(); err != nil {
+			w.Error(err)
+		}
+		if got := strings.Join(values, ","); got != ",I,II" {
+			w.Errorf("the reconciler read %q, want each of its writes", got)
+		}
+	})
+}
