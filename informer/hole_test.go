@@ -88,7 +88,7 @@ func life[T client.Object](t *testing.T, config *rest.Config, f *faulty, source 
 	running.Go(func() { i.Run(ctx) })
 	time.Sleep(time.Second)
 	change(t, clean, run, "c1 a2 -b b2 c2 -a d1 d2")
-	time.Sleep(20 * time.Minute) // silence takes three minutes to be noticed, and waits grow
+	time.Sleep(270 * time.Second) // silence is noticed after three minutes, and watches end by themselves after five
 	synctest.Wait()
 	truth := map[string]string{}
 	list, err := clean.List(t.Context(), metav1.ListOptions{LabelSelector: "run=" + run})
