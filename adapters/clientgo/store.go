@@ -250,7 +250,7 @@ func (s *store[T]) index(name string) (index, error) {
 	case !ok && name == cache.NamespaceIndex:
 		return index{values: cache.MetaNamespaceIndexFunc}, nil
 	case !ok:
-		return index{}, fmt.Errorf("the cache of %s has no index %q: add it with AddIndexers", s.resource.GroupResource(), name)
+		return index{}, fmt.Errorf("Index with name %s does not exist in the cache of %s: add it with AddIndexers", name, s.resource.GroupResource())
 	}
 	return i, nil
 }

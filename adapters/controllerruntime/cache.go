@@ -1,0 +1,66 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/bowline-dev/bowline/adapters/clientgo"
+	"github.com/bowline-dev/bowline/client"
+)
+
+// NewCache is cache.New with our informers, over the wire.
+func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
+	c, err := client.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return On(client.NewSource(c))(config, options)
+}
+
+var errNewInformer = errors.New("cache.Options.NewInformer is set: this cache has informers of its own")
+
+// On makes caches whose informers read a source, which must be one of the server that the manager talks to.
+func On(source client.Source) cache.NewCacheFunc {
+	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
+		if options.NewInformer != nil {
+			return nil, errNewInformer
+		}
+		if options.HTTPClient == nil {
+			c, err := rest.HTTPClientFor(config)
+			if err != nil {
+				return nil, err
+			}
+			options.HTTPClient = c
+		}
+		options.HTTPClient = askable(options.HTTPClient)
+		options.NewInformer = func(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+			wanted, err := ask(lw)
+			if err != nil {
+				return clientgo.New(broken{err}, wanted.resource, example, clientgo.Options{})
+			}
+			return clientgo.New(source, wanted.resource, example, clientgo.Options{
+				Namespace: wanted.namespace, Labels: wanted.labels, Fields: wanted.fields,
+				Resync: resync, Indexers: indexers,
+			})
+		}
+		return cache.New(config, options)
+	}
+}
+
+// broken is the source of an informer that cannot be made, which has no other way to say so.
+type broken struct{ err error }
+
+func (b broken) List(context.Context, schema.GroupVersionResource, client.Options) (client.List, error) {
+	return client.List{}, b.err
+}
+
+func (b broken) Watch(context.Context, schema.GroupVersionResource, client.Options) (client.Watch, error) {
+	return nil, b.err
+}
