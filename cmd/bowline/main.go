@@ -6,6 +6,8 @@
 //	bowline verify    looks through a state for what is wrong
 //	bowline fork      serves a copy of a server's state; bowline diff-forks says what differs then
 //	bowline why       says why controllers did what they did to an object
+//	bowline assets    makes the folder of kube-apiserver, etcd and kubectl that suites with envtest ask for; called as
+//	                  one of them (by a symbolic link), bowline is it too
 //	bowline version   says what this is
 //
 // It is the library (package bowline) with what a process needs around it: flags, a state folder, certificates, a
@@ -36,6 +38,9 @@ func main() {
 	if args, ok := asKubectl(os.Args[0], os.Args[1:]); ok {
 		runKubectl(args)
 		return
+	}
+	if program, ok := asStandIn(os.Args[0]); ok {
+		os.Exit(runStandIn(program, os.Args[1:]))
 	}
 	os.Exit(run(started, os.Args[1:]))
 }
@@ -99,7 +104,7 @@ bowline kubectl exits as kubectl does.`,
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages", "(.LocalFlags.FlagUsagesWrapped 110)"))
 	root.AddCommand(upCommand(started), kubectlCommand(), backupCommand(), restoreCommand(), verifyCommand(),
-		forkCommand(), diffForksCommand(), whyCommand(), versionCommand())
+		forkCommand(), diffForksCommand(), whyCommand(), assetsCommand(), versionCommand())
 	explainCompletion(root)
 	asUsageErrors(root)
 	return root

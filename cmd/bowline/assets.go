@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/standin"
+)
+
+const assetsHelp = `Makes a folder with kube-apiserver, etcd and kubectl for suites of tests that use envtest, of controller-runtime: point
+KUBEBUILDER_ASSETS to it, and they run on bowline, unchanged. All three are links to this binary, which looks at the name that
+it is called by. The command prints the line that a shell needs.
+
+kube-apiserver has its objects in memory: they end with it. A flag that asks for what bowline does not have is refused, by
+name, and nothing starts. Members of system:masters may do everything, other users nearly nothing; roles, webhooks of
+admission and tokens are not served. docs/testing.md says more.
+
+Exit codes: 0 done; 1 failed; 2 the command line is wrong.`
+
+func assetsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "assets FOLDER",
+		Short: "Make the folder of binaries that a suite of tests with envtest asks for",
+		Long:  assetsHelp,
+		Example: `  # In the shell that runs the tests.
+  eval "$(bowline assets ./bin/envtest)"
+  go test ./...
+
+  # In a Makefile.
+  KUBEBUILDER_ASSETS=$(CURDIR)/bin/envtest go test ./...`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return makeAssets(cmd.OutOrStdout(), args[0]) },
+	}
+}
+
+func makeAssets(to io.Writer, folder string) error {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	binary, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding the binary of bowline: %w", err)
+	}
+	if err := standin.Link(binary, folder); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(to, "export KUBEBUILDER_ASSETS='%s'\n", strings.ReplaceAll(folder, "'", `'\''`))
+	return err
+}
+
+// asStandIn says which program bowline is called as, if it is one that envtest starts.
+func asStandIn(program string) (run func(context.Context, []string, io.Writer, io.Writer) error, ok bool) {
+	switch filepath.Base(program) {
+	case standin.APIServerName:
+		return standin.APIServer, true
+	case standin.EtcdName:
+		return standin.Etcd, true
+	}
+	return nil, false
+}
+
+// goodbye is how long a stand-in is given to end: requests in flight are answered, and connections that clients have left open
+// are not waited for, since nothing outlives the process.
+const goodbye = 100 * time.Millisecond
+
+// runStandIn runs such a program until a signal, and returns the exit code.
+func runStandIn(run func(context.Context, []string, io.Writer, io.Writer) error, args []string) int {
+	err := untilSignal(context.Background(), func(ctx context.Context) error {
+		ended := make(chan error, 1)
+		go func() { ended <- run(ctx, args, os.Stdout, os.Stderr) }()
+		select {
+		case err := <-ended:
+			return err
+		case <-ctx.Done():
+		}
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(goodbye):
+			return nil
+		}
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitFailure
+	}
+	return exitOK
+}

@@ -1,0 +1,97 @@
+package standin
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bowline-dev/bowline"
+)
+
+// APIServer is kube-apiserver: it serves until ctx ends. An error says what is wrong with the arguments, or why it cannot serve.
+func APIServer(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var s apiServer
+	flags := s.flags(stdout)
+	if done, err := parse(flags, args); done {
+		return err
+	}
+	certificates, err := s.tls()
+	if err != nil {
+		return err
+	}
+	if err := claim(ctx, s.etcd); err != nil {
+		return err
+	}
+	level := slog.LevelInfo
+	if s.verbosity >= 4 {
+		level = slog.LevelDebug
+	}
+	plane, err := bowline.Start(ctx, bowline.Options{
+		Listen: net.JoinHostPort(s.bindAddress, s.port), TLS: certificates,
+		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})),
+	})
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("port %s of %s is in use by another program", s.port, s.bindAddress)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stderr, "bowline stands in for kube-apiserver on %s; objects are in memory, and end with it\n", plane.Addr())
+	<-ctx.Done()
+	return plane.Close()
+}
+
+// parse reads the arguments; done means that there is nothing more to do.
+func parse(flags flagSet, args []string) (done bool, err error) {
+	err = flags.Parse(args)
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return true, nil
+	case err != nil:
+		return true, fmt.Errorf("%s: %w (see %[1]s --help for what bowline knows in its place)", flags.Name(), err)
+	case flags.NArg() > 0:
+		return true, fmt.Errorf("%s takes no arguments, and was given %q", flags.Name(), flags.Args())
+	}
+	return false, nil
+}
+
+// tls is what the server shows, and whom it believes.
+func (s *apiServer) tls() (*tls.Config, error) {
+	certFile, keyFile := s.certFile, s.keyFile
+	if certFile == "" && keyFile == "" {
+		if s.certDir == "" {
+			return nil, errors.New("kube-apiserver: there is no certificate to show: name its folder with --cert-dir, or --tls-cert-file and --tls-private-key-file")
+		}
+		certFile, keyFile = filepath.Join(s.certDir, "apiserver.crt"), filepath.Join(s.certDir, "apiserver.key")
+	}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver: reading the server's certificate: %w", err)
+	}
+	if s.clientCA == "" {
+		return nil, errors.New("kube-apiserver: nobody could authenticate: name an authority with --client-ca-file")
+	}
+	text, err := os.ReadFile(s.clientCA)
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver: reading --client-ca-file: %w", err)
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("kube-apiserver: --client-ca-file %s holds no certificate", s.clientCA)
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{pair},
+		ClientAuth:   tls.RequestClientCert, ClientCAs: authorities,
+	}, nil
+}

@@ -1,0 +1,92 @@
+package standin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+	"time"
+)
+
+const aboutEtcd = `etcd, as bowline stands in for it in tests with envtest. It keeps nothing and speaks none of etcd's protocols: it answers
+/health, and lets one API server begin, which has the objects in its own memory.`
+
+// claimPath is where an API server says that it begins.
+const claimPath = "/bowline/claim"
+
+// Etcd is etcd: it answers until ctx ends.
+func Etcd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	f := newFlags("etcd", aboutEtcd, stdout)
+	clients := f.String("listen-client-urls", "http://127.0.0.1:2379", "the `URL` to answer on")
+	f.ignored("ignored: nothing is kept", "data-dir", "wal-dir", "unsafe-no-fsync?", "snapshot-count", "quota-backend-bytes", "auto-compaction-mode",
+		"auto-compaction-retention", "max-request-bytes", "max-txn-ops")
+	f.ignored("ignored: it is alone", "advertise-client-urls", "listen-peer-urls", "initial-advertise-peer-urls", "initial-cluster",
+		"initial-cluster-state", "initial-cluster-token", "name", "heartbeat-interval", "election-timeout", "listen-metrics-urls")
+	f.ignored("ignored", "log-level", "logger", "log-outputs", "debug?")
+	if done, err := parse(f, args); done {
+		return err
+	}
+	where, err := url.Parse(*clients)
+	if err != nil || where.Scheme != "http" || where.Host == "" {
+		return fmt.Errorf("etcd: --listen-client-urls is %q: bowline answers on one URL, as in http://127.0.0.1:2379", *clients)
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", where.Host)
+	if err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	fmt.Fprintf(stderr, "bowline stands in for etcd on %s, and keeps nothing\n", listener.Addr())
+	server := &http.Server{Handler: etcdHandler(), ReadHeaderTimeout: 10 * time.Second}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	return nil
+}
+
+func etcdHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"health":"true","reason":""}`)
+	})
+	var claimed atomic.Bool
+	mux.HandleFunc("POST "+claimPath, func(w http.ResponseWriter, _ *http.Request) {
+		if claimed.Swap(true) {
+			http.Error(w, "claimed", http.StatusConflict)
+		}
+	})
+	return mux
+}
+
+// claim is an API server's beginning. It is an error where another one began before, or where a real etcd is.
+func claim(ctx context.Context, servers []string) error {
+	if len(servers) == 0 {
+		return errors.New("kube-apiserver: --etcd-servers is missing")
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, servers[0]+claimPath, nil)
+	if err != nil {
+		return fmt.Errorf("kube-apiserver: --etcd-servers: %w", err)
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	answer, err := transport.RoundTrip(q)
+	if err != nil {
+		return fmt.Errorf("kube-apiserver: etcd has to be there first: %w", err)
+	}
+	answer.Body.Close()
+	switch answer.StatusCode {
+	case http.StatusOK:
+		return nil
+	case http.StatusConflict:
+		return fmt.Errorf("kube-apiserver: another API server began with the etcd at %s: its objects were in its own memory, so that this one would "+
+			"not have them. Start an etcd anew with each API server, as envtest's Environment does", servers[0])
+	}
+	return fmt.Errorf("kube-apiserver: what answers at %s is not bowline's etcd: bowline keeps nothing in a real one; "+
+		"point KUBEBUILDER_ASSETS, or TEST_ASSET_ETCD, to the folder that bowline assets made", servers[0])
+}

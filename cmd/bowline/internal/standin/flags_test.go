@@ -1,0 +1,60 @@
+package standin
+
+import (
+	"io"
+	"strings"
+	"testing"
+)
+
+// TestFlagsDoWhatTheySayOrAreRefused: nothing is accepted that would be missed.
+func TestFlagsDoWhatTheySayOrAreRefused(t *testing.T) {
+	t.Parallel()
+	for flag, refusal := range map[string]string{
+		"--authorization-mode=RBAC":                     "",
+		"--authorization-mode=Node,RBAC":                "",
+		"--authorization-mode=AlwaysAllow":              "bowline has RBAC and Node",
+		"--authorization-mode=Webhook,RBAC":             "bowline has RBAC and Node",
+		"--service-cluster-ip-range=10.0.0.0/24":        "",
+		"--service-cluster-ip-range=10.96.0.0/12":       "bowline has 10.0.0.0/24",
+		"--allow-privileged":                            "",
+		"--allow-privileged=true":                       "",
+		"--allow-privileged=false":                      "bowline has true",
+		"--anonymous-auth=false":                        "bowline has true",
+		"--disable-admission-plugins=ServiceAccount":    "",
+		"--disable-admission-plugins=":                  "",
+		"--disable-admission-plugins=Priority":          "Priority cannot be turned off",
+		"--enable-admission-plugins=NamespaceLifecycle": "",
+		"--enable-admission-plugins=PodSecurity":        "bowline has no admission plugin PodSecurity",
+		"--feature-gates=A=false,B=false":               "",
+		"--feature-gates=A=false,MutableCSI=true":       "what is behind MutableCSI is there or is not",
+		"--feature-gates=A":                             `"A" is no NAME=true`,
+		"--runtime-config=api/all=true":                 "",
+		"--runtime-config=apps/v1=true,v1,api/v1=true":  "",
+		"--runtime-config=apps/v1/deployments=true":     "",
+		"--runtime-config=apps/v1/boats=true":           "bowline does not serve apps/v1/boats",
+		"--runtime-config=batch/v2alpha1=true":          "bowline does not serve batch/v2alpha1",
+		"--runtime-config=batch/v2alpha1=false":         "",
+		"--runtime-config=apps/v1=false":                "bowline cannot leave out apps/v1",
+		"--runtime-config=api/beta=false":               "bowline cannot leave out api/beta",
+		"--service-account-issuer=https://x/":           "",
+		"--watch-cache=false":                           "",
+		"--v=2":                                         "",
+		"--encryption-provider-config=f":                "nothing is encrypted",
+		"--audit-policy-file=f":                         "there is no audit log",
+		"--oidc-issuer-url=https://x":                   "client certificates alone",
+		"--authorization-config=f":                      "the group system:masters alone",
+		"--tls-min-version=VersionTLS13":                "takes TLS 1.2 and 1.3",
+		"--insecure-port=0":                             "unknown flag: --insecure-port",
+		"--no-such-thing":                               "unknown flag: --no-such-thing",
+		"argument":                                      "takes no arguments",
+	} {
+		var s apiServer
+		done, err := parse(s.flags(io.Discard), []string{flag})
+		if refusal == "" && (done || err != nil) {
+			t.Errorf("%s: %v", flag, err)
+		}
+		if refusal != "" && (err == nil || !done || !strings.Contains(err.Error(), refusal)) {
+			t.Errorf("%s is refused with %v, want %s", flag, err, refusal)
+		}
+	}
+}

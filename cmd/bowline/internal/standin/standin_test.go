@@ -1,0 +1,135 @@
+package standin
+
+import (
+	"bufio"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/auth/pki"
+)
+
+// TestServersBeginAndEnd as envtest's Environment has them, on free ports.
+func TestServersBeginAndEnd(t *testing.T) {
+	t.Parallel()
+	keys, dir := certificates(t)
+	etcd, stopEtcd := background(t, Etcd, "--listen-client-urls=http://127.0.0.1:0", "--data-dir="+dir, "--unsafe-no-fsync=true")
+	args := []string{"--bind-address=127.0.0.1", "--secure-port=0", "--cert-dir=" + dir, "--client-ca-file=" + filepath.Join(dir, "ca.crt"),
+		"--etcd-servers=http://" + etcd, "--authorization-mode=RBAC"}
+	address, stop := background(t, APIServer, args...)
+	admin := keys.Admin()
+	key, err := admin.KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := &rest.Config{Host: "https://" + address,
+		TLSClientConfig: rest.TLSClientConfig{CAData: keys.AuthorityPEM(), CertData: admin.CertPEM(), KeyData: key}}
+	connections, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clients, err := kubernetes.NewForConfigAndClient(config, connections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := clients.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	connections.CloseIdleConnections()
+	err = APIServer(t.Context(), args, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "another API server began with the etcd at http://"+etcd) {
+		t.Errorf("a second API server: %v", err)
+	}
+	for _, end := range []func() error{stop, stopEtcd} {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// background runs a program until stop, and returns the address that it tells.
+func background(t *testing.T, run func(context.Context, []string, io.Writer, io.Writer) error, args ...string) (address string, stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	told, tell := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := run(ctx, args, io.Discard, tell)
+		tell.CloseWithError(io.ErrUnexpectedEOF)
+		ended <- err
+	}()
+	lines := bufio.NewScanner(told)
+	for lines.Scan() {
+		if _, after, ok := strings.Cut(lines.Text(), " on 127.0.0.1:"); ok {
+			address = "127.0.0.1:" + strings.TrimRight(strings.Fields(after)[0], ";,")
+			break
+		}
+	}
+	if address == "" {
+		t.Fatal(<-ended)
+	}
+	go io.Copy(io.Discard, told)
+	return address, func() error { cancel(); return <-ended }
+}
+
+// certificates makes a folder as envtest makes it.
+func certificates(t *testing.T) (*pki.Keeper, string) {
+	t.Helper()
+	keys, err := pki.New(pki.Hosts("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := keys.ServerConfig().GetCertificate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{
+		"apiserver.crt": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}),
+		"apiserver.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}),
+		"ca.crt":        keys.AuthorityPEM(), "empty.crt": nil,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return keys, dir
+}
+
+func TestServersThatCannotBeginSayWhy(t *testing.T) {
+	t.Parallel()
+	_, dir := certificates(t)
+	foreign := httptest.NewServer(nil)
+	defer foreign.Close()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	good := []string{"--cert-dir=" + dir, "--client-ca-file=" + at("ca.crt")}
+	for said, args := range map[string][]string{
+		"there is no certificate to show":           {},
+		"no-such.crt":                               {"--tls-cert-file=" + at("no-such.crt"), "--tls-private-key-file=" + at("apiserver.key")},
+		"nobody could authenticate":                 {"--cert-dir=" + dir},
+		"empty.crt holds no certificate":            {"--cert-dir=" + dir, "--client-ca-file=" + at("empty.crt")},
+		"--etcd-servers is missing":                 good,
+		"etcd has to be there first":                append(good, "--etcd-servers=http://127.0.0.1:1"),
+		"is not bowline's etcd":                     append(good, "--etcd-servers="+foreign.URL),
+		`--service-cluster-ip-range" flag: bowline`: append(good, "--service-cluster-ip-range=fd00::/108"),
+	} {
+		if err := APIServer(t.Context(), args, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), said) {
+			t.Errorf("%q: %v, want %s", args, err, said)
+		}
+	}
+}
