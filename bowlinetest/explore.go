@@ -108,7 +108,7 @@ func Explore(t *testing.T, s Scenario) *Report {
 	}
 	t.Log(r)
 	if f := r.Smallest(); f != nil {
-		t.Errorf("%d of %d runs failed. The smallest:\n%s", len(r.Failures), r.Runs, f)
+		t.Errorf("%d of %d runs failed, seed %d. The smallest:\n%s", len(r.Failures), r.Runs, r.Seed, f)
 	}
 	return r
 }

@@ -30,7 +30,6 @@ type outcome struct {
 	requests  int
 	virtual   time.Duration
 	real      time.Duration
-	watches   map[string]map[string]bool
 }
 
 // run makes one run, in a bubble of its own. It is nil when the run could not begin, which has failed the test.
@@ -55,7 +54,7 @@ func (e *explorer) run(plan fault.Plan, mostRequests int) (o *outcome) {
 	return o
 }
 
-// running is one run, while it lasts.
+// exploration is one run, while it lasts.
 type exploration struct {
 	*explorer
 	faults *fault.Run

@@ -23,7 +23,6 @@ type Process struct {
 	ended sync.WaitGroup
 
 	mu      sync.Mutex
-	life    *life
 	watches map[string]bool      // which resources it has ever watched
 	behind  map[string]time.Time // until when it is told nothing of a resource
 }
