@@ -94,36 +94,47 @@ func (l *listener[T]) take() *untold[T] {
 	return u
 }
 
-// pass tells the handler what was taken.
+// pass tells the handler what was taken. A state that cannot be read is passed over; that has been reported.
 func (l *listener[T]) pass(u *untold[T]) {
 	if u.synced {
 		close(l.synced)
 		return
 	}
 	if u.gone != nil {
-		l.call("OnDelete", u.gone, func(obj T) { l.handler.OnDelete(obj, u.unknown) })
+		gone, err := u.gone.read()
+		if err != nil { // the handler may know an earlier state
+			gone, u.unknown = u.gone.bare(), true
+		}
+		l.call("OnDelete", u.gone, func() { l.handler.OnDelete(gone, u.unknown) }, gone)
 	}
 	if u.new == nil || l.isStopped() {
 		return
 	}
-	var old T
-	known := u.old != nil
-	if known {
-		var err error
-		old, err = u.old.read()
-		known = err == nil // else the handler has not been told of it
-	}
-	if !known {
-		l.call("OnAdd", u.new, func(obj T) { l.handler.OnAdd(obj, u.initial) })
+	obj, err := u.new.read()
+	if err != nil {
 		return
 	}
-	l.call("OnUpdate", u.new, func(obj T) {
-		l.detect.during(l.name, func() { l.handler.OnUpdate(old, obj) }, old)
-	})
+	if old, known := before(u, obj); known {
+		l.call("OnUpdate", u.new, func() { l.handler.OnUpdate(old, obj) }, obj, old)
+	} else {
+		l.call("OnAdd", u.new, func() { l.handler.OnAdd(obj, u.initial) }, obj)
+	}
 }
 
-// call makes one call of the handler, which may panic.
-func (l *listener[T]) call(method string, s *state[T], call func(T)) {
+// before is the state of an object that the handler has been told of, if it has.
+func before[T client.Object](u *untold[T], obj T) (old T, known bool) {
+	switch u.old {
+	case nil:
+		return old, false
+	case u.new:
+		return obj, true
+	}
+	old, err := u.old.read()
+	return old, err == nil
+}
+
+// call makes one call of the handler, with some objects, which may panic.
+func (l *listener[T]) call(method string, s *state[T], call func(), objects ...client.Object) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			l.panicked()
@@ -131,9 +142,7 @@ func (l *listener[T]) call(method string, s *state[T], call func(T)) {
 				"revision", s.revision, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 		}
 	}()
-	if obj, err := s.read(); err == nil { // what cannot be read has been reported
-		l.detect.during(l.name, func() { call(obj) }, obj)
-	}
+	l.detect.during(l.name, call, objects...)
 }
 
 func (l *listener[T]) panicked() {

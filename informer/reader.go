@@ -3,6 +3,7 @@ package informer
 import (
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -53,20 +54,26 @@ func (r *reader[T]) state(by object.Codec, o *object.Object) (*state[T], error) 
 // keyOf is the key of a source's object in the cache.
 func keyOf(o *object.Object) Key { return Key{Namespace: o.Key.Namespace(), Name: o.Key.Name()} }
 
-// decode reads an object and transforms it.
+// decode reads an object and transforms it. Both may be the user's code: a panic is one more way not to be readable.
 func (r *reader[T]) decode(by object.Codec, o *object.Object) (obj T, err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("%s: reading it panicked: %v\n%s", o.Key, reason, debug.Stack())
+		}
+	}()
 	obj, err = r.converter.convert(by, o)
 	if err != nil || r.transform == nil {
 		return obj, err
 	}
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = fmt.Errorf("%s: the transform panicked: %v", o.Key, reason)
-		}
-	}()
-	changed, err := r.transform(obj.DeepCopyObject().(T))
+	if r.converter.decode != nil { // which may share it
+		obj = obj.DeepCopyObject().(T)
+	}
+	changed, err := r.transform(obj)
 	if err != nil {
 		return obj, fmt.Errorf("%s: transforming it: %w", o.Key, err)
+	}
+	if key := KeyOf(changed); key != keyOf(o) {
+		return obj, fmt.Errorf("%s: transforming it made it another object, %s", o.Key, key)
 	}
 	return changed, nil
 }

@@ -1,6 +1,10 @@
 package informer
 
 import (
+	"maps"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
@@ -67,4 +71,19 @@ func (s *state[T]) head() Head {
 		head.Owners = append(head.Owners, owner.UID)
 	}
 	return head
+}
+
+// bare is an object of which nothing but the head can be read.
+func (s *state[T]) bare() (obj T) {
+	kind := reflect.TypeFor[T]()
+	if kind.Kind() != reflect.Pointer {
+		kind = reflect.TypeFor[*metav1.PartialObjectMetadata]()
+	}
+	obj = reflect.New(kind.Elem()).Interface().(T)
+	obj.SetNamespace(s.key.Namespace)
+	obj.SetName(s.key.Name)
+	obj.SetUID(s.uid())
+	obj.SetResourceVersion(s.revision.String())
+	obj.SetLabels(maps.Clone(s.labels()))
+	return obj
 }
