@@ -1,0 +1,3 @@
+// Package envtest runs a suite of an operator that knows nothing of Bowline, ../operator, with bowline in the place of
+// kube-apiserver and etcd.
+package envtest

@@ -1,0 +1,40 @@
+package envtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSuitesRunUnchanged: one as kubebuilder lays it out, with Ginkgo, and one in plain Go. Both start kube-apiserver and etcd
+// from KUBEBUILDER_ASSETS, install a definition, run a manager, add users, call kubectl, and stop everything.
+func TestSuitesRunUnchanged(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	binary, assets := filepath.Join(bin, "bowline"), filepath.Join(bin, "assets")
+	run(t, filepath.Join("..", ".."), nil, "go", "build", "-o", binary, "./cmd/bowline")
+	if said := run(t, bin, nil, binary, "assets", assets); said != "export KUBEBUILDER_ASSETS='"+assets+"'\n" {
+		t.Errorf("bowline assets says %q", said)
+	}
+	environment := []string{"KUBEBUILDER_ASSETS=" + assets, "TMPDIR=" + t.TempDir()}
+	said := run(t, filepath.Join("..", "operator"), environment, "go", "test", "-count=1", "-v", "./...")
+	for _, wanted := range []string{"Ran 4 of 4 Specs", "4 Passed", "--- PASS: TestGreetingIsSaid"} {
+		if !strings.Contains(said, wanted) {
+			t.Errorf("the suites do not say %q, but:\n%s", wanted, said)
+		}
+	}
+}
+
+// run runs a program, which must succeed, and returns what it printed.
+func run(t *testing.T, dir string, environment []string, program string, args ...string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), program, args...)
+	c.Dir, c.Env = dir, append(os.Environ(), environment...)
+	said, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", c, err, said)
+	}
+	return string(said)
+}

@@ -1,0 +1,57 @@
+// Package v1 is the API of the operator: greetings.
+// +kubebuilder:object:generate=true
+// +groupName=example.com
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is where greetings are served.
+var GroupVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
+
+// AddToScheme adds the types to a scheme.
+func AddToScheme(s *runtime.Scheme) error {
+	s.AddKnownTypes(GroupVersion, &Greeting{}, &GreetingList{})
+	metav1.AddToGroupVersion(s, GroupVersion)
+	return nil
+}
+
+// GreetingSpec is what is to be said.
+type GreetingSpec struct {
+	// Name is who is greeted.
+	// +kubebuilder:validation:MinLength=1
+	Name string `json:"name"`
+	// Times is how often; once unless told.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=5
+	// +kubebuilder:default=1
+	Times int32 `json:"times,omitempty"`
+}
+
+// GreetingStatus is what was said.
+type GreetingStatus struct {
+	ConfigMap  string             `json:"configMap,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Greeting is said into a ConfigMap.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+type Greeting struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   GreetingSpec   `json:"spec"`
+	Status GreetingStatus `json:"status,omitempty"`
+}
+
+// GreetingList is several.
+// +kubebuilder:object:root=true
+type GreetingList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Greeting `json:"items"`
+}
