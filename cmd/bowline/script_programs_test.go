@@ -19,6 +19,7 @@ import (
 
 	"github.com/bowline-dev/bowline/auth/pki"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/network"
 )
 
@@ -129,7 +130,7 @@ func bigMain() {
 func networkMain() {
 	fail(untilSignal(context.Background(), func(ctx context.Context) error {
 		return network.Run(ctx, network.Options{
-			Config: restConfig(), Provider: network.ProviderRecord, Folder: os.Args[1],
+			Config: restConfig(), Provider: network.ProviderRecord, Folder: os.Args[1], Forward: why.Path,
 			Log: slog.New(slog.NewTextHandler(os.Stdout, nil)),
 		})
 	}))

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		"big":            bigMain,
 		"exit-code":      exitCodeMain,
 		"network":        networkMain,
+		"directory":      directoryMain,
 		"collector":      collectorMain,
 
 		"remove-namespace": removeNamespaceMain,

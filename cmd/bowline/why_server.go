@@ -106,15 +106,20 @@ func (s *whyServer) ask(ctx context.Context, about why.Object, last int) (*why.R
 	if about != (why.Object{}) {
 		q = q.Param("group", about.Group).Param("resource", about.Resource).Param("namespace", about.Namespace).Param("name", about.Name)
 	}
-	text, err := q.Do(ctx).Raw()
+	answer := q.Do(ctx)
+	err := answer.Error() // of the Status that the server sent, which Raw's is not
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("the server at %s does not know %s: it is not bowline, or an older one", s.address, why.Path)
 	case err != nil:
 		return nil, err
 	}
+	text, err := answer.Raw()
 	report := &why.Report{}
-	if err := json.Unmarshal(text, report); err != nil {
+	if err == nil {
+		err = json.Unmarshal(text, report)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the answer of %s cannot be read: %w", s.address, err)
 	}
 	return report, nil
