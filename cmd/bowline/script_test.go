@@ -18,6 +18,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"bowline":        main,
 		"kubectl":        main,
+		"kube-apiserver": main,
+		"etcd":           main,
 		"http":           httpMain,
 		"kubeconfig-for": kubeconfigForMain,
 		"replace-text":   replaceTextMain,
