@@ -22,7 +22,7 @@ import (
 func (r Resource[T]) All(ctx context.Context, namespace string, options metav1.ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if options.Limit == 0 {
-			options.Limit = pageSize
+			options.Limit = 500 // as client-go's pager and kubectl do
 		}
 		lacking := false
 		for {

@@ -40,8 +40,8 @@ type Client struct {
 	kinds      *kinds
 }
 
-// New makes a client. It speaks JSON and takes host, identity and transport from config, which it does not change. Its
-// writes tell the observers of Observe, and its errors what is wrong with a server that cannot be spoken to.
+// New makes a client. It takes host, identity and transport from config, which it does not change, and speaks protobuf for
+// Kubernetes' own types and JSON for all others. Its writes tell the observers of Observe, and its errors what is wrong with a server that cannot be spoken to.
 func New(config *rest.Config, options ...Option) (*Client, error) {
 	own := rest.CopyConfig(config)
 	explain(own)

@@ -52,7 +52,7 @@ func (r Resource[T]) at(ctx context.Context, verb, namespace, name, subresource 
 	if err != nil {
 		return nil, err
 	}
-	return r.client.rest.Verb(verb).AbsPath(path(found.resource, namespace, name, subresource)...), nil
+	return asks[T](r.client.rest.Verb(verb).AbsPath(path(found.resource, namespace, name, subresource)...)), nil
 }
 
 // of is at for an object. It refuses an empty name, which would make the path that of the whole collection.
@@ -114,15 +114,15 @@ func (r Resource[T]) List(ctx context.Context, namespace string, options metav1.
 
 // list reads a list, whose items are not read yet, and says whether it lacks some.
 func (r Resource[T]) list(ctx context.Context, q *rest.Request) (*rawList, bool, error) {
-	body, warnings, err := doWarned(ctx, q)
+	data, warnings, err := doWarned(ctx, q)
 	if err != nil {
 		return nil, false, err
 	}
-	list, err := decodeList(body)
+	list, err := readList(data)
 	if err != nil {
-		err = decodeError(body, list, err)
+		err = decodeError(data, list, err)
 	} else if list.Kind == "" {
-		err = noObject(body, list)
+		err = noObject(data, list)
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("list of %s: %w", r.name(), err)
@@ -133,7 +133,7 @@ func (r Resource[T]) list(ctx context.Context, q *rest.Request) (*rawList, bool,
 
 // item reads an item of a list.
 func (r Resource[T]) item(list *rawList, i int, data []byte) (T, error) {
-	obj, err := decode[T](data, list.itemKind())
+	obj, err := read[T](data, list.itemKind())
 	if err != nil {
 		err = fmt.Errorf("item %d of the list of %s: %w", i, r.name(), err)
 	}
@@ -229,22 +229,22 @@ func (r Resource[T]) send(ctx context.Context, q *rest.Request, obj T) (T, error
 	if err != nil {
 		return *new(T), err
 	}
-	body, err := encodeAs(obj, found.resource.GroupVersion().WithKind(found.kind))
+	data, form, err := body(obj, found.resource.GroupVersion().WithKind(found.kind))
 	if err != nil {
 		return *new(T), err
 	}
-	return answered[T](ctx, q.SetHeader("Content-Type", "application/json").Body(body))
+	return answered[T](ctx, q.SetHeader("Content-Type", form).Body(data))
 }
 
 // answered sends a request that is answered with an object.
 func answered[T Object](ctx context.Context, q *rest.Request) (T, error) {
-	body, err := do(ctx, q)
+	data, err := do(ctx, q)
 	if err != nil {
 		return *new(T), err
 	}
-	obj, err := Decode[T](body)
+	obj, err := read[T](data, schema.GroupVersionKind{})
 	if err == nil && obj.GetObjectKind().GroupVersionKind().Empty() {
-		err = noObject(body, obj)
+		err = noObject(data, obj)
 	}
 	return obj, err
 }

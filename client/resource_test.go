@@ -12,9 +12,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/bowline-dev/bowline/client"
 )
@@ -45,7 +47,7 @@ func TestRequestsOfAResource(t *testing.T) {
 	var seen string
 	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		seen = strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Method, r.RequestURI, body))
+		seen = strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Method, r.RequestURI, legible(t, r, body)))
 		answer(w, 200, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"ns","resourceVersion":"7"}}`)
 	})
 	maps := client.Of[*corev1.ConfigMap](c, configmaps)
@@ -87,6 +89,24 @@ func TestRequestsOfAResource(t *testing.T) {
 	if err := maps.Delete(ctx, "ns", "", metav1.DeleteOptions{}); err == nil {
 		t.Error("deleting an object without a name would delete the collection")
 	}
+}
+
+// legible is the JSON of a config map, in whichever form it was sent.
+func legible(t *testing.T, r *http.Request, body []byte) string {
+	if r.Header.Get("Content-Type") != runtime.ContentTypeProtobuf {
+		return string(body)
+	}
+	obj, kind, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if err != nil {
+		t.Errorf("%s %s: %v", r.Method, r.RequestURI, err)
+		return ""
+	}
+	obj.GetObjectKind().SetGroupVersionKind(*kind)
+	text, err := json.Marshal(obj)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(text)
 }
 
 func TestErrorsAreTheServersStatus(t *testing.T) {

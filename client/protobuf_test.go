@@ -1,0 +1,126 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// forms is a transport that notes which form each body has, there and back.
+type forms struct {
+	next http.RoundTripper
+	seen *[]string
+}
+
+func (f forms) RoundTrip(q *http.Request) (*http.Response, error) {
+	answer, err := f.next.RoundTrip(q)
+	if err == nil {
+		short := func(s string) string { return s[strings.LastIndexAny(s, "./")+1:] }
+		*f.seen = append(*f.seen, fmt.Sprintf("%s %s>%s", q.Method, short(q.Header.Get("Content-Type")), short(answer.Header.Get("Content-Type"))))
+	}
+	return answer, err
+}
+
+func TestKubernetesOwnTypesGoAsProtobuf(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	config := startPlane(t).RESTConfig()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return forms{next, &seen} })
+	c, err := client.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	maps := client.Of[*corev1.ConfigMap](c, configmaps)
+	made, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Data: map[string]string{"k": "v"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = maps.Create(ctx, made, metav1.CreateOptions{}); err == nil {
+		t.Fatal("created twice")
+	}
+	if _, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("an error in protobuf: %v", err)
+	}
+	got, err := maps.Get(ctx, "default", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := maps.List(ctx, "default", metav1.ListOptions{})
+	if err != nil || len(page.Items) != 1 || page.ResourceVersion != made.ResourceVersion {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	untyped := client.Of[*unstructured.Unstructured](c, configmaps)
+	other, err := untyped.Get(ctx, "default", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := other.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	json, err := client.Decode[*corev1.ConfigMap](data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for form, obj := range map[string]*corev1.ConfigMap{"created": made, "got": got, "listed": page.Items[0]} {
+		if diff := cmp.Diff(json, obj); diff != "" {
+			t.Errorf("as JSON -, %s +:\n%s", form, diff)
+		}
+	}
+	want := []string{"POST protobuf>protobuf", "POST protobuf>protobuf", "POST protobuf>protobuf", "GET >protobuf", "GET >protobuf", "GET >json"}
+	if diff := cmp.Diff(want, seen); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
+
+// What is read into a Go type of another kind is said to be, not taken for one whose fields are empty.
+func TestAnswersOfAnotherKindAreNamed(t *testing.T) {
+	t.Parallel()
+	c := connected(t)
+	ctx := t.Context()
+	made, err := client.For[*corev1.ConfigMap](c).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = client.Of[*corev1.Secret](c, configmaps).Get(ctx, "default", "a")
+	wrong := new(client.DecodeError)
+	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "reading ConfigMap a into a *v1.Secret: the server has a ConfigMap there") {
+		t.Errorf("got %v", err)
+	}
+	partial, err := client.Of[*metav1.PartialObjectMetadata](c, configmaps).Get(ctx, "default", "a")
+	if err != nil || partial.UID != made.UID || partial.Kind != "ConfigMap" {
+		t.Errorf("metadata alone: %+v, %v", partial, err)
+	}
+}
+
+// A server that reads protobuf may still answer in JSON, as one does that stands for another.
+func TestAnswersInJSONAreReadAllTheSame(t *testing.T) {
+	t.Parallel()
+	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			answer(w, 200, `{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}}]}`)
+			return
+		}
+		answer(w, 200, `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"a"}}`)
+	})
+	deployments := client.Of[*appsv1.Deployment](c, appsv1.SchemeGroupVersion.WithResource("deployments"))
+	if obj, err := deployments.Patch(t.Context(), "ns", "a", "", types.MergePatchType, []byte("{}"), metav1.PatchOptions{}); err != nil || obj.Name != "a" {
+		t.Errorf("%+v, %v", obj, err)
+	}
+	if page, err := deployments.List(t.Context(), "ns", metav1.ListOptions{}); err != nil || len(page.Items) != 1 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
