@@ -1,0 +1,260 @@
+package controller_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// stage is a plane in a bubble, with controllers of ConfigMaps.
+type stage struct {
+	*testing.T
+	plane *bowline.Plane
+	log   bytes.Buffer
+	maps  client.Resource[*corev1.ConfigMap]
+	ctx   context.Context
+	stop  context.CancelFunc
+	parts sync.WaitGroup
+}
+
+// it is the ConfigMap that the controllers work on.
+var it = why.ObjectOf(configMaps.GroupResource(), "default", "it")
+
+// onStage runs a test in a bubble of virtual time.
+func onStage(t *testing.T, test func(s *stage)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &stage{T: t}
+		plane, err := bowline.Start(t.Context(), bowline.Options{
+			Controllers: []string{}, Log: slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.plane = plane
+		c, err := client.New(plane.RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.maps = client.Of[*corev1.ConfigMap](c, configMaps)
+		s.ctx, s.stop = context.WithCancel(t.Context())
+		test(s)
+		s.stop()
+		s.parts.Wait()
+		if err := plane.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// reconcile is a controller's function with what it reads and writes.
+type reconcile func(ctx context.Context, obj *corev1.ConfigMap, maps client.Resource[*corev1.ConfigMap]) (controller.Result, error)
+
+// run runs a controller of ConfigMaps until the test ends. The time that each reconcile takes lets the bubble's clock go on.
+func (s *stage) run(name string, options controller.ManagerOptions, f reconcile) {
+	s.Helper()
+	options.Source, options.Log = s.plane.Source(), slog.New(slog.DiscardHandler)
+	m, err := controller.NewManager(s.plane.RESTConfig(), options)
+	if err != nil {
+		s.Fatal(err)
+	}
+	maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
+	m.Add(controller.Options{
+		Name:    name,
+		Sources: []controller.Source{controller.For(maps)},
+		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
+			obj, ok := maps.Indexer().Get(request)
+			if !ok || request.Name != it.Name {
+				return controller.Result{}, nil
+			}
+			time.Sleep(100 * time.Millisecond)
+			return f(ctx, obj.DeepCopy(), client.Of[*corev1.ConfigMap](m.Client(), configMaps))
+		}),
+	})
+	s.parts.Go(func() { m.Run(s.ctx) })
+	<-m.Ready()
+}
+
+func (s *stage) create() {
+	s.Helper()
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: it.Namespace, Name: it.Name}}
+	if _, err := s.maps.Create(s.Context(), obj, metav1.CreateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// inJournal are options of a controller in the server's process.
+func (s *stage) inJournal() controller.ManagerOptions {
+	return controller.ManagerOptions{Journal: s.plane.Journal()}
+}
+
+// sets is a controller that sets a key of the ConfigMap to what it thinks is right.
+func sets(key, value string) reconcile {
+	return func(ctx context.Context, obj *corev1.ConfigMap, maps client.Resource[*corev1.ConfigMap]) (controller.Result, error) {
+		controller.Note(ctx, "%s is %q and should be %q", key, obj.Data[key], value)
+		if obj.Data[key] == value {
+			return controller.Result{}, nil
+		}
+		if obj.Data == nil {
+			obj.Data = map[string]string{}
+		}
+		obj.Data[key] = value
+		_, err := maps.Update(ctx, obj, metav1.UpdateOptions{})
+		return controller.Result{}, err
+	}
+}
+
+// hot is the one hot loop that the ConfigMap is in.
+func (s *stage) hot() why.Loop {
+	s.Helper()
+	report := s.plane.Journal().Report(it, 0)
+	if len(report.Loops) != 1 {
+		s.Fatalf("%d hot loops are named: %+v", len(report.Loops), report.Loops)
+	}
+	return report.Loops[0]
+}
+
+// warnings are the lines about hot loops in the server's log.
+func (s *stage) warnings() []string {
+	synctest.Wait()
+	var found []string
+	for line := range strings.Lines(s.log.String()) {
+		if strings.Contains(line, "hot loop") {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+func TestTwoControllersThatUndoEachOtherAreNamed(t *testing.T) {
+	t.Parallel()
+	onStage(t, func(s *stage) {
+		s.run("left", s.inJournal(), sets("way", "left"))
+		s.run("right", s.inJournal(), sets("way", "right"))
+		s.create()
+		time.Sleep(3 * time.Minute)
+		loop := s.hot()
+		names := slices.Sorted(slices.Values(loop.Controllers))
+		if !slices.Equal(names, []string{"left", "right"}) || !slices.Equal(loop.Objects, []why.Object{it}) || loop.Unchanged || loop.Times < 500 {
+			t.Errorf("the loop is %+v", loop)
+		}
+		if text := loop.String(); !strings.Contains(text, "undo each other: they write configmaps/default/it in turn") {
+			t.Error(text)
+		}
+		if lines := s.warnings(); len(lines) < 3 || len(lines) > 4 {
+			t.Errorf("in three minutes it is warned %d times:\n%s", len(lines), strings.Join(lines, ""))
+		}
+	})
+}
+
+// One of the two is another process, which tells the server its runs a moment later.
+func TestControllersOfTwoProcessesThatUndoEachOtherAreNamed(t *testing.T) {
+	t.Parallel()
+	onStage(t, func(s *stage) {
+		s.run("left", s.inJournal(), sets("way", "left"))
+		s.run("right", controller.ManagerOptions{Forward: why.Path}, sets("way", "right"))
+		s.create()
+		time.Sleep(time.Minute)
+		if names := slices.Sorted(slices.Values(s.hot().Controllers)); !slices.Equal(names, []string{"left", "right"}) {
+			t.Errorf("the loop is of %q", names)
+		}
+	})
+}
+
+func TestAControllerThatWritesWithoutChangingIsNamed(t *testing.T) {
+	t.Parallel()
+	onStage(t, func(s *stage) {
+		s.create()
+		s.run("eager", s.inJournal(), func(ctx context.Context, obj *corev1.ConfigMap, maps client.Resource[*corev1.ConfigMap]) (controller.Result, error) {
+			_, err := maps.Update(ctx, obj, metav1.UpdateOptions{})
+			return controller.Result{RequeueAfter: 5 * time.Second}, err
+		})
+		time.Sleep(time.Minute)
+		loop := s.hot()
+		if !slices.Equal(loop.Controllers, []string{"eager"}) || !loop.Unchanged || loop.Times < 5 {
+			t.Errorf("the loop is %+v", loop)
+		}
+		if lines := s.warnings(); len(lines) != 1 || !strings.Contains(lines[0], "eager writes configmaps/default/it without changing it") {
+			t.Errorf("the log has %q", lines)
+		}
+	})
+}
+
+func TestAControllerThatWakesItselfIsNamed(t *testing.T) {
+	t.Parallel()
+	onStage(t, func(s *stage) {
+		s.run("counter", s.inJournal(), func(ctx context.Context, obj *corev1.ConfigMap, maps client.Resource[*corev1.ConfigMap]) (controller.Result, error) {
+			obj.Data = map[string]string{"seen": time.Now().String()}
+			_, err := maps.Update(ctx, obj, metav1.UpdateOptions{})
+			return controller.Result{}, err
+		})
+		s.create()
+		time.Sleep(10 * time.Second)
+		if text := fmt.Sprint(new(s.hot())); !strings.Contains(text, "counter leads to itself") {
+			t.Error(text)
+		}
+	})
+}
+
+// Controllers that bring something about together come round a few times. That is no loop, and nor is it one to look often.
+func TestControllersThatAgreeAreNotNamed(t *testing.T) {
+	t.Parallel()
+	onStage(t, func(s *stage) {
+		after := func(key, value, before string) reconcile {
+			return func(ctx context.Context, obj *corev1.ConfigMap, maps client.Resource[*corev1.ConfigMap]) (controller.Result, error) {
+				if obj.Data[before] == "" && before != "" {
+					return controller.Result{RequeueAfter: time.Second}, nil
+				}
+				return sets(key, value)(ctx, obj, maps)
+			}
+		}
+		s.run("first", s.inJournal(), after("a", "1", ""))
+		s.run("second", s.inJournal(), after("b", "2", "a"))
+		s.run("third", s.inJournal(), after("c", "3", "b"))
+		s.create()
+		time.Sleep(time.Minute)
+		report := s.plane.Journal().Report(it, 0)
+		if len(report.Loops) > 0 || len(s.warnings()) > 0 {
+			t.Errorf("named are %+v, warned was %q", report.Loops, s.warnings())
+		}
+		s.isChain(report, "first", "second", "third")
+	})
+}
+
+// isChain checks that each controller wrote once, because of what the one before it wrote.
+func (s *stage) isChain(report *why.Report, controllers ...string) {
+	s.Helper()
+	var wrote []why.Run
+	for _, run := range report.Runs {
+		if len(run.Writes) > 0 {
+			wrote = append(wrote, run)
+		}
+	}
+	if len(wrote) != len(controllers) {
+		s.Fatalf("%d runs wrote, want those of %q: %+v", len(wrote), controllers, wrote)
+	}
+	for k, run := range wrote {
+		if run.Controller != controllers[k] || k > 0 && !slices.Contains(run.After, wrote[k-1].ID) {
+			s.Errorf("run %d is of %s and follows from %q: %+v", k, run.Controller, run.After, run)
+		}
+		if run.Duration < 100*time.Millisecond || len(run.Notes) != 1 || run.Err != "" {
+			s.Errorf("run %d of %s took %s, with notes %q and error %q", k, run.Controller, run.Duration, run.Notes, run.Err)
+		}
+	}
+}
