@@ -31,7 +31,11 @@ const mostEvents = 256
 func (s *wireSource) Watch(ctx context.Context, resource schema.GroupVersionResource, options Options) (Watch, error) {
 	query := listOptions(options)
 	query.ResourceVersion = options.After.String()
-	return s.watch(ctx, resource, options, query)
+	w, err := s.watch(ctx, resource, options, query)
+	if err != nil {
+		return nil, err // and no Watch that holds nothing
+	}
+	return w, nil
 }
 
 // watch begins a watch. The server is asked to end it after five to ten minutes, so that the watches of many clients

@@ -1,0 +1,25 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// Who has no watch has nothing to stop: nil, and not a Watch that holds nothing.
+func TestAWatchThatCannotBeginIsNil(t *testing.T) {
+	t.Parallel()
+	transport := client.NewTransport(nil)
+	transport.Close()
+	c, err := client.New(transport.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	if w, err := client.NewSource(c).Watch(context.Background(), configMaps, client.Options{}); w != nil || err == nil {
+		t.Errorf("a server that is closed is watched by %v, %v", w, err)
+	}
+}
