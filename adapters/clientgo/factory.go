@@ -28,6 +28,8 @@ type FactoryOptions struct {
 	Tweak func(*metav1.ListOptions)
 	// Transform changes each object before it is stored.
 	Transform cache.TransformFunc
+	// Lazy keeps objects as the source has them, and decodes each when it is read: half the memory where few are read.
+	Lazy bool
 }
 
 // NewSharedInformerFactory stands in for informers.NewSharedInformerFactory: its informers are ours, on a source; its listers
@@ -43,7 +45,7 @@ func NewSharedInformerFactory(source client.Source, resync time.Duration) inform
 // NewSharedInformerFactoryWithOptions is NewSharedInformerFactory with options. Selectors of Tweak that cannot be read are an
 // error.
 func NewSharedInformerFactoryWithOptions(source client.Source, o FactoryOptions) (informers.SharedInformerFactory, error) {
-	own := Options{Namespace: o.Namespace, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
+	own := Options{Namespace: o.Namespace, Lazy: o.Lazy, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
 	if err := own.tweak(o.Tweak); err != nil {
 		return nil, err
 	}

@@ -162,6 +162,27 @@ func TestAFactoryOfOursRunsAnOperatorWrittenForClientGo(t *testing.T) {
 	})
 }
 
+// TestOneOfOursTakesThePlaceOfOneInClientGosOwnFactory is what factories that were generated for custom resources do.
+func TestOneOfOursTakesThePlaceOfOneInClientGosOwnFactory(t *testing.T) {
+	t.Parallel()
+	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
+		f := informers.NewSharedInformerFactory(clients, 0)
+		ours := f.InformerFor(&corev1.ConfigMap{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer {
+			return clientgo.New(p.Source(), configMaps, &corev1.ConfigMap{}, clientgo.Options{})
+		})
+		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+		must(clients.CoreV1().ConfigMaps("default").Create(t.Context(), made, metav1.CreateOptions{}))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		f.StartWithContext(ctx)
+		f.WaitForCacheSyncWithContext(ctx)
+		if _, err := f.Core().V1().ConfigMaps().Lister().ConfigMaps("default").Get("a"); err != nil || !ours.HasSynced() {
+			t.Errorf("the lister of client-go's factory does not read ours: %v", err)
+		}
+		cancel()
+		f.Shutdown()
+	})
+}
+
 func TestAFactoryRefusesSelectorsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	_, err := clientgo.NewSharedInformerFactoryWithOptions(&asked{}, clientgo.FactoryOptions{

@@ -28,6 +28,8 @@ type Options struct {
 	Resync time.Duration
 	// Indexers are those that the cache begins with. What is asked of cache.NamespaceIndex is answered without it too.
 	Indexers cache.Indexers
+	// Lazy keeps objects as the source has them, and decodes each when it is read: half the memory where few are read.
+	Lazy bool
 	// Log is nil for slog.Default.
 	Log *slog.Logger
 }
@@ -40,6 +42,7 @@ func New(source client.Source, resource schema.GroupVersionResource, example run
 	i := adapt(informer.New(s, resource, informer.Options[client.Object]{
 		Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields,
 		Decode: d.decode,
+		Lazy:   options.Lazy,
 		Log:    options.Log,
 	}), resource)
 	i.source, i.decoder, i.resync = s, d, options.Resync

@@ -55,6 +55,13 @@ var sides = map[string]func(*world) func(clientgo.Options) cache.SharedIndexInfo
 			return clientgo.New(source, configMaps, &corev1.ConfigMap{}, o)
 		}
 	},
+	"ours, lazy": func(w *world) func(clientgo.Options) cache.SharedIndexInformer {
+		source := client.NewSource(must(client.New(w.config()))(w.t))
+		return func(o clientgo.Options) cache.SharedIndexInformer {
+			o.Lazy = true
+			return clientgo.New(source, configMaps, &corev1.ConfigMap{}, o)
+		}
+	},
 	"ours, in process": func(w *world) func(clientgo.Options) cache.SharedIndexInformer {
 		return func(o clientgo.Options) cache.SharedIndexInformer {
 			return clientgo.New(w.faults.source(w.plane.Source()), configMaps, &corev1.ConfigMap{}, o)
