@@ -205,11 +205,7 @@ func (j *Journal) Take(runs []Run) {
 		r := &runs[k]
 		r.After = nil
 		if known := j.ids[r.ID]; known != nil {
-			if r.Times > known.run.Times {
-				known.run.Times, known.run.Start, known.run.Duration = r.Times, r.Start, r.Duration
-				known.run.Causes, known.run.Notes = r.Causes, r.Notes
-				known.on.entries.MoveToBack(known.place)
-			}
+			j.update(known, r)
 			continue
 		}
 		e := &entry{run: *r}
@@ -220,6 +216,21 @@ func (j *Journal) Take(runs []Run) {
 		}
 		j.keep(j.history(subject{r.Controller, r.Object}), e)
 	}
+}
+
+// update takes over what another process says anew of a run that came once more.
+func (j *Journal) update(e *entry, r *Run) {
+	again := r.Times > e.run.Times && !r.Start.Before(e.run.First) && r.quiet() && e.run.quiet() &&
+		r.Controller == e.run.Controller && r.Object == e.run.Object
+	if !again {
+		return
+	}
+	first := e.run.First
+	e.run = *r
+	e.run.First = first
+	e.on.resize(e)
+	e.on.entries.MoveToBack(e.place)
+	j.bound(e.on)
 }
 
 // history finds what is known of a subject.

@@ -15,7 +15,7 @@ func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (k *Kind) UnmarshalText(text []byte) error {
-	n, err := valueOf(kindNames, string(text))
+	n, err := valueOf("causes: kind", kindNames, string(text))
 	*k = Kind(n)
 	return err
 }
@@ -28,7 +28,7 @@ func (c Change) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *Change) UnmarshalText(text []byte) error {
-	n, err := valueOf(changeNames, string(text))
+	n, err := valueOf("causes: change", changeNames, string(text))
 	*c = Change(n)
 	return err
 }
@@ -40,11 +40,11 @@ func nameOf(names []string, n uint8) string {
 	return ""
 }
 
-func valueOf(names []string, text string) (uint8, error) {
+func valueOf(what string, names []string, text string) (uint8, error) {
 	for n, name := range names {
 		if n > 0 && name == text {
 			return uint8(n), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is none of %q", text, names[1:])
+	return 0, fmt.Errorf("%s: %.40q is none of %q", what, text, names[1:])
 }

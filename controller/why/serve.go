@@ -63,8 +63,8 @@ func (j *Journal) serveDelivery(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "reading the runs: "+err.Error())
 		return
 	}
-	var d Delivery
-	if err = json.Unmarshal(body, &d); err == nil {
+	d, err := readDelivery(body)
+	if err == nil {
 		err = d.Check(time.Now())
 	}
 	if err != nil {
@@ -73,6 +73,23 @@ func (j *Journal) serveDelivery(w http.ResponseWriter, r *http.Request) {
 	}
 	j.Take(d.Runs)
 	answer(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
+}
+
+// readDelivery reads runs one by one, so that an error says which of them it is in.
+func readDelivery(body []byte) (d Delivery, err error) {
+	var raw struct {
+		Runs []json.RawMessage `json:"runs"`
+	}
+	if err := json.Unmarshal(body, &raw); err != nil {
+		return d, err
+	}
+	d.Runs = make([]Run, len(raw.Runs))
+	for k, text := range raw.Runs {
+		if err := json.Unmarshal(text, &d.Runs[k]); err != nil {
+			return d, fmt.Errorf("runs[%d]: %w", k, err)
+		}
+	}
+	return d, nil
 }
 
 func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason, message string) {
