@@ -23,7 +23,7 @@ func (m *Manager) Health() http.Handler {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { answer(w, "readyz", m.readiness()) })
 	if m.options.Metrics != nil {
 		registry := prometheus.NewRegistry()
-		registry.MustRegister(m.options.Metrics)
+		registry.MustRegister(m.options.Metrics, m.informers)
 		mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	}
 	return mux

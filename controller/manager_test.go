@@ -194,7 +194,8 @@ func TestHealthNamesWhatIsNotReady(t *testing.T) {
 		if code, body := probe(m, "/healthz"); code != http.StatusOK || !strings.HasSuffix(body, "[+]controller/maps ok\nhealthz check passed\n") {
 			w.Errorf("healthz: %d %s", code, body)
 		}
-		if code, body := probe(m, "/metrics"); code != http.StatusOK || !strings.Contains(body, `controller_runtime_active_workers{controller="maps"} 1`) {
+		if code, body := probe(m, "/metrics"); code != http.StatusOK || !strings.Contains(body, `controller_runtime_active_workers{controller="maps"} 1`) ||
+			!strings.Contains(body, `informer_objects{resource="configmaps",`) {
 			w.Errorf("metrics: %d %s", code, body)
 		}
 		close(free)
