@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,8 +23,8 @@ import (
 )
 
 // Recorder writes Events: what a controller did about an object, for people to read. It is best effort: recording never
-// waits or fails, one goroutine writes, an event that repeats is one object with a count, and when more different events
-// wait than it keeps, the newest are dropped.
+// waits or fails, one goroutine writes, an event that repeats is one object with a count, many that differ in their message alone
+// become one, and one object has so many written at a time. When more different events wait than it keeps, the newest are dropped.
 type Recorder struct {
 	events    client.Resource[*corev1.Event]
 	component string
@@ -32,6 +34,7 @@ type Recorder struct {
 	ready   sync.Cond
 	order   []happening
 	waiting map[happening]*occurrences
+	similar similar
 	dropped int
 
 	written map[happening]record // only for Run
@@ -47,6 +50,7 @@ type happening struct {
 type occurrences struct {
 	count       int32
 	first, last metav1.Time
+	message     string // the last one
 }
 
 // record is where something was written before.
@@ -73,6 +77,7 @@ func NewRecorder(c *client.Client, component string, log *slog.Logger) *Recorder
 		component: component,
 		log:       log.With("component", component),
 		waiting:   map[happening]*occurrences{},
+		similar:   similar{map[happening]*messages{}, map[spammer]*rate.Limiter{}},
 		written:   map[happening]record{},
 	}
 	r.ready.L = &r.mu
@@ -94,16 +99,20 @@ func (r *Recorder) record(kind string, obj client.Object, reason, message string
 	now := metav1.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	h, message = r.similar.combine(h, now.Time)
+	if !r.similar.admits(h, now.Time) {
+		return
+	}
 	if o, again := r.waiting[h]; again {
 		o.count++
-		o.last = now
+		o.last, o.message = now, message
 		return
 	}
 	if len(r.waiting) >= keptHappenings {
 		r.dropped++
 		return
 	}
-	r.waiting[h] = &occurrences{count: 1, first: now, last: now}
+	r.waiting[h] = &occurrences{count: 1, first: now, last: now, message: message}
 	r.order = append(r.order, h)
 	r.ready.Signal()
 }
@@ -195,8 +204,11 @@ func isPassing(err error) bool {
 func (r *Recorder) put(ctx context.Context, h happening, o occurrences) error {
 	if before, again := r.written[h]; again {
 		before.count += o.count
-		patch := fmt.Appendf(nil, `{"count":%d,"lastTimestamp":%q}`, before.count, o.last.UTC().Format(time.RFC3339))
-		_, err := r.events.Patch(ctx, before.namespace, before.name, "", types.MergePatchType, patch, metav1.PatchOptions{})
+		patch, err := json.Marshal(map[string]any{"count": before.count, "lastTimestamp": o.last, "message": o.message})
+		if err != nil {
+			return err
+		}
+		_, err = r.events.Patch(ctx, before.namespace, before.name, "", types.MergePatchType, patch, metav1.PatchOptions{})
 		if !apierrors.IsNotFound(err) {
 			if err == nil {
 				r.written[h] = before
@@ -230,7 +242,7 @@ func (r *Recorder) event(h happening, o occurrences) *corev1.Event {
 		InvolvedObject:      h.object,
 		Type:                h.kind,
 		Reason:              h.reason,
-		Message:             h.message,
+		Message:             o.message,
 		Source:              corev1.EventSource{Component: r.component},
 		ReportingController: r.component,
 		Count:               o.count,

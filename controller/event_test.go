@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,9 +16,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/object"
 )
 
 // eventServer keeps events, as far as a recorder needs it.
@@ -47,12 +50,25 @@ func (s *eventServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	if event == nil {
 		return respond(http.StatusNotFound, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)), nil
 	}
-	if err := json.Unmarshal(body, event); err != nil {
+	if err := readEvent(body, event); err != nil {
 		return nil, err
 	}
+	event.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
 	s.events[event.Name] = event
 	body, err = json.Marshal(event)
 	return respond(status, body), err
+}
+
+// readEvent reads what a client may send: protobuf of whole events, JSON of those and of patches.
+func readEvent(body []byte, event *corev1.Event) error {
+	if !bytes.HasPrefix(body, []byte(object.ProtobufMagic)) {
+		return json.Unmarshal(body, event)
+	}
+	var envelope runtime.Unknown
+	if err := envelope.Unmarshal(body[len(object.ProtobufMagic):]); err != nil {
+		return err
+	}
+	return event.Unmarshal(envelope.Raw)
 }
 
 func respond(status int, body []byte) *http.Response {
@@ -161,7 +177,7 @@ func TestRecordingNeverWaitsAndKeepsOnlySoMuch(t *testing.T) {
 		s.down = true
 		s.mu.Unlock()
 		for n := range 5000 {
-			r.Normal(pod, "Different", "number %d", n)
+			r.Normal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("p", n)}}, "Different", "number %d", n)
 			r.Normal(pod, "Different", "number 0")
 		}
 		r.mu.Lock()
@@ -186,5 +202,73 @@ func TestEventWaitsForAServerThatIsAwayForAMoment(t *testing.T) {
 		s.mu.Unlock()
 		time.Sleep(10 * time.Second)
 		s.only(t)
+	})
+}
+
+// TestSimilarEventsBecomeOne has a reason whose messages differ, as client-go's correlator is tested.
+func TestSimilarEventsBecomeOne(t *testing.T) {
+	t.Parallel()
+	recording(t, func(r *Recorder, s *eventServer) {
+		for n := range 15 {
+			r.Warning(pod, "Failed", "attempt %d", n)
+			time.Sleep(time.Second)
+		}
+		r.Warning(pod, "Other", "attempt 15")
+		synctest.Wait()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		counts := map[string]int32{}
+		for _, event := range s.events {
+			counts[event.Reason+": "+event.Message] = event.Count
+		}
+		if n := counts["Failed: (combined from similar events): attempt 14"]; len(counts) != 11 || n != 6 || counts["Other: attempt 15"] != 1 {
+			t.Errorf("%d events, want 9 alone, one of the other six, one of another reason: %v", len(counts), counts)
+		}
+	})
+}
+
+func TestSimilarEventsThatAreRareStayAlone(t *testing.T) {
+	t.Parallel()
+	recording(t, func(r *Recorder, s *eventServer) {
+		for n := range 15 {
+			r.Warning(pod, "Failed", "attempt %d", n)
+			time.Sleep(similarInterval + time.Second)
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if len(s.events) != 15 {
+			t.Errorf("%d events, want 15", len(s.events))
+		}
+	})
+}
+
+// TestOneObjectCannotFloodTheServer has an object whose events do not end, and another.
+func TestOneObjectCannotFloodTheServer(t *testing.T) {
+	t.Parallel()
+	recording(t, func(r *Recorder, s *eventServer) {
+		for range 1000 {
+			r.Normal(pod, "Synced", "done")
+			time.Sleep(time.Millisecond)
+		}
+		r.Normal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "quiet"}}, "Synced", "done")
+		count := func() (n int32) {
+			synctest.Wait()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			for _, event := range s.events {
+				n += event.Count
+			}
+			return n
+		}
+		if n := count(); n != eventBurst+1 {
+			t.Errorf("%d events were written, want %d", n, eventBurst+1)
+		}
+		time.Sleep(time.Hour)
+		for range 1000 {
+			r.Normal(pod, "Synced", "done")
+		}
+		if n := count(); n != eventBurst+1+12 {
+			t.Errorf("%d events were written after an hour, want %d", n, eventBurst+1+12)
+		}
 	})
 }
