@@ -1,0 +1,138 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/workqueue"
+)
+
+var mapResource = schema.GroupResource{Resource: "configmaps"}
+
+// state is a state of a ConfigMap. managers wrote it, the last one last.
+func state(name, revision string, managers ...string) *corev1.ConfigMap {
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: revision}}
+	for k, m := range managers {
+		obj.ManagedFields = append(obj.ManagedFields, metav1.ManagedFieldsEntry{Manager: m, Time: &metav1.Time{Time: time.Unix(int64(k), 0)}})
+	}
+	return obj
+}
+
+// texts are the causes that the next run of a request gets.
+func (i *inbox) texts(request Request) (texts []string, more int) {
+	known := i.take(request)
+	for _, c := range known.list {
+		texts = append(texts, c.String())
+	}
+	return texts, known.more
+}
+
+func TestCausesAreMerged(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		causes []why.Cause
+		want   []string
+	}{
+		"changes of one object are one": {
+			[]why.Cause{
+				updateOf(mapResource, state("a", "1", "x"), state("a", "2", "x", "y")), updateOf(mapResource, state("a", "2", "x"), state("a", "5", "x", "y")),
+			},
+			[]string{"configmaps/ns/a was updated by y (revision 5)"},
+		},
+		"of two authors none is named": {
+			[]why.Cause{
+				updateOf(mapResource, state("a", "1"), state("a", "2", "x")), updateOf(mapResource, state("a", "2"), state("a", "3", "y")),
+			},
+			[]string{"configmaps/ns/a was updated (revision 3)"},
+		},
+		"what is new stays so when it changes": {
+			[]why.Cause{additionOf(mapResource, state("a", "1", "x")), updateOf(mapResource, state("a", "1", "x"), state("a", "2", "x"))},
+			[]string{"configmaps/ns/a was added (revision 2)"},
+		},
+		"a deletion is not hidden by what has the name next": {
+			[]why.Cause{deletionOf(mapResource, state("a", "2")), additionOf(mapResource, state("a", "3"))},
+			[]string{"configmaps/ns/a was deleted (revision 2)", "configmaps/ns/a was added (revision 3)"},
+		},
+		"other objects and other kinds of causes are others": {
+			[]why.Cause{
+				about(why.Started, mapResource, state("a", "1")), {Kind: why.Triggered}, about(why.Resynced, mapResource, state("b", "1")),
+				{Kind: why.Triggered}, {Kind: why.Retried, Err: "no"},
+			},
+			[]string{
+				"configmaps/ns/a was there at the start (revision 1)", "something outside of the API called for it (trigger)",
+				"configmaps/ns/b was looked at again (resync)", "the run before failed: no",
+			},
+		},
+		"the same state again is a resync": {
+			[]why.Cause{updateOf(mapResource, state("a", "1"), state("a", "1"))},
+			[]string{"configmaps/ns/a was looked at again (resync)"},
+		},
+	} {
+		in := newInbox(workqueue.New[Request](nil))
+		for _, cause := range c.causes {
+			in.add(a, cause)
+		}
+		if got, more := in.texts(a); !slices.Equal(got, c.want) || more != 0 {
+			t.Errorf("%s: %q and %d more, want %q", name, got, more, c.want)
+		}
+		if len(in.waiting) != 0 {
+			t.Errorf("%s: %d requests are remembered when none waits", name, len(in.waiting))
+		}
+	}
+}
+
+func TestCausesOfARequestAreBounded(t *testing.T) {
+	t.Parallel()
+	in := newInbox(workqueue.New[Request](nil))
+	for k := range 1000 {
+		in.add(a, additionOf(mapResource, state(fmt.Sprint(k), "7")))
+	}
+	if got, more := in.texts(a); len(got) != why.MaxCauses || more != 1000-why.MaxCauses {
+		t.Errorf("%d causes and %d more", len(got), more)
+	}
+}
+
+func TestADeletionBeginsAndEnds(t *testing.T) {
+	t.Parallel()
+	ending := state("a", "2", "kubectl")
+	ending.DeletionTimestamp = &metav1.Time{Time: time.Unix(9, 0)}
+	if got := updateOf(mapResource, state("a", "1", "kubectl"), ending).String(); got != "configmaps/ns/a is to be deleted (revision 2)" {
+		t.Error(got)
+	}
+	after := ending.DeepCopy()
+	after.ResourceVersion = "3"
+	if got := updateOf(mapResource, ending, after).String(); got != "configmaps/ns/a was updated (revision 3)" {
+		t.Error(got)
+	}
+}
+
+// A timer is no cause before its time: what comes meanwhile has its own, and the timer still fires.
+func TestATimerIsACauseWhenItFires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in := newInbox(workqueue.New[Request](nil))
+		in.noteAfter(a, time.Minute, why.Cause{Kind: why.Timed})
+		in.noteAfter(a, time.Hour, why.Cause{Kind: why.Timed})
+		in.add(a, why.Cause{Kind: why.Triggered})
+		if got, _ := in.texts(a); !slices.Equal(got, []string{"something outside of the API called for it (trigger)"}) {
+			t.Errorf("before: %q", got)
+		}
+		time.Sleep(time.Minute)
+		if got, _ := in.texts(a); !slices.Equal(got, []string{"the run before asked for it (timer)"}) {
+			t.Errorf("at its time: %q", got)
+		}
+		if got, _ := in.texts(a); got != nil || len(in.waiting) != 0 {
+			t.Errorf("afterwards: %q, and %d are remembered", got, len(in.waiting))
+		}
+		in.queue.ShutDown()
+	})
+}
