@@ -100,22 +100,6 @@ func (f *deltaFIFO[T]) replace(list []*state[T], at object.Revision) {
 	f.ready.Signal()
 }
 
-// known is the last known state of an object that is not deleted, or nil.
-func (f *deltaFIFO[T]) known(key Key) *state[T] {
-	f.processing.Lock()
-	defer f.processing.Unlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	p := f.byKey[key]
-	if p == nil {
-		return f.cached.state(key)
-	}
-	if last := p.deltas[len(p.deltas)-1]; last.Type != Deleted {
-		return last.state
-	}
-	return nil
-}
-
 // unlisted is the last known state of what is not in a list.
 func (f *deltaFIFO[T]) unlisted(listed map[Key]struct{}) []*state[T] {
 	var gone []*state[T]

@@ -11,6 +11,7 @@ const mostAtOnce = 256
 
 // process brings what happened into the cache and to the handlers. Everything up to a revision has been told with it.
 func (i *Informer[T]) process(batch []*pending[T], upTo object.Revision) {
+	i.settle(batch)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for some := range slices.Chunk(batch, mostAtOnce) {

@@ -36,19 +36,9 @@ func newReader[T client.Object](version schema.GroupVersion, options Options[T],
 	}
 }
 
-// state makes the state of an object. The error is of one that cannot be read; the object and the informer are in it.
-func (r *reader[T]) state(by object.Codec, o *object.Object) (*state[T], error) {
-	if r.lazy {
-		s := &state[T]{key: keyOf(o), revision: o.Revision}
-		s.late = &late[T]{reader: r, codec: by, raw: o}
-		return s, nil
-	}
-	obj, err := r.decode(by, o)
-	if err != nil {
-		r.unreadable.Add(1)
-		return nil, err
-	}
-	return &state[T]{key: KeyOf(obj), revision: o.Revision, obj: obj}, nil
+// state makes the state of an object, undecoded.
+func (r *reader[T]) state(by object.Codec, o *object.Object) *state[T] {
+	return &state[T]{key: keyOf(o), revision: o.Revision, late: &late[T]{reader: r, codec: by, raw: o}}
 }
 
 // keyOf is the key of a source's object in the cache.

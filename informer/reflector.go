@@ -84,19 +84,9 @@ func (r *reflector[T]) list(ctx context.Context) (following client.Watch, err er
 	for _, err := range list.Unreadable {
 		r.reader.passOver(err)
 	}
-	read := make([]received, len(list.Items))
+	states := make([]*state[T], len(list.Items))
 	for i, o := range list.Items {
-		read[i] = received{by: list.Codec, raw: o}
-	}
-	states := make([]*state[T], 0, len(read))
-	for i, s := range r.reader.states(read) {
-		if s == nil {
-			// One object that cannot be read must not hold up the rest, nor look as if it were deleted.
-			s = r.fifo.known(keyOf(list.Items[i]))
-		}
-		if s != nil {
-			states = append(states, s)
-		}
+		states[i] = r.reader.state(list.Codec, o)
 	}
 	r.fifo.replace(states, list.Revision)
 	r.sequence.restart(list.Revision)

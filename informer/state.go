@@ -16,7 +16,7 @@ import (
 type state[T client.Object] struct {
 	key      Key
 	revision object.Revision
-	// obj is the object; nil in a lazy informer, where late is set.
+	// obj is the object; nil before it is decoded, and in a lazy informer, where late is set.
 	obj  T
 	late *late[T]
 	// places are where indexes have it. They belong to the indexer.

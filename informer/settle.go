@@ -1,0 +1,102 @@
+package informer
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// settle decodes what comes into the cache, unless the informer is lazy. Only now: states that a newer one overtook while
+// the cache was busy are not decoded at all. Of an object that cannot be read the last known state stands until it is
+// deleted; it holds up no other, nor does it look as if it were gone.
+func (i *Informer[T]) settle(batch []*pending[T]) {
+	if i.reader.lazy {
+		return
+	}
+	var undecoded []*state[T]
+	for _, p := range batch {
+		for _, d := range p.deltas {
+			if d.state.late != nil {
+				undecoded = append(undecoded, d.state)
+			}
+		}
+	}
+	if i.reader.decodeAll(undecoded) {
+		return
+	}
+	for _, p := range batch {
+		p.deltas = readable(p.deltas, i.indexer.state(p.key))
+	}
+}
+
+// readable are the deltas whose states could be decoded. A deletion is told with the last state that could.
+func readable[T client.Object](deltas []delta[T], last *state[T]) []delta[T] {
+	kept := deltas[:0]
+	for _, d := range deltas {
+		switch {
+		case d.state.late == nil:
+			last = d.state
+		case d.Type == Deleted && last != nil:
+			d.state, d.unknown = last, true
+		default:
+			continue
+		}
+		kept = append(kept, d)
+	}
+	return kept
+}
+
+// alone is how many objects are decoded at most without the help of other goroutines, which cost more than a few objects.
+const alone = 32
+
+// decodeAll decodes states on all cores, and is false when some cannot be: these have been counted and reported.
+func (r *reader[T]) decodeAll(states []*state[T]) bool {
+	var unreadable atomic.Bool
+	var next atomic.Int64
+	work := func() {
+		for {
+			to := int(next.Add(alone))
+			if to-alone >= len(states) {
+				return
+			}
+			for _, s := range states[to-alone : min(to, len(states))] {
+				if !r.decodeState(s) {
+					unreadable.Store(true)
+				}
+			}
+		}
+	}
+	var helpers sync.WaitGroup
+	if r.converter.decode == nil { // a user's is called by one goroutine at a time
+		for range min(runtime.GOMAXPROCS(0), len(states)/alone) - 1 {
+			helpers.Go(work)
+		}
+	}
+	work()
+	helpers.Wait()
+	return !unreadable.Load()
+}
+
+// decodeState decodes a state that nobody else has seen yet.
+func (r *reader[T]) decodeState(s *state[T]) bool {
+	obj, err := r.decode(s.late.codec, s.late.raw)
+	if err != nil {
+		r.unreadable.Add(1)
+		r.log.Error("an object cannot be read: its last known state stands", "error", err)
+		return false
+	}
+	s.key, s.obj, s.late = KeyOf(obj), obj, nil
+	return true
+}
+
+// passOver counts and reports an object that is not even known by its name.
+func (r *reader[T]) passOver(err error) {
+	r.unreadable.Add(1)
+	r.log.Error("an object cannot be read: it is passed over", "error", err)
+}
+
+// Unreadable is how many objects, each time that they were listed or changed, could not be decoded or transformed. Such an
+// object is logged and passed over: its last known state stands, and all others go on.
+func (i *Informer[T]) Unreadable() int { return int(i.reader.unreadable.Load()) }
