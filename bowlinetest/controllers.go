@@ -65,11 +65,11 @@ func unmanaged(run func(context.Context, *rest.Config) error) running {
 func managed(add func(*controller.Manager) error) running {
 	return func(t testing.TB, p *Plane) (func(context.Context) error, error) {
 		m, err := controller.NewManager(p.Config(), controller.ManagerOptions{
-			Source: p.Source(), Mutations: informer.DetectMutations(t), Log: logTo(t),
+			Source: p.Source(), Mutations: informer.DetectMutations(t), Journal: p.Journal(), Log: logTo(t),
 		})
 		if err != nil {
 			return nil, err
 		}
-		return func(ctx context.Context) error { m.Run(ctx); return nil }, add(m)
+		return m.Run, add(m)
 	}
 }

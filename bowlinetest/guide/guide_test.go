@@ -1,0 +1,106 @@
+package guide_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+)
+
+func TestServerRefusesBadNames(t *testing.T) {
+	t.Parallel()
+	p := bowlinetest.Start(t)
+	maps := kubernetes.NewForConfigOrDie(p.Config()).CoreV1().ConfigMaps("default")
+	bad := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "No Name"}}
+	if _, err := maps.Create(t.Context(), bad, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+		t.Errorf("want an error of validation, got %v", err)
+	}
+}
+
+func TestGreetingNeedsAName(t *testing.T) {
+	t.Parallel()
+	p := bowlinetest.Start(t, bowlinetest.CRDs("crd"), bowlinetest.Types(addToScheme, nil))
+	greetings := bowlinetest.Client[*Greeting](t, p)
+	nobody := &Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nobody"}}
+	if _, err := greetings.Create(t.Context(), nobody, metav1.CreateOptions{}); !apierrors.IsInvalid(err) {
+		t.Errorf("want an error of validation, got %v", err)
+	}
+}
+
+func TestGreetingIsSaid(t *testing.T) {
+	t.Parallel()
+	p := bowlinetest.Start(t, bowlinetest.Types(addToScheme, nil), bowlinetest.Controllers(run))
+	p.Apply(t, `
+apiVersion: example.com/v1
+kind: Greeting
+metadata: {name: hello}
+spec: {name: World}
+`)
+	bowlinetest.Wait(t, p, "default", "hello", func(g *Greeting) bool { return g.Status.Words == "Hello, World!" })
+}
+
+func TestGreetingsInForks(t *testing.T) {
+	t.Parallel()
+	p := bowlinetest.Start(t, bowlinetest.CRDs("crd"), bowlinetest.Types(addToScheme, nil), bowlinetest.Controllers(run),
+		bowlinetest.Objects(&Greeting{ObjectMeta: metav1.ObjectMeta{Name: "hello"}, Spec: GreetingSpec{Name: "World"}}))
+	for _, name := range []string{"Ann", "Ben", "Cem"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fork := p.Fork(t)
+			fork.Apply(t, "{apiVersion: example.com/v1, kind: Greeting, metadata: {name: hello}, spec: {name: "+name+"}}")
+			bowlinetest.Wait(t, fork, "default", "hello", func(g *Greeting) bool { return g.Status.Words == "Hello, "+name+"!" })
+		})
+	}
+}
+
+func TestGreetingGoesWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		p.Apply(t, "{apiVersion: example.com/v1, kind: Greeting, metadata: {name: short}, spec: {name: World, for: 48h}}")
+		time.Sleep(47 * time.Hour)
+		synctest.Wait()
+		greetings := bowlinetest.Client[*Greeting](t, p)
+		if _, err := greetings.Get(t.Context(), "default", "short"); err != nil {
+			t.Errorf("an hour before its end: %v", err)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if _, err := greetings.Get(t.Context(), "default", "short"); !apierrors.IsNotFound(err) {
+			t.Errorf("after its end: %v", err)
+		}
+	}, bowlinetest.Types(addToScheme, nil), bowlinetest.Controllers(run))
+}
+
+func TestGreetingIsRecorded(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		p.Apply(t, "{apiVersion: example.com/v1, kind: Greeting, metadata: {name: hello}, spec: {name: World}}")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default",
+			metav1.ListOptions{FieldSelector: "involvedObject.kind=Greeting,involvedObject.name=hello"})
+		if err != nil || len(events.Items) != 1 || events.Items[0].Message != "Hello, World!" {
+			t.Errorf("the events are %+v, %v", events, err)
+		}
+	}, bowlinetest.Types(addToScheme, nil), bowlinetest.Manage(add))
+}
+
+func TestStrangersSayNothing(t *testing.T) {
+	t.Parallel()
+	p := bowlinetest.Start(t, bowlinetest.Types(addToScheme, nil), bowlinetest.Socket())
+	administrator, jane := p.SocketConfig(t), p.SocketConfig(t, "jane", "devs")
+	for config, permitted := range map[*rest.Config]bool{administrator: true, jane: false} {
+		_, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").List(context.Background(), metav1.ListOptions{})
+		if apierrors.IsForbidden(err) == permitted {
+			t.Errorf("permitted: %v, and the answer is %v", permitted, err)
+		}
+	}
+}
