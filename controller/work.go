@@ -44,9 +44,9 @@ func (c *Controller) handle(ctx context.Context, request Request) {
 	switch {
 	case IsTerminal(err):
 		c.queue.Forget(request)
-		c.log.Error("cannot reconcile, and trying again is no use: waiting until something changes", "object", request.String(), "error", err)
+		run.log().Error("cannot reconcile, and trying again is no use: waiting until something changes", "error", err)
 	case err != nil:
-		c.report(ctx, request, err)
+		c.report(ctx, run, err)
 		c.queue.AddRateLimited(request)
 	case result.RequeueAfter > 0:
 		c.queue.Forget(request)
@@ -62,7 +62,7 @@ func (c *Controller) reconcile(ctx context.Context, request Request) (result Res
 		if p := recover(); p != nil {
 			c.measured.panicked()
 			err = fmt.Errorf("the reconciler panicked: %v", p)
-			c.log.Error("panic while reconciling", "object", request.String(), "panic", p, "stack", string(debug.Stack()))
+			Log(ctx).Error("panic while reconciling", "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	ctx = c.written.observe(ctx, request)
@@ -84,13 +84,13 @@ type errTimeout struct{ limit time.Duration }
 func (e errTimeout) Error() string { return fmt.Sprintf("the reconcile has taken its %v", e.limit) }
 
 // report logs a failure, unless it only means that the controller stops or that somebody else was quicker.
-func (c *Controller) report(ctx context.Context, request Request, err error) {
+func (c *Controller) report(ctx context.Context, r *run, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case apierrors.IsConflict(err):
-		c.log.Debug("the object was changed meanwhile: reconciling again", "object", request.String(), "error", err)
+		r.log().Debug("the object was changed meanwhile: reconciling again", "error", err)
 	default:
-		c.log.Warn("cannot reconcile: trying again", "object", request.String(), "error", err, "failures", c.queue.NumRequeues(request)+1)
+		r.log().Warn("cannot reconcile: trying again", "error", err, "failures", c.queue.NumRequeues(r.request)+1)
 	}
 }
 
