@@ -55,15 +55,13 @@ func (w *watching) sendTransformed(e *object.Event, kind watch.EventType) error 
 	return w.stream.write(object.AppendFrame(nil, kind, w.c.accept.format(), data))
 }
 
-// progress sends what there is, and a bookmark when the watch got further than that.
+// progress sends what there is, and a bookmark: of how far the watch is, and, where nothing happens, that it lives. Clients
+// take a server that is silent for long for dead.
 func (w *watching) progress() error {
 	if _, err := w.drain(); err != nil {
 		return err
 	}
-	if w.changes.Revision() <= w.sent {
-		return nil
-	}
-	w.sent = w.changes.Revision()
+	w.sent = max(w.sent, w.changes.Revision())
 	if err := w.bookmark(false); err != nil {
 		return err
 	}
