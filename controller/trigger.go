@@ -22,14 +22,14 @@ func (t *Trigger) Add(request Request) { t.AddAfter(request, 0) }
 // AddAfter has an object reconciled when the delay has passed. Asked for again meanwhile, it is the earlier time that
 // counts, so a burst is answered once.
 func (t *Trigger) AddAfter(request Request, delay time.Duration) {
-	add := func(in *inbox) { in.addAfter(request, delay, why.Cause{Kind: why.Triggered}) }
+	cause := why.Cause{Kind: why.Triggered}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.in == nil {
-		t.early = append(t.early, add)
+		t.early = append(t.early, func(in *inbox) { in.addAfter(request, delay, cause) })
 		return
 	}
-	add(t.in)
+	t.in.addAfter(request, delay, cause)
 }
 
 // feed gives the trigger its controller. A trigger has nothing to tell of at first, so nobody has to wait for it.

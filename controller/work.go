@@ -72,10 +72,19 @@ func (c *Controller) reconcile(ctx context.Context, request Request) (result Res
 		defer cancel()
 	}
 	result, err = c.options.Reconciler.Reconcile(ctx, request)
-	if late := (errTimeout{}); err != nil && errors.As(context.Cause(ctx), &late) && !strings.Contains(err.Error(), late.Error()) {
-		err = fmt.Errorf("%w: %w", late, err)
+	if err != nil {
+		err = late(ctx, err)
 	}
 	return result, err
+}
+
+// late adds to an error that the reconcile's time was over, unless it says so.
+func late(ctx context.Context, err error) error {
+	var late errTimeout
+	if errors.As(context.Cause(ctx), &late) && !strings.Contains(err.Error(), late.Error()) {
+		return fmt.Errorf("%w: %w", late, err)
+	}
+	return err
 }
 
 // errTimeout is why a reconcile's context ended before the controller's.
@@ -105,6 +114,9 @@ func Terminal(err error) error {
 
 // IsTerminal says whether an error was marked, itself or one that it wraps.
 func IsTerminal(err error) bool {
+	if err == nil { // as most are, for which nothing is made
+		return false
+	}
 	var t *terminal
 	return errors.As(err, &t)
 }

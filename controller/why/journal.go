@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -41,7 +42,10 @@ type Journal struct {
 	quiet    shelf
 	written  map[Object][]writer
 	loops    map[string]*Loop
-	forward  func(Run) // where finished runs go besides; nil for nowhere
+	// What was dropped last, for what comes next.
+	spareEntry   *entry
+	spareHistory *history
+	forward      func(Run) // where finished runs go besides; nil for nowhere
 }
 
 // subject is what runs follow each other: those of one controller on one object.
@@ -52,9 +56,11 @@ type subject struct {
 
 // history is what is known of a subject.
 type history struct {
-	runs  []*entry // oldest first
-	known []seen   // the last states of objects that it saw or made, before now
-	idle  rate     // of writes that changed nothing
+	subject subject
+	uid     types.UID // of the object, as it was last seen
+	runs    []*entry  // oldest first
+	known   []seen    // the last states of objects that it saw or made, before now
+	idle    rate      // of writes that changed nothing
 }
 
 // seen is the state of an object that somebody knows.
@@ -103,7 +109,7 @@ func New(o Options) *Journal {
 	}
 	return &Journal{
 		options:  o,
-		process:  fmt.Sprintf("%08x", rand.Uint32()),
+		process:  fmt.Sprintf("%08x-", rand.Uint32()),
 		subjects: map[subject]*history{},
 		ids:      map[string]*entry{},
 		did:      shelf{maxRuns: max(o.Runs-o.Runs/4, 1), maxSize: o.Bytes - o.Bytes/4},
@@ -164,18 +170,20 @@ func (j *Journal) finish(e *entry, r *Run, span trace.SpanContext) (id string) {
 	defer j.mu.Unlock()
 	h := j.history(subject{r.Controller, r.Object})
 	h.judge(r)
+	h.own(r)
 	if last := h.mergeable(r); last != nil {
 		j.merge(last, r)
 		j.pass(last)
 		return last.run.ID
 	}
 	if e == nil {
-		e = &entry{span: span}
+		e = j.newEntry()
+		e.span = span
 	}
 	j.disown(e, r)
 	j.number++
-	r.ID = fmt.Sprintf("%s-%d", j.process, j.number)
-	e.run = own(*r)
+	r.ID = j.process + strconv.FormatUint(j.number, 10)
+	e.run = *r
 	j.keep(h, e)
 	j.pass(e)
 	return r.ID
@@ -236,11 +244,16 @@ func (j *Journal) update(e *entry, r *Run) {
 // history finds what is known of a subject.
 func (j *Journal) history(s subject) *history {
 	h := j.subjects[s]
-	if h == nil {
-		h = &history{}
-		s.object = s.object.own()
-		j.subjects[s] = h
+	if h != nil {
+		return h
 	}
+	s.object = s.object.own()
+	if h = j.spareHistory; h == nil {
+		h = &history{}
+	}
+	j.spareHistory = nil
+	*h = history{subject: s, runs: h.runs[:0]}
+	j.subjects[s] = h
 	return h
 }
 
@@ -258,9 +271,8 @@ func (h *history) mergeable(r *Run) *entry {
 
 // merge makes a quiet run one with that before it.
 func (j *Journal) merge(e *entry, r *Run) {
-	merged := own(*r)
-	merged.ID, merged.First, merged.Times = e.run.ID, e.run.First, e.run.Times+1
-	e.run = merged
+	r.ID, r.First, r.Times = e.run.ID, e.run.First, e.run.Times+1
+	e.run = *r
 	e.on.resize(e)
 	e.on.entries.MoveToBack(e.place)
 	j.bound(e.on)
@@ -315,18 +327,40 @@ func (j *Journal) drop(e *entry) {
 		h.runs = slices.DeleteFunc(h.runs, func(x *entry) bool { return x == e })
 		if len(h.runs) == 0 {
 			delete(j.subjects, s)
+			j.spareHistory = h
 		}
+	}
+	if e.run.quiet() { // nothing else points to it
+		j.spareEntry = e
 	}
 }
 
-// own is the run with strings of its own: names may be parts of objects, which must not stay in memory for that.
-func own(r Run) Run {
-	r.Object = r.Object.own()
-	r.Causes = slices.Clone(r.Causes)
+// own gives a run strings of its own: names may be parts of objects, which must not stay in memory for that. Most are those of
+// the runs before it.
+func (h *history) own(r *Run) {
+	r.Object = h.subject.object
 	for k := range r.Causes {
-		r.Causes[k].Object = r.Causes[k].Object.own()
+		c := &r.Causes[k]
+		if c.Object != r.Object {
+			c.Object, c.UID = c.Object.own(), types.UID(strings.Clone(string(c.UID)))
+			continue
+		}
+		if c.UID != h.uid {
+			h.uid = types.UID(strings.Clone(string(c.UID)))
+		}
+		c.Object, c.UID = r.Object, h.uid
 	}
-	return r
+}
+
+// newEntry is an entry to fill. Runs that did nothing come and go, one in the place of another.
+func (j *Journal) newEntry() *entry {
+	e := j.spareEntry
+	if e == nil {
+		return &entry{}
+	}
+	j.spareEntry = nil
+	*e = entry{}
+	return e
 }
 
 func (o Object) own() Object {
