@@ -93,7 +93,8 @@ type Scenario struct {
 
 // Explore runs the processes of a scenario once undisturbed, and then once for each point and each fault that it may have:
 // each write with the process crashed before and after it, refused, in conflict, its answer lost, and the process's cache
-// behind it; each read stale; each event delayed, doubled and dropped. The test fails when an end state differs from that of
+// behind it; each read stale; each event delayed, doubled and dropped. Each is tried twice: the user goes on, and the user does
+// nothing more after it, since what is asked for next may hide what has gone wrong. The test fails when an end state differs from that of
 // the undisturbed run, an invariant is broken, a process panics, does not end, leaves goroutines behind, or never settles. It
 // prints the smallest failing run as a trace, and by what to repeat it.
 //
@@ -126,7 +127,7 @@ func Search(t *testing.T, s Scenario) *Report {
 	s.Settle = orElse(s.Settle, 5*time.Minute)
 	s.Lag = orElse(s.Lag, 30*time.Second)
 	s.Down = orElse(s.Down, 10*time.Second)
-	e := &explorer{Scenario: s, t: t, report: &Report{Test: t.Name()}}
+	e := &explorer{Scenario: s, t: t, report: &Report{Test: t.Name()}, bases: map[int]*outcome{}, tried: map[fault.Fault]bool{}}
 	if err := e.search(); err != nil {
 		t.Fatal(err)
 	}

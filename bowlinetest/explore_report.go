@@ -19,10 +19,10 @@ type Report struct {
 	Test string
 	// Seed is what its choices followed from.
 	Seed uint64
-	// Runs are all, Points how many points of each kind of fault were tried.
+	// Runs are all, Points how many points were tried with each kind of fault.
 	Runs   int
 	Points map[Fault]int
-	// Unreached are faults that no run came by.
+	// Unreached are runs that did not come by their faults, by what would replay them.
 	Unreached []string
 	Failures  []*Failure
 	// Virtual is how much time passed in all runs together, Real how long they took.
@@ -66,7 +66,7 @@ func (r *Report) String() string {
 		}
 	}
 	if len(r.Unreached) > 0 {
-		fmt.Fprintf(&b, "\n  %4d of them were not come by in %d attempts, such as %s", len(r.Unreached), attempts, r.Unreached[0])
+		fmt.Fprintf(&b, "\n  %4d runs did not come by their faults in %d attempts, such as %s", len(r.Unreached), attempts, r.Unreached[0])
 	}
 	return b.String()
 }
@@ -88,7 +88,7 @@ type Failure struct {
 
 func newFailure(test string, o *outcome) *Failure {
 	f := &Failure{Replay: o.plan.String(), Problems: o.problems, Steps: len(o.rows), test: test, rows: o.rows}
-	for _, fault := range o.plan {
+	for _, fault := range o.plan.Faults {
 		f.Kinds = append(f.Kinds, fault.Kind)
 	}
 	return f

@@ -28,6 +28,7 @@ type outcome struct {
 	problems  []string
 	end       state.Normal
 	requests  int
+	writes    int // the user's
 	virtual   time.Duration
 	real      time.Duration
 }
@@ -121,6 +122,7 @@ func (x *exploration) do(t *testing.T) *outcome {
 		p.Wait()
 	}
 	cancel()
+	close(x.faults.Ended)
 	<-checked
 	<-acted
 	time.Sleep(time.Minute) // what ends by and by may
@@ -140,22 +142,23 @@ func (x *exploration) sleep(d time.Duration) {
 	}
 }
 
-// act lets the user act, as a client that is not disturbed, and returns when that is done or the run has failed. The channel
-// is closed when it is done.
+// act lets the user act, as a client that is not disturbed, and returns when that is done, the user is to stop, or the run has
+// failed. The channel is closed when it is done.
 func (x *exploration) act(ctx context.Context) (acted chan struct{}) {
 	x.sleep(time.Second)
 	config := rest.CopyConfig(x.plane.RESTConfig())
 	config.UserAgent = "user"
-	config.Transport = fault.Watched(x.faults, "user", config.Transport)
+	config.Transport = x.faults.User()
 	acted = make(chan struct{})
 	go func() {
 		defer close(acted)
-		if err := x.Act(ctx, config); err != nil {
+		if err := x.Act(ctx, config); err != nil && ctx.Err() == nil {
 			x.faults.Fail("what the user does failed: %v", err)
 		}
 	}()
 	select {
 	case <-acted:
+	case <-x.faults.Stopped:
 	case <-x.faults.Failed:
 	}
 	return acted
@@ -163,7 +166,10 @@ func (x *exploration) act(ctx context.Context) (acted chan struct{}) {
 
 // outcome looks at the end state.
 func (x *exploration) outcome(before int) *outcome {
-	o := &outcome{plan: x.faults.Plan, seen: x.faults.Seen(), unreached: x.faults.Unreached(), requests: x.faults.Requests()}
+	o := &outcome{
+		plan: x.faults.Plan, seen: x.faults.Seen(), unreached: x.faults.Unreached(),
+		requests: x.faults.Requests(), writes: x.faults.Writes(),
+	}
 	if len(x.faults.Problems()) > 0 {
 		return o // it did not come to its end
 	}

@@ -20,8 +20,10 @@ type explorer struct {
 	t      *testing.T
 	report *Report
 
-	mu   sync.Mutex
-	base *outcome
+	mu sync.Mutex
+	// bases are what undisturbed runs came to, by when the user stops.
+	bases map[int]*outcome
+	tried map[fault.Fault]bool
 }
 
 // errCannot is that a run could not begin; the test has said why.
@@ -52,6 +54,9 @@ func (e *explorer) search() error {
 		}
 		plans = []fault.Plan{plan}
 	}
+	if err := e.stopped(plans); err != nil || len(e.report.Failures) > 0 {
+		return err
+	}
 	return e.all(plans)
 }
 
@@ -60,15 +65,15 @@ func (e *explorer) undisturbed() ([]fault.Seen, error) {
 	var points []fault.Seen
 	known := map[fault.Point]bool{}
 	for range 2 {
-		o := e.run(nil, mostRequests)
+		o := e.run(fault.Plan{}, mostRequests)
 		if o == nil {
 			return nil, errCannot
 		}
 		if e.judge(o) {
 			return nil, nil
 		}
-		if e.base == nil {
-			e.base = o
+		if e.bases[0] == nil {
+			e.bases[0] = o
 		}
 		for _, seen := range o.seen {
 			if !known[seen.Point] {
@@ -80,7 +85,26 @@ func (e *explorer) undisturbed() ([]fault.Seen, error) {
 	return points, nil
 }
 
-// plans are the faults to try, each alone, and then pairs.
+// stopped makes the undisturbed runs that plans in which the user stops are compared with.
+func (e *explorer) stopped(plans []fault.Plan) error {
+	for _, plan := range plans {
+		if e.bases[plan.Stop] != nil {
+			continue
+		}
+		o := e.run(fault.Plan{Stop: plan.Stop}, mostRequests)
+		if o == nil {
+			return errCannot
+		}
+		if e.judge(o) {
+			return nil
+		}
+		e.bases[plan.Stop] = o
+	}
+	return nil
+}
+
+// plans are the faults to try, each alone, and then pairs. Where the user does more after a point, each fault is tried both ways:
+// what the user does next may hide what has gone wrong.
 func (e *explorer) plans(seen []fault.Seen) []fault.Plan {
 	var plans []fault.Plan
 	for _, s := range seen {
@@ -89,15 +113,19 @@ func (e *explorer) plans(seen []fault.Seen) []fault.Plan {
 		}
 		for _, kind := range s.Kinds {
 			if e.Faults == nil || slices.Contains(e.Faults, kind) {
-				plans = append(plans, fault.Plan{{Kind: kind, Point: s.Point}})
+				faults := []fault.Fault{{Kind: kind, Point: s.Point}}
+				plans = append(plans, fault.Plan{Faults: faults})
+				if s.After > 0 && s.After < e.bases[0].writes {
+					plans = append(plans, fault.Plan{Faults: faults, Stop: s.After})
+				}
 			}
 		}
 	}
 	random := rand.New(rand.NewPCG(e.report.Seed, 0))
 	alone := len(plans)
 	for range e.Pairs {
-		a, b := plans[random.IntN(alone)][0], plans[random.IntN(alone)][0]
-		plans = append(plans, fault.Plan{a, b})
+		a, b := plans[random.IntN(alone)].Faults, plans[random.IntN(alone)].Faults
+		plans = append(plans, fault.Plan{Faults: append(slices.Clip(a), b...)})
 	}
 	if e.Budget > 0 && len(plans) > e.Budget {
 		random.Shuffle(len(plans), func(i, j int) { plans[i], plans[j] = plans[j], plans[i] })
@@ -140,7 +168,7 @@ func (e *explorer) all(plans []fault.Plan) error {
 func (e *explorer) try(plan fault.Plan) {
 	var o *outcome
 	for range attempts {
-		o = e.run(plan, max(1000, 20*e.base.requests))
+		o = e.run(plan, max(1000, 20*e.bases[0].requests))
 		if o == nil {
 			return
 		}
@@ -150,11 +178,14 @@ func (e *explorer) try(plan fault.Plan) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, f := range plan {
-		e.report.tried(f.Kind)
+	for _, f := range plan.Faults {
+		if !e.tried[f] {
+			e.tried[f] = true
+			e.report.tried(f.Kind)
+		}
 	}
-	for _, f := range o.unreached {
-		e.report.Unreached = append(e.report.Unreached, f.String())
+	if len(o.unreached) > 0 {
+		e.report.Unreached = append(e.report.Unreached, plan.String())
 	}
 }
 
@@ -164,11 +195,11 @@ func (e *explorer) judge(o *outcome) bool {
 	defer e.mu.Unlock()
 	e.report.Runs++
 	e.report.Virtual += o.virtual
-	if len(o.problems) == 0 && e.base != nil {
-		for _, line := range state.Diff(e.base.end, o.end) {
+	if base := e.bases[o.plan.Stop]; base != nil && len(o.problems) == 0 {
+		for _, line := range state.Diff(base.end, o.end) {
 			o.problems = append(o.problems, "in the end, "+line)
 		}
-		if len(o.problems) > 0 && len(o.plan) == 0 {
+		if len(o.problems) > 0 && len(o.plan.Faults) == 0 {
 			o.problems = append(o.problems, "two undisturbed runs differ: leave out with Compare what is never twice the same")
 		}
 	}

@@ -49,39 +49,57 @@ type Fault struct {
 
 func (f Fault) String() string { return string(f.Kind) + ": " + f.Point.String() }
 
-// Plan are the faults of one run. Nil is the undisturbed one.
-type Plan []Fault
+// Plan is what is to go wrong in one run. The zero value is the undisturbed one.
+type Plan struct {
+	Faults []Fault
+	// Stop is after how many writes the user does nothing more; 0 is never. What has been asked for must come true even so.
+	Stop int
+}
 
 // String is what Parse reads.
 func (p Plan) String() string {
-	if len(p) == 0 {
-		return undisturbed
+	var texts []string
+	for _, f := range p.Faults {
+		texts = append(texts, f.String())
 	}
-	texts := make([]string, len(p))
-	for i, f := range p {
-		texts[i] = f.String()
+	if len(texts) == 0 {
+		texts = []string{undisturbed}
+	}
+	if p.Stop > 0 {
+		texts = append(texts, stops+strconv.Itoa(p.Stop))
 	}
 	return strings.Join(texts, "; ")
 }
 
-const undisturbed = "undisturbed"
+const (
+	undisturbed = "undisturbed"
+	stops       = "the user stops after "
+)
 
 // Parse reads a plan.
 func Parse(text string) (Plan, error) {
-	if text == undisturbed {
-		return nil, nil
-	}
 	var plan Plan
 	for one := range strings.SplitSeq(text, "; ") {
+		if number, ok := strings.CutPrefix(one, stops); ok {
+			stop, err := strconv.Atoi(number)
+			if err != nil || stop < 1 {
+				return Plan{}, fmt.Errorf("%q does not say after how many writes", one)
+			}
+			plan.Stop = stop
+			continue
+		}
+		if one == undisturbed {
+			continue
+		}
 		kind, where, _ := strings.Cut(one, ": ")
 		if !slices.Contains(Kinds(), Kind(kind)) {
-			return nil, fmt.Errorf("%q begins with no kind of fault: there are %q", one, Kinds())
+			return Plan{}, fmt.Errorf("%q begins with no kind of fault: there are %q", one, Kinds())
 		}
 		point, err := parsePoint(where)
 		if err != nil {
-			return nil, err
+			return Plan{}, err
 		}
-		plan = append(plan, Fault{Kind(kind), point})
+		plan.Faults = append(plan.Faults, Fault{Kind(kind), point})
 	}
 	return plan, nil
 }
@@ -90,4 +108,6 @@ func Parse(text string) (Plan, error) {
 type Seen struct {
 	Point Point
 	Kinds []Kind
+	// After is how many writes the user had made.
+	After int
 }

@@ -12,6 +12,8 @@ func TestAPlanIsReadAsItIsPrinted(t *testing.T) {
 	for _, text := range []string{
 		"undisturbed",
 		"crash before: update networks.samplecrd.k8s.io/status default/a #2 of network",
+		"undisturbed; the user stops after 2",
+		"refused: create a b #1 of c; the user stops after 12",
 		"refused: effect outside write a b.json #1 of two words; stale: list configmaps * #1 of x",
 	} {
 		plan, err := fault.Parse(text)
@@ -25,6 +27,7 @@ func TestAPlanIsReadAsItIsPrinted(t *testing.T) {
 		"refused: create a b of c":            "is no point",
 		"refused: create a b #x of c":         "is no point",
 		"refused: create a b #1 of c; refuse": "no kind of fault",
+		"the user stops after lunch":          "after how many writes",
 	} {
 		if _, err := fault.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

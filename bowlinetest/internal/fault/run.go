@@ -32,8 +32,10 @@ type Options struct {
 type Run struct {
 	Options
 	began time.Time
-	// Failed is closed by the first Fail.
-	Failed chan struct{}
+	// Failed is closed by the first Fail, Stopped when the user stops as the plan has it.
+	Failed, Stopped chan struct{}
+	// Ended is closed by the caller when the run is over.
+	Ended chan struct{}
 
 	mu        sync.Mutex
 	counts    map[Point]int
@@ -42,6 +44,7 @@ type Run struct {
 	generated map[string]string // by resource and object
 	made      map[string]string // by name
 	requests  int
+	users     int // the user's writes
 	rows      []*Row
 	problems  []string
 	lastWrite time.Time
@@ -51,8 +54,8 @@ type Run struct {
 // NewRun makes a run that begins now.
 func NewRun(o Options) *Run {
 	return &Run{
-		Options: o, began: time.Now(), Failed: make(chan struct{}),
-		counts: map[Point]int{}, hit: make([]bool, len(o.Plan)), generated: map[string]string{}, made: map[string]string{},
+		Options: o, began: time.Now(), Failed: make(chan struct{}), Stopped: make(chan struct{}), Ended: make(chan struct{}),
+		counts: map[Point]int{}, hit: make([]bool, len(o.Plan.Faults)), generated: map[string]string{}, made: map[string]string{},
 	}
 }
 
@@ -90,7 +93,7 @@ func (r *Run) Seen() []Seen {
 func (r *Run) Unreached() (faults []Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, f := range r.Plan {
+	for i, f := range r.Plan.Faults {
 		if !r.hit[i] {
 			faults = append(faults, f)
 		}
@@ -123,6 +126,24 @@ func (r *Run) request() {
 	}
 }
 
+// userWrites counts a write of the user, and is false when the plan has it that there are no more.
+func (r *Run) userWrites() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.Plan.Stop > 0 && r.users == r.Plan.Stop {
+		return false
+	}
+	r.users++
+	return true
+}
+
+// Writes is how many the user has made.
+func (r *Run) Writes() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.users
+}
+
 // reach numbers a point, and says which faults the plan has there: none twice.
 func (r *Run) reach(p Point, kinds ...Kind) (Point, map[Kind]bool) {
 	r.mu.Lock()
@@ -130,9 +151,9 @@ func (r *Run) reach(p Point, kinds ...Kind) (Point, map[Kind]bool) {
 	p.N = 0
 	r.counts[p]++
 	p.N = r.counts[p]
-	r.seen = append(r.seen, Seen{p, kinds})
+	r.seen = append(r.seen, Seen{p, kinds, r.users})
 	var now map[Kind]bool
-	for i, f := range r.Plan {
+	for i, f := range r.Plan.Faults {
 		if f.Point == p && slices.Contains(kinds, f.Kind) && !r.hit[i] {
 			r.hit[i] = true
 			if now == nil {
