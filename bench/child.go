@@ -21,32 +21,36 @@ import (
 
 // The bench runs itself, with one of these as its first argument, where it needs a process of its own.
 const (
-	childServe   = "child-serve"
-	childStart   = "child-start"
-	childCommits = "child-commits"
-	childReads   = "child-reads"
-	childDisk    = "child-disk"
-	childFork    = "child-fork"
-	childGrowth  = "child-growth"
-	childTestKit = "child-testkit"
-	childListers = "child-listers"
-	childPods    = "child-pods"
-	childHitches = "child-hitches"
+	childServe    = "child-serve"
+	childStart    = "child-start"
+	childCommits  = "child-commits"
+	childReads    = "child-reads"
+	childDisk     = "child-disk"
+	childFork     = "child-fork"
+	childGrowth   = "child-growth"
+	childFill     = "child-fill"
+	childRecorded = "child-recorded"
+	childTestKit  = "child-testkit"
+	childListers  = "child-listers"
+	childPods     = "child-pods"
+	childHitches  = "child-hitches"
 )
 
 var children = map[string]func(ctx context.Context, args []string) error{
-	childServe:   serveProfiled,
-	childStart:   startPlanes,
-	childCommits: measureCommits,
-	childReads:   measureReads,
-	childDisk:    measureDisk,
-	childFork:    measureForks,
-	childGrowth:  measureGrowth,
-	childTestKit: measureTestKit,
-	childListers: measureListers,
-	childPods:    measurePods,
-	childHitches: measureHitches,
-	"growth":     growth,
+	childServe:    serveProfiled,
+	childStart:    startPlanes,
+	childCommits:  measureCommits,
+	childReads:    measureReads,
+	childDisk:     measureDisk,
+	childFork:     measureForks,
+	childGrowth:   measureGrowth,
+	childFill:     measureFill,
+	childRecorded: measureRecorded,
+	childTestKit:  measureTestKit,
+	childListers:  measureListers,
+	childPods:     measurePods,
+	childHitches:  measureHitches,
+	"growth":      growth,
 }
 
 // serveProfiled is a server that profiles itself: its argument is the kubeconfig to write, and each line on its standard

@@ -18,7 +18,7 @@ func (u unit) format(value float64) string {
 	}
 	precision := 1
 	switch {
-	case u == times || value < 1:
+	case u == times || u == timesFaster || value < 1:
 		precision = 2
 	case value >= 100:
 		precision = 0
