@@ -69,7 +69,7 @@ func (t *whyTree) line(prefix, text string) {
 }
 
 func (t *whyTree) loop(l why.Loop) {
-	how := fmt.Sprintf("at least %d times in %s, last %s", l.Times, rounded(l.Last.Sub(l.First)), t.ago(l.Last))
+	how := fmt.Sprintf("at least %d times in %s, last %s", l.Times, took(l.Last.Sub(l.First)), t.ago(l.Last))
 	t.line("", t.to.in(red, "HOT LOOP")+"  "+l.String()+" ("+how+")")
 }
 
@@ -162,7 +162,11 @@ func (t *whyTree) ago(then time.Time) string {
 func took(d time.Duration) string {
 	switch {
 	case d >= time.Minute:
-		return d.Round(time.Second).String()
+		text := d.Round(time.Second).String()
+		if strings.HasSuffix(text, "m0s") {
+			text = strings.TrimSuffix(text, "0s")
+		}
+		return text
 	case d >= time.Second:
 		return d.Round(100 * time.Millisecond).String()
 	case d >= 10*time.Millisecond:
