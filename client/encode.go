@@ -83,6 +83,7 @@ type rawList struct {
 	metav1.TypeMeta
 	Metadata metav1.ListMeta   `json:"metadata"`
 	Items    []json.RawMessage `json:"items"`
+	protobuf bool              // the items are messages, without an envelope
 }
 
 func decodeList(data []byte) (*rawList, error) {

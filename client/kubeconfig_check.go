@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -182,6 +183,9 @@ func (c *check) user(e entry, user *clientcmdapi.AuthInfo) {
 		c.fail(e, field, "it says nothing (is the file half written?): who has no credentials has user: {}")
 	}
 	c.certificate(e, user)
+	if strings.ContainsFunc(user.Token, unicode.IsControl) {
+		c.fail(e, "token", "it has a line break or another character that cannot be sent: is it written with | where it should not be?")
+	}
 	if user.TokenFile != "" && user.Token == "" {
 		if token, err := os.ReadFile(user.TokenFile); err != nil {
 			c.fail(e, "tokenFile", "%w", err)

@@ -85,18 +85,19 @@ contexts:
 current-context: x
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
 users: [{name: u, user: {}}]`, 5, "contexts[x].context.user", "the context names no user (there are u)"},
-		"no server":         {settled("certificate-authority-data: ''", "{}"), 3, "clusters[c].cluster.server", "no server is named"},
-		"no URL":            {settled(`server: "https://[::1"`, "{}"), 4, "clusters[c].cluster.server", "no URL of a server"},
-		"no such CA":        {settled("certificate-authority: /none/ca.crt", "{}"), 4, "clusters[c].cluster.certificate-authority", "no such file"},
-		"no CA in it":       {settled("certificate-authority-data: aGVsbG8=", "{}"), 4, "clusters[c].cluster.certificate-authority-data", "no certificate in PEM"},
-		"no such cert":      {settled(server, "{client-certificate: none.crt, client-key: none.key}"), 6, "users[u].user.client-certificate", "none.crt: no such file"},
-		"a cert alone":      {settled(server, "{client-certificate-data: aGVsbG8=}"), 6, "users[u].user.client-key", "no key beside it"},
-		"a key alone":       {settled(server, "{client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate", "no certificate beside it"},
-		"no cert in it":     {settled(server, "{client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate-data", "no certificate in PEM"},
-		"no such token":     {settled(server, "{tokenFile: none}"), 6, "users[u].user.tokenFile", "no such file"},
-		"no such plugin":    {settled(server, "{exec: {command: no-such-plugin, installHint: Get it there.}}"), 6, "users[u].user.exec.command", "Get it there."},
-		"a user of nothing": {settled(server, ""), 6, "users[u].user", "it says nothing (is the file half written?)"},
-		"two credentials":   {settled(server, "{token: a, username: b, password: c}"), 8, "contexts[x].context", "more than one authentication method"},
+		"no server":            {settled("certificate-authority-data: ''", "{}"), 3, "clusters[c].cluster.server", "no server is named"},
+		"no URL":               {settled(`server: "https://[::1"`, "{}"), 4, "clusters[c].cluster.server", "no URL of a server"},
+		"no such CA":           {settled("certificate-authority: /none/ca.crt", "{}"), 4, "clusters[c].cluster.certificate-authority", "no such file"},
+		"no CA in it":          {settled("certificate-authority-data: aGVsbG8=", "{}"), 4, "clusters[c].cluster.certificate-authority-data", "no certificate in PEM"},
+		"no such cert":         {settled(server, "{client-certificate: none.crt, client-key: none.key}"), 6, "users[u].user.client-certificate", "none.crt: no such file"},
+		"a cert alone":         {settled(server, "{client-certificate-data: aGVsbG8=}"), 6, "users[u].user.client-key", "no key beside it"},
+		"a key alone":          {settled(server, "{client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate", "no certificate beside it"},
+		"no cert in it":        {settled(server, "{client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate-data", "no certificate in PEM"},
+		"no such token":        {settled(server, "{tokenFile: none}"), 6, "users[u].user.tokenFile", "no such file"},
+		"no such plugin":       {settled(server, "{exec: {command: no-such-plugin, installHint: Get it there.}}"), 6, "users[u].user.exec.command", "Get it there."},
+		"a token of two lines": {settled(server, `{token: "a\nb"}`), 6, "users[u].user.token", "a line break"},
+		"a user of nothing":    {settled(server, ""), 6, "users[u].user", "it says nothing (is the file half written?)"},
+		"two credentials":      {settled(server, "{token: a, username: b, password: c}"), 8, "contexts[x].context", "more than one authentication method"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -105,20 +105,19 @@ func readFacts(contentType string, data []byte) facts {
 	return f
 }
 
-// protobufMagic begins all protobuf of Kubernetes; a runtime.Unknown follows.
-var protobufMagic = []byte("k8s\x00")
-
 func protobufFacts(data []byte) facts {
 	var f facts
-	var envelope runtime.Unknown
-	raw, ok := bytes.CutPrefix(data, protobufMagic)
-	if !ok || envelope.Unmarshal(raw) != nil {
+	if !isProtobuf(data) {
 		return f
 	}
-	f.APIVersion, f.Kind = envelope.APIVersion, envelope.Kind
-	if envelope.Kind == "Status" && envelope.APIVersion == "v1" {
+	kind, message, err := unwrap(data)
+	if err != nil {
+		return f
+	}
+	f.APIVersion, f.Kind = kind.GroupVersion().String(), kind.Kind
+	if f.Kind == "Status" && f.APIVersion == "v1" {
 		var status metav1.Status
-		if status.Unmarshal(envelope.Raw) == nil && status.Details != nil {
+		if status.Unmarshal(message) == nil && status.Details != nil {
 			f.Details.Name, f.Details.UID = status.Details.Name, status.Details.UID
 		}
 		f.Message = status.Message
@@ -126,7 +125,7 @@ func protobufFacts(data []byte) facts {
 	}
 	// Every object of Kubernetes has its metadata in the field that a PartialObjectMetadata has it in.
 	var partial metav1.PartialObjectMetadata
-	if partial.Unmarshal(envelope.Raw) == nil {
+	if partial.Unmarshal(message) == nil {
 		f.Metadata = factsMeta{Name: partial.Name, UID: partial.UID, ResourceVersion: partial.ResourceVersion}
 		if t := partial.DeletionTimestamp; t != nil {
 			f.Metadata.DeletionTimestamp = t.UTC().Format(time.RFC3339)

@@ -320,3 +320,19 @@ func TestObservedAnswersComeAsTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// Whoever does not observe pays nothing.
+func TestCallsThatAreNotObservedCostNothing(t *testing.T) {
+	config := client.Observed(&rest.Config{Host: "http://test"})
+	through := config.WrapTransport(lost{})
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://test/api/v1/namespaces/default/configmaps", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocations := func(rt http.RoundTripper) float64 {
+		return testing.AllocsPerRun(100, func() { rt.RoundTrip(q) })
+	}
+	if with, without := allocations(through), allocations(lost{}); with != without {
+		t.Errorf("%v allocations, and %v without", with, without)
+	}
+}

@@ -2,11 +2,12 @@ package client
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,29 +30,75 @@ func asks[T Object](q *rest.Request) *rest.Request {
 // isProtobuf says that an answer is protobuf in Kubernetes' envelope.
 func isProtobuf(data []byte) bool { return bytes.HasPrefix(data, []byte(object.ProtobufMagic)) }
 
-// read reads an object in the form that it came in, of that kind if it does not say which itself.
-func read[T Object](data []byte, kind schema.GroupVersionKind) (T, error) {
-	if !isProtobuf(data) {
-		return decode[T](data, kind)
+// unwrap takes a message out of Kubernetes' envelope (runtime.Unknown), without a copy, and says what it is.
+func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err error) {
+	var meta runtime.TypeMeta
+	err = eachField(data[len(object.ProtobufMagic):], func(n protowire.Number, value []byte) error {
+		switch n {
+		case envelopeType:
+			return meta.Unmarshal(value)
+		case envelopeRaw:
+			message = value
+		}
+		return nil
+	})
+	return schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind), message, err
+}
+
+// eachField calls f with each field of a message that has bytes, and passes over the others.
+func eachField(message []byte, f func(n protowire.Number, value []byte) error) error {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		message = message[n:]
+		if n = protowire.ConsumeFieldValue(number, kind, message); n < 0 {
+			return protowire.ParseError(n)
+		}
+		if kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(message)
+			if err := f(number, value); err != nil {
+				return err
+			}
+		}
+		message = message[n:]
 	}
+	return nil
+}
+
+// read reads an object in the form that it came in.
+func read[T Object](data []byte) (T, error) {
+	if !isProtobuf(data) {
+		return Decode[T](data)
+	}
+	kind, message, err := unwrap(data)
+	if err != nil {
+		return *new(T), &DecodeError{Object: "the answer", Type: reflect.TypeFor[T]().String(), Err: err}
+	}
+	return readMessage[T](message, kind)
+}
+
+// readMessage reads an object of that kind from protobuf.
+func readMessage[T Object](message []byte, kind schema.GroupVersionKind) (T, error) {
 	obj := newOf[T]()
 	reads, ok := any(obj).(unmarshaler)
-	if !ok {
-		return obj, fmt.Errorf("the answer came as protobuf, and %T cannot be read from that", obj)
-	}
-	var envelope runtime.Unknown
-	err := envelope.Unmarshal(data[len(object.ProtobufMagic):])
-	if err == nil && !holds(obj, envelope.Kind) {
-		err = fmt.Errorf("the server has a %s there", envelope.Kind) // of which nothing but the metadata means the same
-	}
-	if err == nil {
-		err = reads.Unmarshal(envelope.Raw)
+	var err error
+	switch {
+	case !ok:
+		err = errors.New("it came as protobuf, of which the Go type cannot be read")
+	case !holds(obj, kind.Kind):
+		err = fmt.Errorf("the server has a %s there", kind.Kind) // of which nothing but the metadata means the same
+	default:
+		err = reads.Unmarshal(message)
 	}
 	if err != nil {
-		facts := protobufFacts(data)
-		return obj, &DecodeError{Object: strings.TrimSpace(facts.Kind + " " + facts.Metadata.Name), Type: fmt.Sprintf("%T", obj), Err: err}
+		var partial metav1.PartialObjectMetadata
+		_ = partial.Unmarshal(message) // as far as it can be read
+		name := strings.TrimPrefix(partial.Namespace+"/"+partial.Name, "/")
+		return obj, &DecodeError{Object: kind.Kind + " " + name, Type: fmt.Sprintf("%T", obj), Err: err}
 	}
-	obj.GetObjectKind().SetGroupVersionKind(schema.FromAPIVersionAndKind(envelope.APIVersion, envelope.Kind))
+	obj.GetObjectKind().SetGroupVersionKind(kind)
 	return obj, nil
 }
 
@@ -66,12 +113,21 @@ func readList(data []byte) (*rawList, error) {
 	if !isProtobuf(data) {
 		return decodeList(data)
 	}
-	list := &rawList{}
-	reader := listReader{in: &stream{body: io.NopCloser(bytes.NewReader(data))}, item: func(_ object.Format, item []byte) {
-		list.Items = append(list.Items, item)
-	}}
-	err := reader.read()
-	list.TypeMeta, list.Metadata = reader.kind, reader.meta
+	kind, message, err := unwrap(data)
+	if err != nil {
+		return nil, err
+	}
+	list := &rawList{protobuf: true}
+	list.SetGroupVersionKind(kind)
+	err = eachField(message, func(n protowire.Number, value []byte) error {
+		switch n {
+		case listMetadata:
+			return list.Metadata.Unmarshal(value)
+		case listItem:
+			list.Items = append(list.Items, value)
+		}
+		return nil
+	})
 	return list, err
 }
 

@@ -133,7 +133,11 @@ func (r Resource[T]) list(ctx context.Context, q *rest.Request) (*rawList, bool,
 
 // item reads an item of a list.
 func (r Resource[T]) item(list *rawList, i int, data []byte) (T, error) {
-	obj, err := read[T](data, list.itemKind())
+	decodeItem := decode[T]
+	if list.protobuf {
+		decodeItem = readMessage[T]
+	}
+	obj, err := decodeItem(data, list.itemKind())
 	if err != nil {
 		err = fmt.Errorf("item %d of the list of %s: %w", i, r.name(), err)
 	}
@@ -242,7 +246,7 @@ func answered[T Object](ctx context.Context, q *rest.Request) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
-	obj, err := read[T](data, schema.GroupVersionKind{})
+	obj, err := read[T](data)
 	if err == nil && obj.GetObjectKind().GroupVersionKind().Empty() {
 		err = noObject(data, obj)
 	}
