@@ -22,7 +22,8 @@ import (
 type State struct {
 	// Objects are those of all resources in which anything was ever changed, but for Events and Leases, in order.
 	Objects []*unstructured.Unstructured
-	// Outside is what the scenario's Snapshot says.
+	// Outside is what the scenario's Snapshot says. An invariant sees the objects as one commit left them, and Outside as it is
+	// when the invariant is looked at, in the same instant or moments later.
 	Outside any
 }
 
