@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
 )
 
 // FactoryOptions are what client-go's options of a factory say. The zero value is everything, without resync.
@@ -30,6 +31,8 @@ type FactoryOptions struct {
 	Transform cache.TransformFunc
 	// Lazy keeps objects as the source has them, and decodes each when it is read: half the memory where few are read.
 	Lazy bool
+	// Mutations finds out, in tests, who changes cached objects; nil does not look. See informer.DetectMutations.
+	Mutations *informer.Mutations
 }
 
 // NewSharedInformerFactory stands in for informers.NewSharedInformerFactory: its informers are ours, on a source; its listers
@@ -45,7 +48,7 @@ func NewSharedInformerFactory(source client.Source, resync time.Duration) inform
 // NewSharedInformerFactoryWithOptions is NewSharedInformerFactory with options. Selectors of Tweak that cannot be read are an
 // error.
 func NewSharedInformerFactoryWithOptions(source client.Source, o FactoryOptions) (informers.SharedInformerFactory, error) {
-	own := Options{Namespace: o.Namespace, Lazy: o.Lazy, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
+	own := Options{Namespace: o.Namespace, Lazy: o.Lazy, Mutations: o.Mutations, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
 	if err := own.tweak(o.Tweak); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package clientgo_test
 
 import (
 	"context"
+	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -180,6 +182,43 @@ func TestOneOfOursTakesThePlaceOfOneInClientGosOwnFactory(t *testing.T) {
 		}
 		cancel()
 		f.Shutdown()
+	})
+}
+
+// recorder is a test that fails without failing.
+type recorder struct {
+	testing.TB
+	failed []string
+	ends   []func()
+}
+
+func (r *recorder) Errorf(format string, arguments ...any) {
+	r.failed = append(r.failed, fmt.Sprintf(format, arguments...))
+}
+func (r *recorder) Cleanup(f func()) { r.ends = append(r.ends, f) }
+func (r *recorder) Helper()          {}
+
+func TestWhoChangesACachedObjectIsNamed(t *testing.T) {
+	t.Parallel()
+	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
+		recorder := &recorder{}
+		f := must(clientgo.NewSharedInformerFactoryWithOptions(client.NewSource(must(client.New(p.RESTConfig()))(t)), clientgo.FactoryOptions{
+			Mutations: informer.DetectMutations(recorder),
+		}))(t)
+		namespaces := f.Core().V1().Namespaces()
+		namespaces.Informer()
+		ctx, cancel := context.WithCancel(t.Context())
+		f.StartWithContext(ctx)
+		f.WaitForCacheSyncWithContext(ctx)
+		must(namespaces.Lister().Get("default"))(t).Labels = map[string]string{"mine": "true"}
+		cancel()
+		f.Shutdown()
+		for _, end := range recorder.ends {
+			end()
+		}
+		if len(recorder.failed) != 1 || !strings.Contains(recorder.failed[0], "default") {
+			t.Errorf("the test was told %q", recorder.failed)
+		}
 	})
 }
 

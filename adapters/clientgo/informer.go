@@ -30,6 +30,8 @@ type Options struct {
 	Indexers cache.Indexers
 	// Lazy keeps objects as the source has them, and decodes each when it is read: half the memory where few are read.
 	Lazy bool
+	// Mutations finds out, in tests, who changes cached objects; nil does not look. See informer.DetectMutations.
+	Mutations *informer.Mutations
 	// Log is nil for slog.Default.
 	Log *slog.Logger
 }
@@ -41,9 +43,8 @@ func New(source client.Source, resource schema.GroupVersionResource, example run
 	s := &reporting{Source: source, resource: resource, narrow: d.narrow}
 	i := adapt(informer.New(s, resource, informer.Options[client.Object]{
 		Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields,
-		Decode: d.decode,
-		Lazy:   options.Lazy,
-		Log:    options.Log,
+		Decode: d.decode, Lazy: options.Lazy,
+		Mutations: options.Mutations, Log: options.Log,
 	}), resource)
 	i.source, i.decoder, i.resync = s, d, options.Resync
 	s.failed = i.failed
