@@ -48,12 +48,14 @@ func (r *reflector[T]) definitionAppears(ctx context.Context, longest time.Durat
 	watching := list.Following
 	if watching == nil && len(list.Items) == 0 {
 		options.After = list.Revision
-		watching, err = r.source.Watch(ctx, definitions, options)
+		if watching, err = r.source.Watch(ctx, definitions, options); err != nil {
+			return false // there is no watch to stop then, whatever the source returned beside the error
+		}
 	}
 	if watching != nil {
 		defer watching.Stop()
 	}
-	if err != nil || len(list.Items) > 0 {
+	if len(list.Items) > 0 {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, longest)
