@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
 	"github.com/bowline-dev/bowline/store"
 	"github.com/bowline-dev/bowline/store/backup"
@@ -69,17 +69,14 @@ func refusal(server string, answer *http.Response) error {
 // serverConfig is how to reach a running server: by that kubeconfig, by KUBECONFIG, or by what the server of the user's state
 // folder wrote. It never is that of a cluster that ~/.kube/config names.
 func serverConfig(kubeconfig string) (*rest.Config, error) {
-	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
-	if kubeconfig == "" && os.Getenv(kubeconfigVariable) != "" {
-		rules = clientcmd.NewDefaultClientConfigLoadingRules()
-	} else if kubeconfig == "" {
+	if kubeconfig == "" && os.Getenv(kubeconfigVariable) == "" {
 		running, err := runningKubeconfig()
 		if err != nil {
 			return nil, err
 		}
-		rules.ExplicitPath = running
+		kubeconfig = running
 	}
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	return client.Load(client.Flags{Kubeconfig: kubeconfig})
 }
 
 // runningKubeconfig is the kubeconfig of the server that runs in the user's state folder.
