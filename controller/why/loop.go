@@ -16,7 +16,7 @@ import (
 const (
 	window      = time.Minute
 	idleWrites  = 5  // in a window: writes of one run after another that change nothing
-	rounds      = 10 // in a window: each run the consequence of the one before it
+	rounds      = 20 // in a window: each run the consequence of the one before it
 	maxSteps    = 64 // back from one round to the one before
 	maxLoops    = 128
 	warnAgain   = time.Minute
