@@ -53,7 +53,7 @@ func (p *Plane) define(t testing.TB) {
 // establish makes a definition. What it defines is served when the write is answered, or never.
 func (p *Plane) establish(t testing.TB, d *unstructured.Unstructured) {
 	t.Helper()
-	_, err := p.write(d, p.post)
+	_, err := p.write(d, post)
 	if err != nil {
 		t.Fatalf("the definition %s: %v", d.GetName(), err)
 	}

@@ -56,7 +56,7 @@ func (p *Plane) Apply(t testing.TB, text string) []*unstructured.Unstructured {
 		t.Fatalf("what is to be applied cannot be read: %v", err)
 	}
 	for i, object := range objects {
-		if objects[i], err = p.write(object, p.apply); err != nil {
+		if objects[i], err = p.write(object, apply); err != nil {
 			t.Fatalf("applying %s %s: %v", object.GetKind(), object.GetName(), err)
 		}
 	}
@@ -74,7 +74,7 @@ func (p *Plane) create(t testing.TB, object client.Object) {
 	kind, err := p.resources.kindOf(object)
 	if err == nil {
 		o.SetGroupVersionKind(kind)
-		_, err = p.write(o, p.post)
+		_, err = p.write(o, post)
 	}
 	if err != nil {
 		t.Fatalf("creating the %T %s: %v", object, object.GetName(), err)
@@ -91,7 +91,7 @@ func contentOf(value any) (content map[string]any, err error) {
 }
 
 // write writes an object, and then its status, where it has one that is written apart.
-func (p *Plane) write(o *unstructured.Unstructured, send sending) (*unstructured.Unstructured, error) {
+func (p *Plane) write(o untyped, send sending) (untyped, error) {
 	where, err := p.resources.find(context.Background(), p.client.REST(), o.GroupVersionKind())
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (p *Plane) write(o *unstructured.Unstructured, send sending) (*unstructured
 	if where.namespaced && o.GetNamespace() == "" {
 		o.SetNamespace(metav1.NamespaceDefault)
 	}
-	to := client.Of[*unstructured.Unstructured](p.client, where.GroupVersionResource)
+	to := client.Of[untyped](p.client, where.GroupVersionResource)
 	kept, err := send(to, o, "")
 	if status, _ := o.Object["status"].(map[string]any); err != nil || len(status) == 0 || !where.hasStatus {
 		return kept, err
@@ -108,10 +108,16 @@ func (p *Plane) write(o *unstructured.Unstructured, send sending) (*unstructured
 	return send(to, o, "status")
 }
 
-// sending writes an object or a subresource of it.
-type sending func(client.Resource[*unstructured.Unstructured], *unstructured.Unstructured, string) (*unstructured.Unstructured, error)
+// untyped is an object of any kind, and resource is where those of one are.
+type (
+	untyped  = *unstructured.Unstructured
+	resource = client.Resource[untyped]
+)
 
-func (p *Plane) post(to client.Resource[*unstructured.Unstructured], o *unstructured.Unstructured, subresource string) (*unstructured.Unstructured, error) {
+// sending writes an object or a subresource of it.
+type sending func(to resource, o untyped, subresource string) (untyped, error)
+
+func post(to resource, o untyped, subresource string) (untyped, error) {
 	if subresource == "" {
 		return to.Create(context.Background(), o, metav1.CreateOptions{FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	}
@@ -119,10 +125,11 @@ func (p *Plane) post(to client.Resource[*unstructured.Unstructured], o *unstruct
 	if err != nil {
 		return nil, err
 	}
-	return to.Patch(context.Background(), o.GetNamespace(), o.GetName(), subresource, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	return to.Patch(context.Background(), o.GetNamespace(), o.GetName(), subresource, types.MergePatchType, patch,
+		metav1.PatchOptions{FieldManager: manager})
 }
 
-func (p *Plane) apply(to client.Resource[*unstructured.Unstructured], o *unstructured.Unstructured, subresource string) (*unstructured.Unstructured, error) {
+func apply(to resource, o untyped, subresource string) (untyped, error) {
 	body, err := json.Marshal(o)
 	if err != nil {
 		return nil, err

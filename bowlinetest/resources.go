@@ -27,7 +27,10 @@ type resources struct {
 
 // newResources knows Kubernetes' own types, and those that another one knows, which may be nil.
 func newResources(other *resources) *resources {
-	r := &resources{schemes: []*runtime.Scheme{kubernetes.Scheme, apiextensions.Scheme}, served: map[schema.GroupVersion][]metav1.APIResource{}}
+	r := &resources{
+		schemes: []*runtime.Scheme{kubernetes.Scheme, apiextensions.Scheme},
+		served:  map[schema.GroupVersion][]metav1.APIResource{},
+	}
 	if other != nil {
 		r.schemes = slices.Clone(other.schemes)
 	}
@@ -72,7 +75,8 @@ func (r *resources) find(ctx context.Context, server rest.Interface, kind schema
 		err = json.Unmarshal(body, &list)
 	}
 	if err != nil {
-		return place{}, fmt.Errorf("the plane serves no %s, the version of %s: give its definition to bowlinetest.CRDs or Types (%w)", version, kind.Kind, err)
+		return place{}, fmt.Errorf("the plane serves no %s, the version of %s: give its definition to bowlinetest.CRDs or Types (%w)",
+			version, kind.Kind, err)
 	}
 	r.served[version] = list.APIResources
 	if p, ok := placeOf(kind, list.APIResources); ok {

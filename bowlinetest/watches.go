@@ -152,7 +152,8 @@ func ofLibrary(f runtime.Frame) bool {
 	if strings.HasSuffix(f.File, "_test.go") {
 		return false
 	}
-	for _, library := range []string{"k8s.io/", "sigs.k8s.io/", "github.com/bowline-dev/bowline/", "net/http.", "runtime.", "testing.", "sync."} {
+	libraries := []string{"k8s.io/", "sigs.k8s.io/", "github.com/bowline-dev/bowline/", "net/http.", "runtime.", "testing.", "sync."}
+	for _, library := range libraries {
 		if strings.HasPrefix(f.Function, library) {
 			return true
 		}

@@ -70,7 +70,8 @@ func (s *apiServer) tls() (*tls.Config, error) {
 	certFile, keyFile := s.certFile, s.keyFile
 	if certFile == "" && keyFile == "" {
 		if s.certDir == "" {
-			return nil, errors.New("kube-apiserver: there is no certificate to show: name its folder with --cert-dir, or --tls-cert-file and --tls-private-key-file")
+			return nil, errors.New("kube-apiserver: there is no certificate to show: name its folder with --cert-dir, " +
+				"or --tls-cert-file and --tls-private-key-file")
 		}
 		certFile, keyFile = filepath.Join(s.certDir, "apiserver.crt"), filepath.Join(s.certDir, "apiserver.key")
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-const aboutAPIServer = `kube-apiserver, as bowline stands in for it in tests with envtest: the Kubernetes API, with its objects in the memory of
-this process. A flag that asks for what bowline does not have is refused, and nothing starts.`
+const aboutAPIServer = `kube-apiserver, as bowline stands in for it in tests with envtest: the Kubernetes API, with its objects in the
+memory of this process. A flag that asks for what bowline does not have is refused, and nothing starts.`
 
 // apiServer is what the flags of kube-apiserver say.
 type apiServer struct {
@@ -43,8 +43,8 @@ func (s *apiServer) flags(to io.Writer) flagSet {
 
 // addChecked adds what may be said as far as it is so.
 func addChecked(f flagSet) {
-	f.only("authorization-mode", "list", "members of system:masters may do everything, and others what system:discovery lets them, as with RBAC "+
-		"and no role bound: nobody can bind one, since roles are not served", "RBAC", "Node")
+	f.only("authorization-mode", "list", "members of system:masters may do everything, and others what system:discovery lets them, "+
+		"as with RBAC and no role bound: nobody can bind one, since roles are not served", "RBAC", "Node")
 	f.only("service-cluster-ip-range", "range", "where the addresses of services come from", "10.0.0.0/24")
 	f.only("service-node-port-range", "range", "where node ports come from", "30000-32767")
 	f.only("allow-privileged", "bool", "privileged pods are declared like others, and nobody runs them", "true")
@@ -131,18 +131,19 @@ func isServed(name string) bool {
 
 // addIgnored adds what changes nothing that a client of a test sees. A ? marks those that need no value.
 func addIgnored(f flagSet) {
-	f.ignored("ignored: bowline issues and reads no tokens", "service-account-issuer", "service-account-key-file", "service-account-signing-key-file",
-		"service-account-jwks-uri", "service-account-lookup?", "service-account-max-token-expiration", "service-account-extend-token-expiration?",
-		"api-audiences")
-	f.ignored("ignored: objects are in memory", "etcd-prefix", "etcd-compaction-interval", "etcd-count-metric-poll-period", "etcd-healthcheck-timeout",
-		"etcd-readycheck-timeout", "storage-media-type", "watch-cache?", "watch-cache-sizes", "default-watch-cache-size", "delete-collection-workers")
-	f.ignored("ignored: there are no nodes", "kubelet-certificate-authority", "kubelet-client-certificate", "kubelet-client-key", "kubelet-timeout",
-		"kubelet-preferred-address-types", "advertise-address", "endpoint-reconciler-type", "apiserver-count")
+	f.ignored("ignored: bowline issues and reads no tokens", "service-account-issuer", "service-account-key-file",
+		"service-account-signing-key-file", "service-account-jwks-uri", "service-account-lookup?", "service-account-max-token-expiration",
+		"service-account-extend-token-expiration?", "api-audiences")
+	f.ignored("ignored: objects are in memory", "etcd-prefix", "etcd-compaction-interval", "etcd-count-metric-poll-period",
+		"etcd-healthcheck-timeout", "etcd-readycheck-timeout", "storage-media-type", "watch-cache?", "watch-cache-sizes",
+		"default-watch-cache-size", "delete-collection-workers")
+	f.ignored("ignored: there are no nodes", "kubelet-certificate-authority", "kubelet-client-certificate", "kubelet-client-key",
+		"kubelet-timeout", "kubelet-preferred-address-types", "advertise-address", "endpoint-reconciler-type", "apiserver-count")
 	f.ignored("ignored: bowline shares out its time by itself", "max-requests-inflight", "max-mutating-requests-inflight",
 		"enable-priority-and-fairness?", "request-timeout", "min-request-timeout", "goaway-chance", "http2-max-streams-per-connection")
 	f.ignored("ignored: it ends at once", "shutdown-delay-duration", "shutdown-send-retry-after?", "livez-grace-period")
-	f.ignored("ignored", "event-ttl", "enable-garbage-collector?", "enable-aggregator-routing?", "external-hostname", "profiling?", "logging-format",
-		"log-flush-frequency", "vmodule", "logtostderr?")
+	f.ignored("ignored", "event-ttl", "enable-garbage-collector?", "enable-aggregator-routing?", "external-hostname", "profiling?",
+		"logging-format", "log-flush-frequency", "vmodule", "logtostderr?")
 }
 
 func addRefused(f flagSet) {
