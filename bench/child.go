@@ -51,6 +51,9 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childPods:     measurePods,
 	childHitches:  measureHitches,
 	"growth":      growth,
+
+	childQueue:     measureQueues,
+	childReconcile: measureReconciles,
 }
 
 // serveProfiled is a server that profiles itself: its argument is the kubeconfig to write, and each line on its standard
