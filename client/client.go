@@ -44,6 +44,9 @@ type Client struct {
 // Kubernetes' own types and JSON for all others. Its writes tell the observers of Observe, and its errors what is wrong with a server that cannot be spoken to.
 func New(config *rest.Config, options ...Option) (*Client, error) {
 	own := rest.CopyConfig(config)
+	if own.UserAgent == "" {
+		own.UserAgent = rest.DefaultKubernetesUserAgent() // the HTTP client says it, and servers make the field manager of it
+	}
 	explain(own)
 	observe(own)
 	httpClient, err := rest.HTTPClientFor(own)
@@ -63,9 +66,6 @@ func newClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	config.GroupVersion = &schema.GroupVersion{}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	if config.UserAgent == "" {
-		config.UserAgent = rest.DefaultKubernetesUserAgent()
-	}
 	if config.WarningHandler == nil && config.WarningHandlerWithContext == nil {
 		config.WarningHandler = rest.NoWarnings{} // a program has nobody to warn; klog's default prints to stderr
 	}

@@ -76,6 +76,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if ctx.Err() != nil {
 		return controller.Result{}, ctx.Err()
 	}
+	controller.Note(ctx, "it is to end: %s", left)
 	ns = ns.DeepCopy()
 	if ns, err = r.report(ctx, ns, left); err != nil {
 		return controller.Result{}, ended(err)

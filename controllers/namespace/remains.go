@@ -42,6 +42,17 @@ func (r *remains) failed(resource deletable, err error) {
 // any says whether objects are left.
 func (r *remains) any() bool { return len(r.objects) > 0 }
 
+// String says what is left, in short.
+func (r *remains) String() string {
+	switch {
+	case !r.any() && r.failure() != nil:
+		return "what is in it cannot be said"
+	case !r.any():
+		return "nothing is in it"
+	}
+	return counted(r.objects, " has ")
+}
+
 // failure is everything that went wrong, or nil.
 func (r *remains) failure() error {
 	return errors.Join(errors.Join(r.discovery...), errors.Join(r.deletion...))
