@@ -1,6 +1,7 @@
 package bowlinetest
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 )
@@ -15,6 +16,9 @@ import (
 func Bubble(t *testing.T, f func(t *testing.T, p *Plane), options ...Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f(t, Start(t, options...))
+		f(t, Start(t, append(slices.Clone(options), noSocket)...))
 	})
 }
+
+// noSocket is an option of planes in a bubble.
+func noSocket(s *settings) { s.bubble = true }

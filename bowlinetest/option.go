@@ -28,6 +28,7 @@ type settings struct {
 	controllers []running
 	patience    time.Duration
 	leaky       bool
+	bubble      bool
 }
 
 // patience is how long a test waits for what should happen soon.

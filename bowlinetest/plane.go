@@ -31,10 +31,7 @@ func Start(t testing.TB, options ...Option) *Plane {
 	p := &Plane{test: t, settings: settingsOf(options)}
 	p.ownGoroutines(t)
 	o := bowline.Options{Log: logTo(t)}
-	for _, change := range p.settings.with {
-		change(&o)
-	}
-	p.builtin = o.Controllers
+	p.choose(t, &o)
 	var err error
 	// Not the test's context, which has ended by the time that cleanups run.
 	if p.Plane, err = bowline.Start(context.Background(), o); err != nil {
@@ -49,7 +46,7 @@ func Start(t testing.TB, options ...Option) *Plane {
 // much there is. What ran on p runs on the fork as well. The options are added to those of p.
 func (p *Plane) Fork(t testing.TB, options ...Option) *Plane {
 	t.Helper()
-	fork := &Plane{test: t, settings: p.settings.onFork(), builtin: p.builtin}
+	fork := &Plane{test: t, settings: p.settings.onFork()}
 	fork.settings.change(options)
 	if t != p.test {
 		fork.ownGoroutines(t)
@@ -57,10 +54,7 @@ func (p *Plane) Fork(t testing.TB, options ...Option) *Plane {
 	var err error
 	fork.Plane, err = p.Plane.Fork(context.Background(), func(o *bowline.Options) {
 		o.Controllers, o.Log = p.builtin, logTo(t)
-		for _, change := range fork.settings.with {
-			change(o)
-		}
-		fork.builtin = o.Controllers
+		fork.choose(t, o)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +62,18 @@ func (p *Plane) Fork(t testing.TB, options ...Option) *Plane {
 	fork.resources = newResources(p.resources)
 	fork.begin(t)
 	return fork
+}
+
+// choose changes the plane's own options as the test's say.
+func (p *Plane) choose(t testing.TB, o *bowline.Options) {
+	t.Helper()
+	for _, change := range p.settings.with {
+		change(o)
+	}
+	p.builtin = o.Controllers
+	if p.settings.bubble && o.Listen != "" {
+		t.Fatal("there is no Socket in a Bubble: who waits for one keeps its time from passing")
+	}
 }
 
 // logTo is the test's log.

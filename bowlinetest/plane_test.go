@@ -147,6 +147,18 @@ func TestSocketIsForOtherProcesses(t *testing.T) {
 	mustFail(t, func(t testing.TB) { bowlinetest.Start(t).SocketConfig(t) }, "bowlinetest.Socket()")
 }
 
+func TestBubblesHaveNoSockets(t *testing.T) {
+	t.Parallel()
+	began := false
+	failed, said := try(t, func(tb testing.TB) {
+		bowlinetest.Start(tb, bowlinetest.Socket(), bowlinetest.NoSocket)
+		began = true
+	})
+	if began || !failed || said != "there is no Socket in a Bubble: who waits for one keeps its time from passing" {
+		t.Errorf("failed: %v, said %q", failed, said)
+	}
+}
+
 func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
 }

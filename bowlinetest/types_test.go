@@ -1,6 +1,9 @@
 package bowlinetest_test
 
 import (
+	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -199,6 +202,21 @@ func TestDefinitionsOfTypesAreCorrected(t *testing.T) {
 	made, err := bowlinetest.Client[*Boat](t, p).Create(t.Context(), boat, metav1.CreateOptions{})
 	if err != nil || made.Namespace != "" || !made.Status.Afloat {
 		t.Errorf("made %+v, %v", made, err)
+	}
+}
+
+// TestNewestVersionIsStored, as apimachinery orders versions.
+func TestNewestVersionIsStored(t *testing.T) {
+	t.Parallel()
+	crd := bowlinetest.DefinitionOf("example.com", "Boat", map[string]reflect.Type{
+		"v1beta2": reflect.TypeFor[Boat](), "v1": reflect.TypeFor[Boat](), "v1alpha1": reflect.TypeFor[Boat](),
+	})
+	var versions []string
+	for _, v := range crd.Spec.Versions {
+		versions = append(versions, fmt.Sprint(v.Name, " ", v.Served, " ", v.Storage))
+	}
+	if want := []string{"v1 true true", "v1beta2 true false", "v1alpha1 true false"}; !slices.Equal(versions, want) {
+		t.Errorf("got %q, want %q", versions, want)
 	}
 }
 
