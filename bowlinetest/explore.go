@@ -93,10 +93,10 @@ type Scenario struct {
 
 // Explore runs the processes of a scenario once undisturbed, and then once for each point and each fault that it may have:
 // each write with the process crashed before and after it, refused, in conflict, its answer lost, and the process's cache
-// behind it; each read stale; each event delayed, doubled and dropped. Each is tried twice: the user goes on, and the user does
-// nothing more after it, since what is asked for next may hide what has gone wrong. The test fails when an end state differs from that of
-// the undisturbed run, an invariant is broken, a process panics, does not end, leaves goroutines behind, or never settles. It
-// prints the smallest failing run as a trace, and by what to repeat it.
+// behind it; each read stale; each event delayed, doubled and dropped. Each is tried twice: the user goes on, and the user
+// does nothing more after it, since what is asked for next may hide what has gone wrong. The test fails when an end state
+// differs from that of the undisturbed run, an invariant is broken, a process panics, does not end, leaves goroutines behind,
+// or never settles. It prints the smallest failing run as a trace, and by what to repeat it.
 //
 // The test must not be in a bubble; Explore makes one for each run, and works on as many at once as there are processors.
 // A bubble fixes time but not the order of what goroutines do in the same instant: a point is known by what it is about. One

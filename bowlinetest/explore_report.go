@@ -66,7 +66,8 @@ func (r *Report) String() string {
 		}
 	}
 	if len(r.Unreached) > 0 {
-		fmt.Fprintf(&b, "\n  %4d runs did not come by their faults in %d attempts, such as %s", len(r.Unreached), attempts, r.Unreached[0])
+		fmt.Fprintf(&b, "\n  %4d runs did not come by their faults in %d attempts, such as %s",
+			len(r.Unreached), attempts, r.Unreached[0])
 	}
 	return b.String()
 }

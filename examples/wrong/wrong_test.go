@@ -50,7 +50,7 @@ func change(ctx context.Context, config *rest.Config, name, data string) error {
 	return err
 }
 
-// finds checks that exploring a scenario finds faults of exactly these kinds, and what the smallest is like: its trace, but
+// finds checks that exploring a scenario finds faults of these kinds at least, and what the smallest is like: its trace, but
 // for the times, and what is wrong in the end.
 func finds(t *testing.T, s bowlinetest.Scenario, kinds []bowlinetest.Fault, want string) {
 	t.Helper()
@@ -61,14 +61,10 @@ func finds(t *testing.T, s bowlinetest.Scenario, kinds []bowlinetest.Fault, want
 		t.Fatal("nothing was found")
 	}
 	t.Logf("the smallest failing run:\n%s", f)
-	var found []bowlinetest.Fault
-	for _, f := range r.Failures {
-		found = append(found, f.Kinds...)
-	}
-	slices.Sort(found)
-	slices.Sort(kinds)
-	if found = slices.Compact(found); !slices.Equal(found, kinds) {
-		t.Errorf("found were faults of the kinds %q, want %q", found, kinds)
+	for _, kind := range kinds {
+		if !slices.ContainsFunc(r.Failures, func(f *bowlinetest.Failure) bool { return slices.Contains(f.Kinds, kind) }) {
+			t.Errorf("no fault of the kind %q was found", kind)
+		}
 	}
 	got := column.ReplaceAllString(f.Trace(), "") + strings.Join(f.Problems, "\n")
 	got = spaces.ReplaceAllString(got, "  ")

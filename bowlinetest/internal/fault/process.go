@@ -150,7 +150,10 @@ func (l *life) dead() error {
 }
 
 func (l *life) config() *rest.Config {
-	return &rest.Config{Host: "http://bowline.in-process", Transport: l, QPS: -1, UserAgent: l.process.name, WarningHandler: rest.NoWarnings{}}
+	return &rest.Config{
+		Host: "http://bowline.in-process", Transport: l, QPS: -1,
+		UserAgent: l.process.name, WarningHandler: rest.NoWarnings{},
+	}
 }
 
 // RoundTrip implements http.RoundTripper.

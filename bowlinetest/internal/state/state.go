@@ -18,18 +18,21 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
+// Object is one of any kind.
+type Object = *unstructured.Unstructured
+
 // State is what there is at a moment.
 type State struct {
 	// Objects are those of all resources in which anything was ever changed, but for Events and Leases, in order.
-	Objects []*unstructured.Unstructured
+	Objects []Object
 	// Outside is what the scenario's Snapshot says. An invariant sees the objects as one commit left them, and Outside as it is
 	// when the invariant is looked at, in the same instant or moments later.
 	Outside any
 }
 
 // Kind are the objects of a kind.
-func (s State) Kind(kind string) []*unstructured.Unstructured {
-	var found []*unstructured.Unstructured
+func (s State) Kind(kind string) []Object {
+	var found []Object
 	for _, o := range s.Objects {
 		if o.GetKind() == kind {
 			found = append(found, o)
@@ -54,7 +57,7 @@ type Server struct {
 }
 
 // List reads all objects of a resource, as they were at a revision, or as they are for 0.
-func (s Server) List(ctx context.Context, resource schema.GroupVersionResource, at object.Revision) ([]*unstructured.Unstructured, error) {
+func (s Server) List(ctx context.Context, resource schema.GroupVersionResource, at object.Revision) ([]Object, error) {
 	objects, err := s.list(ctx, resource, at)
 	if at == 0 || err != errFuture {
 		return objects, err
@@ -68,7 +71,7 @@ func (s Server) List(ctx context.Context, resource schema.GroupVersionResource, 
 // errFuture is that a revision is committed and not published yet.
 var errFuture = errors.New("the revision is still to come")
 
-func (s Server) list(ctx context.Context, resource schema.GroupVersionResource, at object.Revision) ([]*unstructured.Unstructured, error) {
+func (s Server) list(ctx context.Context, resource schema.GroupVersionResource, at object.Revision) ([]Object, error) {
 	path := "/apis/" + resource.Group + "/" + resource.Version
 	if resource.Group == "" {
 		path = "/api/" + resource.Version
@@ -104,7 +107,7 @@ func (s Server) list(ctx context.Context, resource schema.GroupVersionResource, 
 }
 
 // decode reads a list. Those of typed resources say only once of what kind their items are.
-func decode(body []byte) ([]*unstructured.Unstructured, error) {
+func decode(body []byte) ([]Object, error) {
 	var list map[string]any
 	if err := utiljson.Unmarshal(body, &list); err != nil {
 		return nil, err
@@ -114,7 +117,7 @@ func decode(body []byte) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	whole := unstructured.Unstructured{Object: list}
-	objects := make([]*unstructured.Unstructured, len(items))
+	objects := make([]Object, len(items))
 	for i, item := range items {
 		fields, ok := item.(map[string]any)
 		if !ok {
@@ -131,7 +134,7 @@ func decode(body []byte) ([]*unstructured.Unstructured, error) {
 }
 
 // Resources are objects by resource, which make a State together.
-type Resources map[schema.GroupVersionResource][]*unstructured.Unstructured
+type Resources map[schema.GroupVersionResource][]Object
 
 // State is all of them.
 func (r Resources) State(outside any) State {

@@ -64,7 +64,10 @@ func Run(ctx context.Context, config *rest.Config) error {
 }
 
 // work reconciles one object of a queue, and is false when there will be no more.
-func work(ctx context.Context, queue workqueue.TypedRateLimitingInterface[cache.ObjectName], reconcile func(context.Context, cache.ObjectName) error) bool {
+func work(
+	ctx context.Context, queue workqueue.TypedRateLimitingInterface[cache.ObjectName],
+	reconcile func(context.Context, cache.ObjectName) error,
+) bool {
 	key, end := queue.Get()
 	if end {
 		return false
