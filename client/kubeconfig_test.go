@@ -215,3 +215,18 @@ func TestHalfWrittenKubeconfigs(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is in the file: Load gives a config or says what is wrong, and does not run.
+func FuzzKubeconfigsAreReadOrRefused(f *testing.F) {
+	for _, seed := range []string{twoContexts, settled(server, "{tokenFile: none}"), "a: &a [*a]", "users: &a\n- *a", "clusters: [{name: c, cluster: &c {<<: *c}}]",
+		"contexts: {? [] : []}", "current-context: [x]", "users: [{name: u, user: {exec: {env: [null]}}}]", "---\n---", "\x00"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		path := write(t, "kubeconfig", text)
+		config, err := client.Load(client.Flags{Kubeconfig: path})
+		if (config == nil) == (err == nil) {
+			t.Errorf("a config %v, and an error %v", config, err)
+		}
+	})
+}
