@@ -51,6 +51,7 @@ func (g *getters) wakeAll() {
 // await waits for what the queue has to offer, or the end of ctx. The lock is held, but not while it waits.
 func (q *Queue[T]) await(ctx context.Context) {
 	who := q.getters.push()
+	q.asleep.Store(true)
 	q.unlock()
 	select {
 	case <-who.wake:

@@ -24,14 +24,19 @@ type ask[T comparable] struct {
 	done     bool
 }
 
-// mostKept is how many asks an empty intake keeps room for.
-const mostKept = 1024
+// mostAsks is how many asks there may be: whoever has one more waits for the lock.
+const mostAsks = 256
 
-func (i *intake[T]) put(a ask[T]) {
+// put is false when there are too many asks already.
+func (i *intake[T]) put(a ask[T]) bool {
 	i.mu.Lock()
-	i.asks = append(i.asks, a)
+	full := len(i.asks) >= mostAsks
+	if !full {
+		i.asks = append(i.asks, a)
+	}
 	i.mu.Unlock()
 	i.pending.Store(true)
+	return !full
 }
 
 // take is what was put in, in order. The lock of the queue is held; the result is valid until the next take.
@@ -42,22 +47,21 @@ func (i *intake[T]) take() []ask[T] {
 	asks := i.asks
 	clear(i.used)
 	i.asks, i.used = i.used[:0], asks
-	if cap(i.asks) > mostKept {
-		i.asks = nil
-	}
 	return asks
 }
 
 // do does what is asked for, now or when whoever has the lock lets it go.
 func (q *Queue[T]) do(a ask[T]) {
-	if q.mu.TryLock() {
+	switch {
+	case q.mu.TryLock():
 		q.catchUp()
 		q.perform(a)
 		q.unlock()
-		return
-	}
-	q.intake.put(a)
-	if q.mu.TryLock() { // or who has it comes by the intake after this
+	case !q.intake.put(a):
+		q.lock()
+		q.perform(a)
+		q.unlock()
+	case q.mu.TryLock(): // or who has it comes by the intake after this
 		q.unlock()
 	}
 }

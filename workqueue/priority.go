@@ -41,6 +41,19 @@ func (l *lines[T]) push(p place, e *entry[T]) {
 	l.count++
 }
 
+// pushFront puts an entry to the front of the line of its priority, from where it was popped.
+func (l *lines[T]) pushFront(p place, e *entry[T]) {
+	in := &l.of[High-e.priority]
+	e.next = in.first
+	if in.first == 0 {
+		in.last = p
+	} else {
+		l.table.at(in.first).prev = p
+	}
+	in.first = p
+	l.count++
+}
+
 // remove takes an entry out of its line, wherever it stands.
 func (l *lines[T]) remove(e *entry[T]) {
 	in := &l.of[High-e.priority]
@@ -56,6 +69,17 @@ func (l *lines[T]) remove(e *entry[T]) {
 	}
 	e.prev, e.next = 0, 0
 	l.count--
+}
+
+// alike says whether all that waits is in one line.
+func (l *lines[T]) alike() bool {
+	busy := 0
+	for i := range l.of {
+		if l.of[i].first != 0 {
+			busy++
+		}
+	}
+	return busy == 1
 }
 
 // pop takes the next entry; there must be one. It is the first of the highest line, unless it is a lower line's turn.

@@ -19,6 +19,7 @@ import (
 	"context"
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,6 +33,8 @@ type Queue[T comparable] struct {
 	seed    maphash.Seed
 
 	intake intake[T]
+	ahead  atomic.Pointer[batch[T]] // is replaced under the lock, when it is used up
+	asleep atomic.Bool              // some calls of Get wait
 
 	mu       sync.Mutex
 	entries  table[T]
@@ -68,6 +71,9 @@ func (q *Queue[T]) add(item T, hash uint32, priority Priority) {
 		return
 	}
 	priority = min(max(priority, Low), High)
+	if q.ahead.Load().mustYield(item, priority) {
+		q.giveBack()
+	}
 	p, e := q.entries.find(item, hash)
 	if e == nil {
 		p, e = q.entries.insert(item, hash)
@@ -133,7 +139,7 @@ func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) 
 func (q *Queue[T]) Len() int {
 	q.lock()
 	defer q.unlock()
-	return q.waiting.count
+	return q.waiting.count + q.ahead.Load().left()
 }
 
 // Get waits for the next item. The caller must call Done with it. ok is false when there will be no more, because the
@@ -142,9 +148,24 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 	if ctx.Err() != nil {
 		return item, false
 	}
+	if !q.asleep.Load() {
+		if item, ok = q.ahead.Load().take(); ok {
+			return item, true
+		}
+	}
 	q.lock()
 	defer q.unlock()
-	for q.waiting.count == 0 {
+	for {
+		if item, ok = q.ahead.Load().take(); ok {
+			q.wakeNext()
+			return item, true
+		}
+		if q.waiting.count > 0 {
+			item = q.next().item
+			q.takeAhead()
+			q.wakeNext()
+			return item, true
+		}
 		if q.shutDown {
 			return item, false
 		}
@@ -154,18 +175,22 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 			return item, false
 		}
 	}
+}
+
+// next takes the next entry off the lines.
+func (q *Queue[T]) next() *entry[T] {
 	_, e := q.waiting.pop()
 	e.dirty, e.processing = false, true
 	q.measured.take(e.added, &e.begun)
-	q.wakeNext()
-	return e.item, true
+	return e
 }
 
 // wakeNext wakes another who waits, if there is something for them.
 func (q *Queue[T]) wakeNext() {
-	if q.waiting.count > 0 {
+	if q.waiting.count > 0 || q.ahead.Load().left() > 0 {
 		q.getters.wakeOne()
 	}
+	q.asleep.Store(len(q.getters.waiting) > 0)
 }
 
 // Done says that the work on an item that Get gave has ended. If it was added meanwhile it goes back into line.
