@@ -106,6 +106,12 @@ func (x *Indexer[T]) Each(name, value string) iter.Seq[T] {
 	}
 }
 
+// Count is how many objects an index has under a value; 0 when the index was never added.
+func (x *Indexer[T]) Count(name, value string) int {
+	states, _ := x.under(name, value)
+	return len(states)
+}
+
 // InNamespace is the objects of a namespace.
 func (x *Indexer[T]) InNamespace(namespace string) []T {
 	objects, _ := x.ByIndex(byNamespace, namespace)

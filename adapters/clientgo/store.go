@@ -28,10 +28,12 @@ type store[T client.Object] struct {
 // index is one of client-go's indexes.
 type index struct {
 	values cache.IndexFunc
-	// name is that in the cache, which others share who may have given theirs to another index; empty for the one by
-	// namespace, which every cache of ours has.
+	// name is that in the cache, which others share who may have given theirs to another index.
 	name string
 }
+
+// ourNamespaces is the name of the index by namespace that every cache of ours has.
+const ourNamespaces = "namespace"
 
 var _ cache.Indexer = &store[client.Object]{}
 
@@ -128,7 +130,7 @@ func (s *store[T]) AddIndexers(added cache.Indexers) error {
 	for name, values := range added {
 		i := index{values: values, name: fmt.Sprintf("%p %s", s, name)}
 		if byNamespace(name, values) {
-			i.name = ""
+			i.name = ourNamespaces
 		} else {
 			s.cached.AddIndex(i.name, indexFunc[T](name, values))
 		}
@@ -142,7 +144,8 @@ func byNamespace(name string, values cache.IndexFunc) bool {
 	return name == cache.NamespaceIndex && reflect.ValueOf(values).Pointer() == reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
 }
 
-// indexFunc is client-go's index function as one of ours. As in client-go, one that fails ends the program.
+// indexFunc is client-go's index function as one of ours. The panic of one that fails is logged, and the index does not find the
+// object.
 func indexFunc[T client.Object](name string, values cache.IndexFunc) informer.IndexFunc[T] {
 	return func(obj T) []string {
 		found, err := values(obj)
@@ -195,9 +198,15 @@ func (s *store[T]) Index(name string, obj any) ([]any, error) {
 
 // ByIndex is the objects that an index has under a value.
 func (s *store[T]) ByIndex(name, value string) ([]any, error) {
-	found := []any{}
-	err := s.each(name, value, func(obj T) { found = append(found, obj) })
-	return found, err
+	i, err := s.index(name)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]any, 0, s.cached.Count(i.name, value))
+	for obj := range s.cached.Each(i.name, value) {
+		found = append(found, obj)
+	}
+	return found, nil
 }
 
 // IndexKeys is the keys of the objects that an index has under a value, in order.
@@ -230,12 +239,6 @@ func (s *store[T]) each(name, value string, f func(T)) error {
 	if err != nil {
 		return err
 	}
-	if i.name == "" {
-		for _, obj := range s.cached.InNamespace(value) {
-			f(obj)
-		}
-		return nil
-	}
 	for obj := range s.cached.Each(i.name, value) {
 		f(obj)
 	}
@@ -248,7 +251,7 @@ func (s *store[T]) index(name string) (index, error) {
 	i, ok := s.indexes[name]
 	switch {
 	case !ok && name == cache.NamespaceIndex:
-		return index{values: cache.MetaNamespaceIndexFunc}, nil
+		return index{cache.MetaNamespaceIndexFunc, ourNamespaces}, nil
 	case !ok:
 		return index{}, fmt.Errorf("Index with name %s does not exist in the cache of %s: add it with AddIndexers", name, s.resource.GroupResource())
 	}
