@@ -178,7 +178,8 @@ func (f *forwarder) giveBack(runs []why.Run) {
 
 // unwanted ends the forwarding when the server has no such path, or lets others use it only.
 func (f *forwarder) unwanted(err error) bool {
-	if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsMethodNotSupported(err) {
+	known := !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err)
+	if known && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
 		return false
 	}
 	f.log.Debug("the server does not take runs in: they stay in this process", "path", f.path, "error", err)

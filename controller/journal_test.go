@@ -64,7 +64,9 @@ func onStage(t *testing.T, test func(s *stage)) {
 }
 
 // reconcile is a controller's function with what it reads and writes.
-type reconcile func(ctx context.Context, obj *corev1.ConfigMap, maps client.Resource[*corev1.ConfigMap]) (controller.Result, error)
+type reconcile func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error)
+
+type configMapClient = client.Resource[*corev1.ConfigMap]
 
 // run runs a controller of ConfigMaps until the test ends. The time that each reconcile takes lets the bubble's clock go on.
 func (s *stage) run(name string, options controller.ManagerOptions, f reconcile) {
@@ -106,7 +108,7 @@ func (s *stage) inJournal() controller.ManagerOptions {
 
 // sets is a controller that sets a key of the ConfigMap to what it thinks is right.
 func sets(key, value string) reconcile {
-	return func(ctx context.Context, obj *corev1.ConfigMap, maps client.Resource[*corev1.ConfigMap]) (controller.Result, error) {
+	return func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error) {
 		controller.Note(ctx, "%s is %q and should be %q", key, obj.Data[key], value)
 		if obj.Data[key] == value {
 			return controller.Result{}, nil
@@ -181,7 +183,7 @@ func TestAControllerThatWritesWithoutChangingIsNamed(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
 		s.create()
-		s.run("eager", s.inJournal(), func(ctx context.Context, obj *corev1.ConfigMap, maps client.Resource[*corev1.ConfigMap]) (controller.Result, error) {
+		s.run("eager", s.inJournal(), func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error) {
 			_, err := maps.Update(ctx, obj, metav1.UpdateOptions{})
 			return controller.Result{RequeueAfter: 5 * time.Second}, err
 		})
@@ -199,7 +201,7 @@ func TestAControllerThatWritesWithoutChangingIsNamed(t *testing.T) {
 func TestAControllerThatWakesItselfIsNamed(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
-		s.run("counter", s.inJournal(), func(ctx context.Context, obj *corev1.ConfigMap, maps client.Resource[*corev1.ConfigMap]) (controller.Result, error) {
+		s.run("counter", s.inJournal(), func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error) {
 			obj.Data = map[string]string{"seen": time.Now().String()}
 			_, err := maps.Update(ctx, obj, metav1.UpdateOptions{})
 			return controller.Result{}, err
@@ -217,7 +219,7 @@ func TestControllersThatAgreeAreNotNamed(t *testing.T) {
 	t.Parallel()
 	onStage(t, func(s *stage) {
 		after := func(key, value, before string) reconcile {
-			return func(ctx context.Context, obj *corev1.ConfigMap, maps client.Resource[*corev1.ConfigMap]) (controller.Result, error) {
+			return func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error) {
 				if obj.Data[before] == "" && before != "" {
 					return controller.Result{RequeueAfter: time.Second}, nil
 				}

@@ -19,7 +19,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controller/why"
 )
@@ -79,7 +78,7 @@ func TestSpansNameTheCausesAndAreLinked(t *testing.T) {
 		provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 		options := controller.ManagerOptions{Journal: s.plane.Journal(), TracerProvider: provider}
 		s.run("first", options, sets("a", "1"))
-		s.run("second", options, func(ctx context.Context, obj *corev1.ConfigMap, maps client.Resource[*corev1.ConfigMap]) (controller.Result, error) {
+		s.run("second", options, func(ctx context.Context, obj *corev1.ConfigMap, maps configMapClient) (controller.Result, error) {
 			if obj.Data["a"] == "" {
 				return controller.Result{}, nil
 			}

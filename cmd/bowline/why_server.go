@@ -130,7 +130,8 @@ func (s *whyServer) exists(ctx context.Context, about why.Object) error {
 	_, err := client.Of[*metav1.PartialObjectMetadata](s.client, s.version).Get(ctx, about.Namespace, about.Name)
 	switch {
 	case apierrors.IsNotFound(err) && about.Namespace != "":
-		return fmt.Errorf("there is no %s %q in the namespace %s, and nothing is known of one", s.version.GroupResource(), about.Name, about.Namespace)
+		return fmt.Errorf("there is no %s %q in the namespace %s, and nothing is known of one",
+			s.version.GroupResource(), about.Name, about.Namespace)
 	case apierrors.IsNotFound(err):
 		return fmt.Errorf("there is no %s %q, and nothing is known of one", s.version.GroupResource(), about.Name)
 	}

@@ -118,7 +118,8 @@ func (j *Journal) circles(h *history, e *entry) {
 		}
 		var hot bool
 		if h.idle, hot = h.idle.add(now, idleWrites); hot {
-			j.name(Loop{Controllers: []string{e.run.Controller}, Objects: []Object{w.Object}, Unchanged: true, First: h.idle[0]}, now, idleWrites)
+			loop := Loop{Controllers: []string{e.run.Controller}, Objects: []Object{w.Object}, Unchanged: true, First: h.idle[0]}
+			j.name(loop, now, idleWrites)
 		}
 	}
 	if !changing {
@@ -146,7 +147,8 @@ func (j *Journal) back(e *entry) []*entry {
 	steps := []step{{e, -1}}
 	for k := 0; k < len(steps) && len(steps) < maxSteps; k++ {
 		for _, parent := range j.parents(&steps[k].entry.run) {
-			if parent == e || !recent(parent.run.Start, e.run.Start) || slices.ContainsFunc(steps, func(s step) bool { return s.entry == parent }) {
+			known := slices.ContainsFunc(steps, func(s step) bool { return s.entry == parent })
+			if known || !recent(parent.run.Start, e.run.Start) {
 				continue
 			}
 			steps = append(steps, step{parent, k})

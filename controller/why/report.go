@@ -156,5 +156,8 @@ func link(runs []Run) [][]int {
 // deletedBy says whether a write may be the deletion that a cause tells of: one that waits for nothing, or that takes away the
 // last finalizer. The answers to those have no revision, or that of the state before. Of several it is the last.
 func (c *Cause) deletedBy(w *Write) bool {
-	return c.Kind == Changed && c.Change == Deleted && w.UID == c.UID && w.UID != "" && w.Revision < c.Revision && (w.Verb == "delete" || w.Deleting)
+	if c.Kind != Changed || c.Change != Deleted || w.UID != c.UID || w.UID == "" {
+		return false
+	}
+	return w.Revision < c.Revision && (w.Verb == "delete" || w.Deleting)
 }

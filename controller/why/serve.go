@@ -45,7 +45,8 @@ func (j *Journal) serveReport(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if about != (Object{}) && (about.Resource == "" || about.Name == "") {
-		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "an object needs resource= and name=; leave all out to ask about everything")
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+			"an object needs resource= and name=; leave all out to ask about everything")
 		return
 	}
 	answer(w, http.StatusOK, j.Report(about, limit))
