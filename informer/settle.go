@@ -9,21 +9,30 @@ import (
 )
 
 // settle decodes what comes into the cache, unless the informer is lazy. Only now: states that a newer one overtook while
-// the cache was busy are not decoded at all. Of an object that cannot be read the last known state stands until it is
-// deleted; it holds up no other, nor does it look as if it were gone.
+// the cache was busy are not decoded at all. A list is decoded on all cores. Events are on one: the others have more to do
+// with what comes next, and the further that gets ahead, the more is overtaken.
+//
+// Of an object that cannot be read the last known state stands until it is deleted; it holds up no other, nor does it look
+// as if it were gone.
 func (i *Informer[T]) settle(batch []*pending[T]) {
 	if i.reader.lazy {
 		return
 	}
 	var undecoded []*state[T]
+	listed := false
 	for _, p := range batch {
 		for _, d := range p.deltas {
 			if d.state.late != nil {
 				undecoded = append(undecoded, d.state)
+				listed = listed || d.Type == Replaced
 			}
 		}
 	}
-	if i.reader.decodeAll(undecoded) {
+	helpers := 0
+	if listed && i.reader.converter.decode == nil { // a user's is called by one goroutine at a time
+		helpers = runtime.GOMAXPROCS(0) - 1
+	}
+	if i.reader.decodeAll(undecoded, helpers) {
 		return
 	}
 	for _, p := range batch {
@@ -51,8 +60,8 @@ func readable[T client.Object](deltas []delta[T], last *state[T]) []delta[T] {
 // alone is how many objects are decoded at most without the help of other goroutines, which cost more than a few objects.
 const alone = 32
 
-// decodeAll decodes states on all cores, and is false when some cannot be: these have been counted and reported.
-func (r *reader[T]) decodeAll(states []*state[T]) bool {
+// decodeAll decodes states, and is false when some cannot be: these have been counted and reported.
+func (r *reader[T]) decodeAll(states []*state[T], helpers int) bool {
 	var unreadable atomic.Bool
 	var next atomic.Int64
 	work := func() {
@@ -68,14 +77,12 @@ func (r *reader[T]) decodeAll(states []*state[T]) bool {
 			}
 		}
 	}
-	var helpers sync.WaitGroup
-	if r.converter.decode == nil { // a user's is called by one goroutine at a time
-		for range min(runtime.GOMAXPROCS(0), len(states)/alone) - 1 {
-			helpers.Go(work)
-		}
+	var helping sync.WaitGroup
+	for range min(helpers, len(states)/alone) {
+		helping.Go(work)
 	}
 	work()
-	helpers.Wait()
+	helping.Wait()
 	return !unreadable.Load()
 }
 
