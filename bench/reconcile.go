@@ -25,7 +25,7 @@ const childReconcile = "child-reconcile"
 func reconciles() measurement {
 	return measurement{
 		figures: []figure{
-			{"reconcile of 10,000 objects, no-op, from the manager's start", milliseconds, 100},
+			{"reconcile of 10,000 objects, no-op, from when the cache is filled", milliseconds, 100},
 			{"the same, each asked for by a trigger", milliseconds, 100},
 		},
 		starts: true,
@@ -34,7 +34,7 @@ func reconciles() measurement {
 }
 
 // measureReconciles runs a controller on the objects of a plane in its process, and prints how long it took, in milliseconds,
-// from the manager's start until each was reconciled, and from when all were asked for until each was again.
+// from when the cache was filled until each object was reconciled, and from when all were asked for until each was again.
 func measureReconciles(ctx context.Context, _ []string) error {
 	const objects, workers = 10_000, 4
 	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{}})
@@ -68,10 +68,11 @@ func measureReconciles(ctx context.Context, _ []string) error {
 	})
 	runtime.GC()
 	left.Store(objects)
-	begun := time.Now()
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(running) }()
+	<-maps.Synced()
+	begun := time.Now()
 	<-all
 	first := time.Since(begun)
 	runtime.GC()
