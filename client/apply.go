@@ -32,7 +32,8 @@ func (r Resource[T]) ApplyStatus(ctx context.Context, configuration Configuratio
 	return r.applyConfiguration(ctx, "status", configuration, options)
 }
 
-func (r Resource[T]) applyConfiguration(ctx context.Context, subresource string, configuration Configuration, options metav1.ApplyOptions) (T, error) {
+func (r Resource[T]) applyConfiguration(ctx context.Context, subresource string, configuration Configuration,
+	options metav1.ApplyOptions) (T, error) {
 	name, namespace := configuration.GetName(), configuration.GetNamespace()
 	if name == nil {
 		name = new(string)

@@ -41,7 +41,8 @@ type Client struct {
 }
 
 // New makes a client. It takes host, identity and transport from config, which it does not change, and speaks protobuf for
-// Kubernetes' own types and JSON for all others. Its writes tell the observers of Observe, and its errors what is wrong with a server that cannot be spoken to.
+// Kubernetes' own types and JSON for all others. Its writes tell the observers of Observe, and its errors what is wrong with a
+// server that cannot be spoken to.
 func New(config *rest.Config, options ...Option) (*Client, error) {
 	own := rest.CopyConfig(config)
 	if own.UserAgent == "" {
