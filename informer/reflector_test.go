@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/object"
 )
 
 // listTimes notes when lists are asked for.
@@ -129,6 +131,35 @@ func TestObjectsThatCannotBeReadAreCountedAndGoWhenTheyAreDeleted(t *testing.T) 
 		p.remove("a")
 		p.put("b", "3")
 		d.expect(t, "delete a=1 unknown=true", "update b=1->3")
+	})
+}
+
+func TestStatesThatWereOvertakenAreNotDecoded(t *testing.T) {
+	t.Parallel()
+	decoded := 0
+	var gate chan struct{} // of the bubble
+	slowly := func() options {
+		o := quiet()
+		o.Decode = func(by object.Codec, raw *object.Object) (*corev1.ConfigMap, error) {
+			if decoded++; decoded == 1 {
+				<-gate
+			}
+			obj, err := raw.Decoded(by)
+			return obj.(*corev1.ConfigMap), err
+		}
+		return o
+	}
+	there := func() *plane { gate = make(chan struct{}); p := newPlane(); p.put("a", "1"); return p }
+	inBubble(t, there, slowly, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
+		for n := range 10 {
+			p.put("a", strconv.Itoa(n+2))
+			synctest.Wait()
+		}
+		close(gate)
+		synctest.Wait()
+		if got := cached(i)["a"]; got != "11" || decoded != 2 {
+			t.Errorf("a=%s is cached, and %d states of eleven were decoded", got, decoded)
+		}
 	})
 }
 
