@@ -96,5 +96,6 @@ func (s *wireSource) dontStream(resource schema.GroupVersionResource) {
 
 // streamless says whether a failure means that the server does not stream this list: it does not know what is asked for.
 func streamless(err error) bool {
-	return errors.Is(err, errEndless) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
+	return errors.Is(err, errEndless) || apierrors.IsInvalid(err) ||
+		apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
 }
