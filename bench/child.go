@@ -34,6 +34,7 @@ const (
 	childListers  = "child-listers"
 	childPods     = "child-pods"
 	childHitches  = "child-hitches"
+	childAdapted  = "child-adapted"
 )
 
 var children = map[string]func(ctx context.Context, args []string) error{
@@ -50,6 +51,7 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childListers:  measureListers,
 	childPods:     measurePods,
 	childHitches:  measureHitches,
+	childAdapted:  measureAdapted,
 	"growth":      growth,
 
 	childQueue:     measureQueues,
