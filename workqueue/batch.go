@@ -6,10 +6,10 @@ import (
 )
 
 // batch is items that were taken off the lines together, for the calls of Get to come: each takes one without the lock. There is
-// one only while far more items wait. It is given back when what comes in should go before it, or is in it, so that nobody can
+// one only while far more items wait, and workers get into each other's way. It is given back when what comes in should go before it, or is in it, so that nobody can
 // tell that it was there.
 type batch[T comparable] struct {
-	items    []T
+	items    [batchSize]T
 	taken    atomic.Int32
 	priority Priority // of all
 }
@@ -22,10 +22,10 @@ const (
 
 // take is the next item of the batch, if there is one.
 func (b *batch[T]) take() (item T, ok bool) {
-	if b == nil || int(b.taken.Load()) >= len(b.items) {
+	if b == nil || b.taken.Load() >= batchSize {
 		return item, false
 	}
-	if n := int(b.taken.Add(1)); n <= len(b.items) {
+	if n := b.taken.Add(1); n <= batchSize {
 		return b.items[n-1], true
 	}
 	return item, false
@@ -36,12 +36,12 @@ func (b *batch[T]) left() int {
 	if b == nil {
 		return 0
 	}
-	return max(len(b.items)-int(b.taken.Load()), 0)
+	return max(batchSize-int(b.taken.Load()), 0)
 }
 
 // mustYield says whether an item that is added has to be given back first, or goes before what is left.
 func (b *batch[T]) mustYield(item T, priority Priority) bool {
-	return b.left() > 0 && (priority > b.priority || slices.Contains(b.items, item))
+	return b.left() > 0 && (priority > b.priority || slices.Contains(b.items[:], item))
 }
 
 // takeAhead takes a batch of items off the only line where any wait; several lines have their shares to be kept. A queue that is
@@ -50,7 +50,7 @@ func (q *Queue[T]) takeAhead() {
 	if q.measured != nil || q.waiting.count < batchFrom || !q.waiting.alike() {
 		return
 	}
-	b := &batch[T]{items: make([]T, batchSize)}
+	b := &batch[T]{}
 	for i := range b.items {
 		e := q.next()
 		b.items[i], b.priority = e.item, e.priority

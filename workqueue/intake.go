@@ -50,16 +50,21 @@ func (i *intake[T]) take() []ask[T] {
 	return asks
 }
 
-// do does what is asked for, now or when whoever has the lock lets it go.
-func (q *Queue[T]) do(a ask[T]) {
+// tryLock takes the lock if nobody has it, and does what was asked for before.
+func (q *Queue[T]) tryLock() bool {
+	if !q.mu.TryLock() {
+		return false
+	}
+	q.catchUp()
+	return true
+}
+
+// leave has an ask done when whoever has the lock lets it go.
+func (q *Queue[T]) leave(a ask[T]) {
 	switch {
-	case q.mu.TryLock():
-		q.catchUp()
-		q.perform(a)
-		q.unlock()
 	case !q.intake.put(a):
 		q.lock()
-		q.perform(a)
+		q.perform(&a)
 		q.unlock()
 	case q.mu.TryLock(): // or who has it comes by the intake after this
 		q.unlock()
@@ -87,12 +92,13 @@ func (q *Queue[T]) catchUp() {
 	if !q.intake.pending.Load() {
 		return
 	}
-	for _, a := range q.intake.take() {
-		q.perform(a)
+	asks := q.intake.take()
+	for i := range asks {
+		q.perform(&asks[i])
 	}
 }
 
-func (q *Queue[T]) perform(a ask[T]) {
+func (q *Queue[T]) perform(a *ask[T]) {
 	if a.done {
 		q.done(a.item, a.hash)
 	} else {

@@ -128,24 +128,3 @@ func TestRetryKeepsThePriority(t *testing.T) {
 		}
 	})
 }
-
-// TestWhatIsUrgentGoesBeforeALongLine adds to a queue that is so long that items are taken off its lines together.
-func TestWhatIsUrgentGoesBeforeALongLine(t *testing.T) {
-	t.Parallel()
-	q := workqueue.New[string](nil)
-	defer q.ShutDown()
-	for i := range 1000 {
-		q.AddWithPriority(fmt.Sprintf("low %03d", i), workqueue.Low)
-	}
-	q.Done(take(t, q))
-	q.AddWithPriority("low 003", workqueue.Low)
-	q.Add("urgent")
-	if n := q.Len(); n != 1000 {
-		t.Errorf("%d items wait, want 1000", n)
-	}
-	got := drain(t, q)
-	want := []string{"urgent", "low 001", "low 002", "low 003", "low 004"}
-	if !slices.Equal(got[:5], want) || len(got) != 1000 || !slices.IsSorted(got[1:]) {
-		t.Errorf("%d items, beginning with %v, want 1000, beginning with %v, in order", len(got), got[:5], want)
-	}
-}

@@ -62,7 +62,13 @@ func (q *Queue[T]) Add(item T) { q.AddWithPriority(item, Normal) }
 // AddWithPriority is Add with another priority than Normal. An item that waits already moves to the end of the line of
 // the higher priority, never to a lower one.
 func (q *Queue[T]) AddWithPriority(item T, priority Priority) {
-	q.do(ask[T]{item: item, hash: q.hash(item), priority: priority})
+	hash := q.hash(item)
+	if q.tryLock() {
+		q.add(item, hash, priority)
+		q.unlock()
+		return
+	}
+	q.leave(ask[T]{item: item, hash: hash, priority: priority})
 }
 
 // add is AddWithPriority under the lock.
@@ -71,7 +77,7 @@ func (q *Queue[T]) add(item T, hash uint32, priority Priority) {
 		return
 	}
 	priority = min(max(priority, Low), High)
-	if q.ahead.Load().mustYield(item, priority) {
+	if b := q.ahead.Load(); b != nil && b.mustYield(item, priority) {
 		q.giveBack()
 	}
 	p, e := q.entries.find(item, hash)
@@ -153,7 +159,10 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 			return item, true
 		}
 	}
-	q.lock()
+	contended := !q.tryLock()
+	if contended {
+		q.lock()
+	}
 	defer q.unlock()
 	for {
 		if item, ok = q.ahead.Load().take(); ok {
@@ -162,7 +171,9 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 		}
 		if q.waiting.count > 0 {
 			item = q.next().item
-			q.takeAhead()
+			if contended {
+				q.takeAhead()
+			}
 			q.wakeNext()
 			return item, true
 		}
@@ -194,7 +205,15 @@ func (q *Queue[T]) wakeNext() {
 }
 
 // Done says that the work on an item that Get gave has ended. If it was added meanwhile it goes back into line.
-func (q *Queue[T]) Done(item T) { q.do(ask[T]{item: item, hash: q.hash(item), done: true}) }
+func (q *Queue[T]) Done(item T) {
+	hash := q.hash(item)
+	if q.tryLock() {
+		q.done(item, hash)
+		q.unlock()
+		return
+	}
+	q.leave(ask[T]{item: item, hash: hash, done: true})
+}
 
 // done is Done under the lock.
 func (q *Queue[T]) done(item T, hash uint32) {
