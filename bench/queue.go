@@ -24,7 +24,7 @@ func queues() measurement {
 	return measurement{
 		figures: []figure{
 			{"queue: Add, Get and Done by 8 producers and 8 workers, time, Bowline's / client-go's", times, 0.5},
-			{"queue: the same by one goroutine, Bowline's / client-go's", times, 0.5},
+			{"queue: the same by one goroutine, Bowline's / client-go's", times, 0.7},
 		},
 		starts: true,
 		run:    inChild(childQueue),

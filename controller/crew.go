@@ -120,7 +120,8 @@ func (w *worker) look() {
 		c.start(w.ctx)
 		consequence = "another worker takes its place"
 	}
-	c.controller.log.Error("a reconcile does not return: "+consequence, "object", w.request.String(), "since", w.begun, "for", time.Since(w.begun))
+	c.controller.log.Error("a reconcile does not return: "+consequence, "object", w.request.String(),
+		"since", w.begun, "for", time.Since(w.begun))
 }
 
 // leave takes a worker off the crew.
@@ -152,8 +153,9 @@ func (c *crew) dismiss(within time.Duration) error {
 	case <-c.gone:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("controller %s: %v after it was stopped, it still reconciles %s: the reconciler must return when its context ends",
-			c.controller.options.Name, within, c.underWay(func(*worker) bool { return true }))
+		all := func(*worker) bool { return true }
+		return fmt.Errorf("controller %s: %v after it was stopped, it still reconciles %s: "+
+			"the reconciler must return when its context ends", c.controller.options.Name, within, c.underWay(all))
 	}
 }
 

@@ -24,10 +24,12 @@ var _ prometheus.Collector = (*Metrics)(nil)
 // NewMetrics makes metrics without controllers.
 func NewMetrics() *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "controller_runtime", Name: name, Help: help}, append([]string{"controller"}, labels...))
+		opts := prometheus.CounterOpts{Namespace: "controller_runtime", Name: name, Help: help}
+		return prometheus.NewCounterVec(opts, append([]string{"controller"}, labels...))
 	}
 	gauges := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "controller_runtime", Name: name, Help: help}, []string{"controller"})
+		opts := prometheus.GaugeOpts{Namespace: "controller_runtime", Name: name, Help: help}
+		return prometheus.NewGaugeVec(opts, []string{"controller"})
 	}
 	return &Metrics{
 		queues:   workqueue.NewMetrics(),
