@@ -141,21 +141,14 @@ func (r *Recorder) Run(ctx context.Context) {
 		r.ready.Broadcast()
 	})
 	defer stop()
-	for {
-		h, o, ok := r.take(ctx, true)
-		if !ok {
-			break
-		}
-		r.write(ctx, h, o)
+	writing, end := context.WithCancel(context.WithoutCancel(ctx)) // what is being written when ctx ends is not lost either
+	defer end()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWrites, end) })()
+	for h, o, ok := r.take(ctx, true); ok; h, o, ok = r.take(ctx, true) {
+		r.write(writing, h, o)
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWrites)
-	defer cancel()
-	for last.Err() == nil {
-		h, o, ok := r.take(last, false)
-		if !ok {
-			return
-		}
-		r.write(last, h, o)
+	for h, o, ok := r.take(writing, false); ok; h, o, ok = r.take(writing, false) {
+		r.write(writing, h, o)
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 //
 // Whoever leads renews the lease every RetryPeriod. When that fails for RenewDeadline, its manager stops, with an error; another
 // takes over when it has not seen the lease renewed for LeaseDuration. A manager that stops in order releases the lease when its
-// last worker has ended, and another begins within RetryPeriod.
+// last worker has ended, and another begins when it looks again: after RetryPeriod, or somewhat more than twice that.
 type LeaderElection struct {
 	// Name and Namespace are the lease's. The namespace is "default" when it is empty.
 	Name, Namespace string
