@@ -109,24 +109,24 @@ func (c *Controller) end(r *run, result Result, err error) {
 	if r.span == nil {
 		return
 	}
+	for _, span := range r.controller.journal.Spans(r.Ongoing.Causes()) {
+		r.span.AddLink(trace.Link{SpanContext: span})
+	}
 	if err != nil {
 		r.span.SetStatus(codes.Error, err.Error())
 	}
 	r.span.End()
 }
 
-// trace begins the run's span. It names the causes, and is linked to the spans of the runs whose writes they are.
+// trace begins the run's span, which names the causes. Before it ends it is linked to the spans of the runs whose writes they
+// are: an event may be quicker than the answer to the write that it tells of, so those are not all known at the beginning.
 func (r *run) trace(ctx context.Context) context.Context {
 	causes := r.Ongoing.Causes()
 	texts := make([]string, 0, len(causes))
 	for _, cause := range causes {
 		texts = append(texts, cause.String())
 	}
-	var links []trace.Link
-	for _, span := range r.controller.journal.Spans(causes) {
-		links = append(links, trace.Link{SpanContext: span})
-	}
-	ctx, r.span = r.controller.tracer.Start(ctx, "reconcile "+r.controller.options.Name, trace.WithLinks(links...), trace.WithAttributes(
+	ctx, r.span = r.controller.tracer.Start(ctx, "reconcile "+r.controller.options.Name, trace.WithAttributes(
 		attribute.String("bowline.controller", r.controller.options.Name),
 		attribute.String("bowline.object", r.request.String()),
 		attribute.StringSlice("bowline.causes", texts),

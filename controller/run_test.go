@@ -82,6 +82,7 @@ func TestSpansNameTheCausesAndAreLinked(t *testing.T) {
 			if obj.Data["a"] == "" {
 				return controller.Result{}, nil
 			}
+			time.Sleep(time.Millisecond) // the first has its answer by then
 			return controller.Result{}, errors.New("no")
 		})
 		s.create()
