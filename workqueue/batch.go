@@ -6,8 +6,8 @@ import (
 )
 
 // batch is items that were taken off the lines together, for the calls of Get to come: each takes one without the lock. There is
-// one only while far more items wait, and workers get into each other's way. It is given back when what comes in should go before it, or is in it, so that nobody can
-// tell that it was there.
+// one only while far more items wait, and workers get into each other's way. It is given back when what comes in should go before
+// it, or is in it, so that nobody can tell that it was there.
 type batch[T comparable] struct {
 	items    [batchSize]T
 	taken    atomic.Int32
@@ -64,6 +64,9 @@ func (q *Queue[T]) giveBack() {
 	first := min(int(b.taken.Add(batchSize))-batchSize, batchSize)
 	for _, item := range slices.Backward(b.items[first:]) {
 		p, e := q.entries.find(item, q.hash(item))
+		if e == nil { // one Done too many has ended it
+			continue
+		}
 		e.processing, e.dirty = false, true
 		q.waiting.pushFront(p, e)
 	}

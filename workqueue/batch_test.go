@@ -47,3 +47,26 @@ func TestBatchIsGivenBackToWhatGoesBeforeIt(t *testing.T) {
 		q.ShutDown()
 	}
 }
+
+func TestOneDoneTooManyOfAnItemInABatchLosesNothingElse(t *testing.T) {
+	t.Parallel()
+	q := New[int](nil)
+	defer q.ShutDown()
+	for i := range batchFrom {
+		q.Add(i)
+	}
+	q.lock()
+	q.takeAhead()
+	q.unlock()
+	q.Done(3) // of a worker that had it before
+	q.AddWithPriority(1000, High)
+	got := map[int]bool{}
+	for q.Len() > 0 {
+		item, _ := q.Get(t.Context())
+		got[item] = true
+		q.Done(item)
+	}
+	if len(got) != batchFrom || !got[1000] || got[3] {
+		t.Errorf("%d items came out of %d; urgent %t", len(got), batchFrom, got[1000])
+	}
+}
