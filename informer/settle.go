@@ -21,8 +21,9 @@ func (i *Informer[T]) settle(batch []*pending[T]) {
 	var undecoded []*state[T]
 	listed := false
 	for _, p := range batch {
-		for _, d := range p.deltas {
-			if d.state.late != nil {
+		for n, d := range p.deltas {
+			twice := n > 0 && p.deltas[n-1].state == d.state // a deletion was concluded from a state that waits itself
+			if d.state.late != nil && !twice {
 				undecoded = append(undecoded, d.state)
 				listed = listed || d.Type == Replaced
 			}
