@@ -51,7 +51,8 @@ func APIServer(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	return plane.Close()
 }
 
-// parse reads the arguments; done means that there is nothing more to do.
+// parse reads the arguments; done means that there is nothing more to do. Arguments that are empty are passed over, as the real
+// programs do: templates of flags, of old suites, leave some.
 func parse(flags flagSet, args []string) (done bool, err error) {
 	err = flags.Parse(args)
 	switch {
@@ -59,8 +60,11 @@ func parse(flags flagSet, args []string) (done bool, err error) {
 		return true, nil
 	case err != nil:
 		return true, fmt.Errorf("%s: %w (see %[1]s --help for what bowline knows in its place)", flags.Name(), err)
-	case flags.NArg() > 0:
-		return true, fmt.Errorf("%s takes no arguments, and was given %q", flags.Name(), flags.Args())
+	}
+	for _, arg := range flags.Args() {
+		if arg != "" {
+			return true, fmt.Errorf("%s takes no arguments, and was given %q", flags.Name(), arg)
+		}
 	}
 	return false, nil
 }

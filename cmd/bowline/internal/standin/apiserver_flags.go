@@ -38,6 +38,7 @@ func (s *apiServer) flags(to io.Writer) flagSet {
 	addChecked(f)
 	addIgnored(f)
 	addRefused(f)
+	addInsecure(f)
 	return f
 }
 
@@ -157,4 +158,11 @@ func addRefused(f flagSet) {
 	f.refused("there are no other servers to reach", "egress-selector-config-file", "proxy-client-cert-file", "proxy-client-key-file")
 	f.refused("traces go where OTEL_EXPORTER_OTLP_ENDPOINT of bowline up says", "tracing-config-file")
 	f.refused("the server has one certificate, and takes TLS 1.2 and 1.3", "tls-sni-cert-key", "tls-min-version", "tls-cipher-suites")
+}
+
+// addInsecure adds a flag that old suites turn off. Help does not show it, since envtest takes a server that names it there for
+// one of Kubernetes 1.23 or older.
+func addInsecure(f flagSet) {
+	f.only("insecure-port", "port", "all is served with TLS", "0")
+	f.Lookup("insecure-port").Hidden = true
 }

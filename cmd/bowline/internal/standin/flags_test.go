@@ -44,9 +44,11 @@ func TestFlagsDoWhatTheySayOrAreRefused(t *testing.T) {
 		"--oidc-issuer-url=https://x":                   "client certificates alone",
 		"--authorization-config=f":                      "the group system:masters alone",
 		"--tls-min-version=VersionTLS13":                "takes TLS 1.2 and 1.3",
-		"--insecure-port=0":                             "unknown flag: --insecure-port",
+		"--insecure-port=0":                             "",
+		"--insecure-port=8080":                          "bowline has 0 (all is served with TLS)",
 		"--no-such-thing":                               "unknown flag: --no-such-thing",
-		"argument":                                      "takes no arguments",
+		"argument":                                      `takes no arguments, and was given "argument"`,
+		"":                                              "", // as a template leaves it
 	} {
 		var s apiServer
 		done, err := parse(s.flags(io.Discard), []string{flag})
