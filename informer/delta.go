@@ -29,6 +29,9 @@ type delta[T client.Object] struct {
 	state *state[T]
 	// unknown says that a deletion was not seen but concluded, so that state may not be the last one.
 	unknown bool
+	// restored says that a list with this state, or one before it, went back behind what had been told: the server was
+	// restored, and revisions from before that are another history's.
+	restored bool
 }
 
 // deltaFIFO stands between the reflector, which must not wait, and the cache. Keys come out in the order in which they
@@ -78,19 +81,23 @@ func (f *deltaFIFO[T]) add(changes []delta[T], upTo object.Revision) {
 	f.ready.Signal()
 }
 
-// replace takes in a list, which is all that there is at a revision: what is known and not in it has been deleted.
-func (f *deltaFIFO[T]) replace(list []*state[T], at object.Revision) {
+// replace takes in a list, which is all that there is at a revision: what is known and not in it has been deleted, unless
+// the list is not whole.
+func (f *deltaFIFO[T]) replace(list []*state[T], whole bool, at object.Revision) {
 	f.processing.Lock()
 	defer f.processing.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	listed := make(map[Key]struct{}, len(list))
+	restored := 0 < at && at < f.told
 	for _, s := range list {
 		listed[s.key] = struct{}{}
-		f.put(delta[T]{Type: Replaced, state: s})
+		f.put(delta[T]{Type: Replaced, state: s, restored: restored})
 	}
-	for _, s := range f.unlisted(listed) {
-		f.put(delta[T]{Type: Deleted, state: s, unknown: true})
+	if whole {
+		for _, s := range f.unlisted(listed) {
+			f.put(delta[T]{Type: Deleted, state: s, unknown: true})
+		}
 	}
 	if !f.listed {
 		f.listed = true
@@ -159,7 +166,7 @@ func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 	}
 	last := &waiting[len(waiting)-1]
 	switch {
-	case d.Type == Sync || isWatched(d.Type) && !d.unknown && d.state.older(last.state):
+	case d.Type == Sync || isWatched(d.Type) && !d.unknown && !last.unknown && d.state.older(last.state):
 		return waiting
 	case d.Type == Deleted && last.Type != Deleted && len(waiting) > 1 && waiting[len(waiting)-2].Type == Deleted:
 		return waiting[:len(waiting)-1]
@@ -170,10 +177,11 @@ func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 		return waiting
 	case last.Type == Deleted || d.Type == Deleted:
 		return append(waiting, d)
-	case last.Type == Added:
+	case last.Type == Added && d.Type != Replaced:
 		last.state = d.state
 		return waiting
 	}
+	d.restored = d.restored || last.restored
 	*last = d
 	return waiting
 }

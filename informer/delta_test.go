@@ -50,7 +50,7 @@ func script(t *testing.T, operations string) []string {
 					list = append(list, configMap(item))
 				}
 			}
-			f.replace(list, 0)
+			f.replace(list, true, 0)
 		default:
 			types := map[byte]DeltaType{'+': Added, '~': Updated, '-': Deleted}
 			f.add([]delta[*corev1.ConfigMap]{{Type: types[word[0]], state: configMap(word[1:])}}, 0)
@@ -122,7 +122,7 @@ func TestChangesGoInWhileABatchIsProcessed(t *testing.T) {
 		<-inside
 		f.add([]delta[*corev1.ConfigMap]{{Type: Updated, state: configMap("a3")}}, 3)
 		go func() {
-			f.replace([]*state[*corev1.ConfigMap]{configMap("a3"), configMap("c4")}, 4)
+			f.replace([]*state[*corev1.ConfigMap]{configMap("a3"), configMap("c4")}, true, 4)
 			close(replaced)
 		}()
 		close(open)

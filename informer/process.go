@@ -75,7 +75,8 @@ func (i *Informer[T]) deleted(d delta[T], cached *state[T]) {
 // dropped, and an object that took the name of another is another: its predecessor's deletion was not seen.
 func (i *Informer[T]) changed(d delta[T], cached *state[T]) {
 	other := d.state.uid() != cached.uid()
-	if !other && d.state.revision == cached.revision || isWatched(d.Type) && d.state.older(cached) {
+	seen := d.state.revision == cached.revision && !other || isWatched(d.Type) && d.state.older(cached)
+	if seen && !d.restored {
 		return
 	}
 	i.release(cached)

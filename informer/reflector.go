@@ -81,14 +81,14 @@ func (r *reflector[T]) list(ctx context.Context) (following client.Watch, err er
 	if err != nil {
 		return nil, err
 	}
-	for _, err := range list.Unreadable {
+	for _, err := range list.Unreadable { // and so it cannot be told what is not in the list
 		r.reader.passOver(err)
 	}
 	states := make([]*state[T], len(list.Items))
 	for i, o := range list.Items {
 		states[i] = r.reader.state(list.Codec, o)
 	}
-	r.fifo.replace(states, list.Revision)
+	r.fifo.replace(states, len(list.Unreadable) == 0, list.Revision)
 	r.sequence.restart(list.Revision)
 	r.recovered()
 	return list.Following, nil

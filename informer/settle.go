@@ -106,5 +106,7 @@ func (r *reader[T]) passOver(err error) {
 }
 
 // Unreadable is how many objects, each time that they were listed or changed, could not be decoded or transformed. Such an
-// object is logged and passed over: its last known state stands, and all others go on.
+// object is logged and passed over: its last known state stands, and all others go on. While a list has an object that is not
+// even known by its name, what that list lacks is not taken for deleted: it stays cached until a watch tells of its deletion,
+// or a later list can be read whole (Options.Relist).
 func (i *Informer[T]) Unreadable() int { return int(i.reader.unreadable.Load()) }

@@ -3,6 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,15 +60,76 @@ func TestObjectThatAListLacksWhileItsLastChangeWaitsIsDecodedOnce(t *testing.T) 
 	t.Parallel()
 	h := newHandFed(false)
 	h.event(Added, "a", "1", 10)
-	h.fifo.replace(nil, 20)
+	h.fifo.replace(nil, true, 20)
 	h.pop()
 	if h.indexer.Len() != 0 || h.Unreadable() != 0 {
 		t.Errorf("%d objects are cached, %d could not be read", h.indexer.Len(), h.Unreadable())
 	}
 	h.event(Added, "a", "1", 13)
-	h.fifo.replace(nil, 30)
+	h.fifo.replace(nil, true, 30)
 	h.pop()
 	if h.indexer.Len() != 0 || h.Unreadable() != 1 {
 		t.Errorf("%d objects are cached, %d could not be read", h.indexer.Len(), h.Unreadable())
 	}
+}
+
+// A list that goes back behind what was told is of another history, whose revisions may have been there before.
+func TestListOfARestoredServerIsRightWhateverTheRevisions(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		happens func(h handFed)
+		want    string // the uid and revision in the end
+	}{
+		"the same revision again": {func(h handFed) {
+			h.list(95, h.state("a", "old", 100))
+			h.pop()
+		}, "old@100 restored"},
+		"and once more": {func(h handFed) {
+			h.list(95, h.state("a", "old", 90))
+			h.event(Updated, "a", "old", 100)
+			h.pop()
+		}, "old@100 restored"},
+		"lower, and changed since": {func(h handFed) {
+			h.list(50, h.state("a", "old", 40))
+			h.event(Updated, "a", "old", 60)
+			h.pop()
+		}, "old@60 restored"},
+		"gone, and created since": {func(h handFed) {
+			h.list(50)
+			h.event(Added, "a", "new", 60)
+			h.pop()
+		}, "new@60 restored"},
+		"lower, and before that it was created": {func(h handFed) {
+			h.event(Deleted, "a", "old", 110)
+			h.pop()
+			h.event(Added, "a", "new", 120)
+			h.list(50, h.state("a", "old", 40))
+			h.pop()
+		}, "old@40 restored"},
+		"not restored: what was seen is not told again": {func(h handFed) {
+			h.list(105, h.state("a", "old", 100))
+			h.pop()
+		}, "old@100"},
+	} {
+		h := newHandFed(false)
+		first := h.state("a", "old", 100)
+		h.list(100, first)
+		h.pop()
+		test.happens(h)
+		got := ""
+		for _, s := range h.indexer.snapshot() {
+			got = fmt.Sprintf("%s@%d", s.uid(), s.revision)
+			if s != first {
+				got += " restored"
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: cached is %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// list puts in what a list found.
+func (h handFed) list(at object.Revision, states ...*state[*corev1.Pod]) {
+	h.fifo.replace(states, true, at)
 }
