@@ -16,6 +16,8 @@ type stream struct {
 	at, to int         // what was read and not taken
 	scan   object.Scan // of the JSON value that begins at at
 	got    int         // how much the last read brought
+	// counted is how many bytes ReadByte has read of a field.
+	counted int
 }
 
 const (

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -23,7 +24,7 @@ func (s *stream) read(into []byte) error {
 	return nil
 }
 
-// ReadByte makes a stream one that binary.ReadUvarint reads.
+// ReadByte makes a stream one that binary.ReadUvarint reads, and counts.
 func (s *stream) ReadByte() (byte, error) {
 	if s.at == s.to {
 		if err := s.fill(); err != nil {
@@ -31,12 +32,14 @@ func (s *stream) ReadByte() (byte, error) {
 		}
 	}
 	s.at++
+	s.counted++
 	return s.buf[s.at-1], nil
 }
 
-// field takes a field of a message: f takes its value, which has so many bytes. The result is how long the field is, with
-// its tag. io.EOF comes before a field and not within one.
-func (s *stream) field(f func(n protowire.Number, size int) error) (int, error) {
+// field takes a field of a message of which so many bytes are left: f takes its value, which has so many bytes. The result is
+// how many are left behind it. io.EOF comes before a field and not within one.
+func (s *stream) field(left int, f func(n protowire.Number, size int) error) (int, error) {
+	s.counted = 0
 	tag, err := binary.ReadUvarint(s)
 	if err != nil {
 		return 0, err
@@ -45,15 +48,19 @@ func (s *stream) field(f func(n protowire.Number, size int) error) (int, error) 
 	if err != nil {
 		return 0, early(err)
 	}
-	length := protowire.SizeVarint(tag) + protowire.SizeVarint(value)
+	left -= s.counted
 	n, kind := protowire.DecodeTag(tag)
-	switch {
-	case kind == protowire.VarintType:
-		return length, nil
-	case kind != protowire.BytesType || value > largestValue && n != envelopeRaw:
-		return 0, fmt.Errorf("%w: field %d of a message, of type %d and %d bytes", ErrUnreadable, n, kind, value)
+	size := uint64(0)
+	if kind == protowire.BytesType {
+		size = value
 	}
-	return length + int(value), early(f(n, int(value)))
+	if n < 1 || kind != protowire.BytesType && kind != protowire.VarintType || left < 0 || size > uint64(left) {
+		return 0, fmt.Errorf("%w: field %d of a message, of type %d and %d bytes of %d", ErrUnreadable, n, kind, size, left)
+	}
+	if kind == protowire.VarintType {
+		return left, nil
+	}
+	return left - int(size), early(f(n, int(size)))
 }
 
 // bytes takes as many bytes as are asked for.
@@ -63,15 +70,30 @@ func (s *stream) bytes(size int) ([]byte, error) {
 
 // enveloped takes a message of so many bytes and puts it behind the beginning of an envelope.
 func (s *stream) enveloped(head []byte, size int) ([]byte, error) {
-	if head == nil {
-		data := make([]byte, size)
-		return data, s.read(data)
+	if size > largestValue {
+		return nil, fmt.Errorf("%w: a value of %d bytes, of at most %d", ErrUnreadable, size, largestValue)
 	}
-	data := make([]byte, 0, len(head)+protowire.SizeBytes(size))
-	data = protowire.AppendVarint(append(data, head...), uint64(size))
-	at := len(data)
-	data = data[:at+size]
-	return data, s.read(data[at:])
+	if head == nil {
+		return s.appended(nil, size)
+	}
+	data := make([]byte, 0, len(head)+protowire.SizeBytes(min(size, mostAhead)))
+	return s.appended(protowire.AppendVarint(append(data, head...), uint64(size)), size)
+}
+
+// mostAhead is how much is held for what a server has announced, and not sent yet.
+const mostAhead = 1 << 20
+
+// appended takes so many bytes and puts them behind data.
+func (s *stream) appended(data []byte, size int) ([]byte, error) {
+	for size > 0 {
+		at, n := len(data), min(size, mostAhead)
+		data = slices.Grow(data, n)[:at+n]
+		if err := s.read(data[at:]); err != nil {
+			return nil, err
+		}
+		size -= n
+	}
+	return data, nil
 }
 
 var _ io.ByteReader = (*stream)(nil)
@@ -89,10 +111,11 @@ func (s *stream) message() (event frame, ok bool, err error) {
 	if len(have) < 4 {
 		return frame{}, false, nil
 	}
-	size := int(binary.BigEndian.Uint32(have))
-	if size > largestValue {
-		return frame{}, false, fmt.Errorf("%w: an event of %d bytes", ErrUnreadable, size)
+	announced := binary.BigEndian.Uint32(have)
+	if announced > largestValue {
+		return frame{}, false, fmt.Errorf("%w: an event of %d bytes", ErrUnreadable, announced)
 	}
+	size := int(announced)
 	if len(have) < 4+size {
 		return frame{}, false, nil
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -59,11 +60,14 @@ func (l *listReader) readFields() error {
 		if err != nil {
 			return early(err)
 		}
-		field := string(name)
+		var field string
+		if utiljson.Unmarshal(name, &field) != nil {
+			return fmt.Errorf("%w: %q where the name of a field was expected", ErrUnreadable, name)
+		}
 		if err := l.in.take(':'); err != nil {
 			return err
 		}
-		if first, err := l.in.peek(); err == nil && first == '[' && field == `"items"` {
+		if first, err := l.in.peek(); err == nil && first == '[' && field == "items" {
 			return l.in.each('[', ']', l.readItem)
 		}
 		value, err := l.in.value()
@@ -76,11 +80,11 @@ func (l *listReader) readFields() error {
 
 func (l *listReader) readField(field string, value []byte) error {
 	switch field {
-	case `"kind"`:
+	case "kind":
 		return utiljson.Unmarshal(value, &l.kind.Kind)
-	case `"apiVersion"`:
+	case "apiVersion":
 		return utiljson.Unmarshal(value, &l.kind.APIVersion)
-	case `"metadata"`:
+	case "metadata":
 		return utiljson.Unmarshal(value, &l.meta)
 	}
 	return nil
@@ -92,7 +96,7 @@ func (l *listReader) readItem() error {
 		return early(err)
 	}
 	switch {
-	case !lacksKind(data):
+	case data[0] != '{' || !lacksKind(data): // what is no object is told as such
 		l.item(object.JSON, bytes.Clone(data))
 	case l.kind.Kind != "":
 		l.item(object.JSON, withKind(data, l.itemKind()))
@@ -135,11 +139,13 @@ func (l *listReader) readProtobuf() error {
 	}
 	listed := false
 	for {
-		_, err := l.in.field(func(n protowire.Number, size int) error {
-			switch n {
-			case envelopeType:
+		_, err := l.in.field(math.MaxInt, func(n protowire.Number, size int) error {
+			switch {
+			case n == envelopeType:
 				return l.readType(size)
-			case envelopeRaw:
+			case n == envelopeRaw && listed:
+				return fmt.Errorf("%w: two lists in one", ErrUnreadable)
+			case n == envelopeRaw:
 				listed = true
 				return l.readMessage(size)
 			}
@@ -172,7 +178,7 @@ func (l *listReader) readType(size int) error {
 func (l *listReader) readMessage(left int) error {
 	head := envelopeHead(l.itemKind())
 	for left > 0 {
-		n, err := l.in.field(func(n protowire.Number, size int) error {
+		after, err := l.in.field(left, func(n protowire.Number, size int) error {
 			switch n {
 			case listMetadata:
 				data, err := l.in.bytes(size)
@@ -193,7 +199,7 @@ func (l *listReader) readMessage(left int) error {
 		if err != nil {
 			return early(err)
 		}
-		left -= n
+		left = after
 	}
 	return nil
 }

@@ -1,0 +1,106 @@
+package client_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// said is a server that answers each first page and each watch with the same body, and has no second page.
+type said struct{ body []byte }
+
+func (s *said) RoundTrip(q *http.Request) (*http.Response, error) {
+	if q.URL.Query().Get("continue") != "" {
+		return nil, errors.New("there is no second page")
+	}
+	return &http.Response{Request: q, StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(s.body))}, nil
+}
+
+// source is one over the wire from that server.
+func (s *said) source(t testing.TB) client.Source {
+	t.Helper()
+	c, err := client.New(&rest.Config{Host: "http://said", Transport: s, QPS: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.NewSource(c)
+}
+
+func TestItemThatIsNoObjectDoesNotHoldUpTheRest(t *testing.T) {
+	t.Parallel()
+	const kind, a = `"kind":"ConfigMapList","apiVersion":"v1"`, `{"metadata":{"name":"a","resourceVersion":"5"}}`
+	for _, item := range []string{`5`, `null`, `""`, `[]`, `{}`, `{"metadata":{"labels":}}`} {
+		for _, list := range []string{
+			`{` + kind + `,"metadata":{"resourceVersion":"9"},"items":[` + item + `,` + a + `]}`,
+			`{"items":[` + item + `,` + a + `],"metadata":{"resourceVersion":"9"},` + kind + `}`,
+		} {
+			got, err := (&said{[]byte(list)}).source(t).List(t.Context(), configmaps, client.Options{})
+			if err != nil || len(got.Items) != 1 || len(got.Unreadable) != 1 {
+				t.Errorf("%s: listed %+v, %v", list, got, err)
+			}
+		}
+	}
+}
+
+func TestListWithEscapedNamesIsListed(t *testing.T) {
+	t.Parallel()
+	list := strings.Replace(twoMaps, `"items"`, `"it\u0065ms"`, 1)
+	got, err := (&said{[]byte(list)}).source(t).List(t.Context(), configmaps, client.Options{})
+	if err != nil || len(got.Items) != 2 {
+		t.Errorf("listed %+v, %v", got, err)
+	}
+}
+
+// announcing is a list in protobuf with a field that is said to be so long, and is not there.
+func announcing(n protowire.Number, kind protowire.Type, size uint64) []byte {
+	field := protowire.AppendVarint(protowire.AppendTag(nil, n, kind), size)
+	list := protowire.AppendTag([]byte(object.ProtobufMagic), 2, protowire.BytesType)
+	return append(protowire.AppendVarint(list, min(size, math.MaxInt64-20)+20), field...)
+}
+
+func TestListWithFieldsThatCannotBeThatLongIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, n := range []protowire.Number{1, 2, 3} {
+		for _, size := range []uint64{64<<20 + 1, 1 << 31, 1 << 50, 1<<63 + 5, math.MaxUint64} {
+			body := announcing(n, protowire.BytesType, size)
+			_, err := (&said{body}).source(t).List(t.Context(), configmaps, client.Options{Protobuf: true})
+			if !errors.Is(err, client.ErrUnreadable) {
+				t.Errorf("field %d of %d bytes: %v", n, size, err)
+			}
+		}
+	}
+	for name, body := range map[string]string{
+		"an item longer than the list": object.ProtobufMagic + "\x12\x04\x12\x05abcde",
+		"a tag longer than the list":   object.ProtobufMagic + "\x12\x01\x92\x80\x00\x00",
+		"a field without a number":     object.ProtobufMagic + "\x12\x02\x00\x00",
+		"two lists in one":             object.ProtobufMagic + "\x12\x00\x12\x00",
+	} {
+		_, err := (&said{[]byte(body)}).source(t).List(t.Context(), configmaps, client.Options{Protobuf: true})
+		if !errors.Is(err, client.ErrUnreadable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestWhatAServerAnnouncesIsNotHeldBeforeItComes(t *testing.T) {
+	body := announcing(2, protowire.BytesType, 64<<20-30)
+	source := (&said{body}).source(t)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := source.List(t.Context(), configmaps, client.Options{Protobuf: true})
+	runtime.ReadMemStats(&after)
+	if held := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, io.ErrUnexpectedEOF) || held > 8<<20 {
+		t.Errorf("for 64 MiB that do not come %d bytes are held, and then %v", held, err)
+	}
+}
