@@ -2,10 +2,12 @@ package informer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/bowline-dev/bowline/client"
 )
@@ -60,9 +62,14 @@ func (r *reflector[T]) definitionAppears(ctx context.Context, longest time.Durat
 	}
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	if _, err := watching.Next(ctx); err != nil {
-		return ctx.Err() != nil
+	for {
+		events, err := watching.Next(ctx)
+		if err != nil {
+			return ctx.Err() != nil
+		}
+		if slices.ContainsFunc(events, func(e client.Event) bool { return e.Type == watch.Added || e.Type == watch.Modified }) {
+			r.backoff.reset()
+			return true
+		}
 	}
-	r.backoff.reset()
-	return true
 }

@@ -40,6 +40,10 @@ const (
 	goodWatch   = 5 * time.Second
 )
 
+// mostResumptions is how often in a row a server may fail to go on at the same place, which may be an event that it cannot
+// tell of, before the reflector lists again.
+const mostResumptions = 5
+
 // relistSpread is over what time those come back who all lost their place in the history at once, as when the server
 // forgot it: each list is much work, a watch is little.
 const relistSpread = 2 * time.Second
@@ -101,8 +105,8 @@ func (r *reflector[T]) watch(ctx context.Context, following client.Watch) error 
 		defer cancel()
 		ctx = limited
 	}
-	for {
-		begun := time.Now()
+	for failures := 0; ; {
+		begun, from := time.Now(), r.sequence.last
 		err := r.watchOnce(ctx, following)
 		following = nil
 		if context.Cause(ctx) != nil {
@@ -111,6 +115,9 @@ func (r *reflector[T]) watch(ctx context.Context, following client.Watch) error 
 		if time.Since(begun) >= goodWatch {
 			r.backoff.reset()
 		}
+		if r.sequence.last != from {
+			failures = 0
+		}
 		switch {
 		case err == io.EOF && time.Since(begun) >= goodWatch:
 			continue
@@ -118,7 +125,10 @@ func (r *reflector[T]) watch(ctx context.Context, following client.Watch) error 
 			r.log.Debug("the watch has fallen behind what the server remembers: listing again", "revision", r.sequence.last)
 			sleep(ctx, r.backoff.next()+spread(relistSpread)) // or a server that forgets at once would be asked without pause
 			return errRelist
-		case !canResume(err):
+		case isFailure(err):
+			failures++
+		}
+		if !canResume(err) || failures > mostResumptions {
 			return err
 		}
 		if err != io.EOF {
@@ -141,8 +151,18 @@ func canResume(err error) bool {
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 		return false // the server does not know the place yet: it is not the one that told of it
 	}
-	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) ||
-		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || status.Status().Code >= 500
+	return isBusy(err) || isFailure(err)
+}
+
+// isBusy says whether a server asks for patience.
+func isBusy(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
+}
+
+// isFailure says whether something in a server went wrong.
+func isFailure(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && !isBusy(err) && (apierrors.IsInternalError(err) || status.Status().Code >= 500)
 }
 
 // begin is the watch that came with a list, or a new one where the last one ended.

@@ -3,9 +3,13 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -59,6 +63,72 @@ func TestObjectWhoseHeadCannotBeReadInAListIsNotTakenForDeleted(t *testing.T) {
 		d.expect(t, "delete b=2 unknown=true")
 		if n := i.Unreadable(); n != 1 {
 			t.Errorf("%d objects were counted", n)
+		}
+	})
+}
+
+// answering is an informer of a server that does as a handler says, while ctx lasts.
+func answering(t *testing.T, ctx context.Context, handler http.HandlerFunc) {
+	t.Helper()
+	transport := client.NewTransport(handler)
+	defer transport.Close()
+	c, err := client.New(transport.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	informer.New(client.NewSource(c), configmaps, quiet()).Run(ctx)
+}
+
+func TestWatchThatTheServerCannotGoOnWithIsListedAgain(t *testing.T) {
+	t.Parallel()
+	for status, most := range map[int]int{http.StatusInternalServerError: 120, http.StatusServiceUnavailable: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			lists, watches := 0, 0
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			answering(t, ctx, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if r.URL.Query().Get("watch") == "" {
+					lists++
+					fmt.Fprint(w, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`)
+					return
+				}
+				watches++
+				w.WriteHeader(status)
+				fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"event 6 cannot be told of","code":%d}`, status)
+			})
+			if lists < most/2 || lists > most || watches < 5*lists {
+				t.Errorf("%d: %d lists and %d watches in an hour", status, lists, watches)
+			}
+		})
+	}
+}
+
+func TestBookmarkIsNotTakenForADefinition(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		answering(t, ctx, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			switch {
+			case !strings.Contains(r.URL.Path, "customresourcedefinitions"):
+				if asked++; asked > 100 {
+					cancel()
+				}
+				w.WriteHeader(http.StatusNotFound)
+				fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+			case r.URL.Query().Get("watch") != "":
+				fmt.Fprintln(w, `{"type":"BOOKMARK","object":{"kind":"X","apiVersion":"v1","metadata":{"resourceVersion":"6"}}}`)
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+			default:
+				fmt.Fprint(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`)
+			}
+		})
+		if asked > 10 {
+			t.Errorf("it was asked %d times", asked)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"sync"
@@ -160,16 +161,21 @@ func (w *sourceWatch) seen(events []*object.Event) ([]client.Event, error) {
 		if kind == watch.Deleted {
 			var err error
 			if shown, err = e.Shown(kind); err != nil {
-				return nil, wireError(err)
+				return nil, unshown(err)
 			}
 		}
 		shown, err := w.selected.shown(codec, shown)
 		if err != nil {
-			return nil, wireError(err)
+			return nil, unshown(err)
 		}
 		out = append(out, client.Event{Type: kind, Object: shown, Codec: codec, Revision: e.Revision()})
 	}
 	return out, nil
+}
+
+// unshown is the end of a watch before an event that cannot be shown: it would come again where the watch ended.
+func unshown(err error) error {
+	return apierrors.NewResourceExpired(fmt.Sprintf("this watch came to an event that cannot be shown; list again: %v", err))
 }
 
 // sourceEnd is the end of a watch: orderly, or with what makes the reader list again.

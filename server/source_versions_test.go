@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -38,6 +40,24 @@ func TestSourceShowsTheVersionAskedFor(t *testing.T) {
 	}
 	if _, err := watch.Next(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("a watch of a definition that changed ends with %v", err)
+	}
+}
+
+// TestWatchInProcessThatCannotShowAnEventHasItsReaderListAgain: to begin again at the same place would be of no use.
+func TestWatchInProcessThatCannotShowAnEventHasItsReaderListAgain(t *testing.T) {
+	t.Parallel()
+	w, h := start(t), startHook(t)
+	w.define(t, h.lamps(t))
+	lamps := schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "lamps"}
+	list := must(w.Source().List(t.Context(), lamps, client.Options{}))(t)
+	watch := must(w.Source().Watch(t.Context(), lamps, client.Options{After: list.Revision}))(t)
+	defer watch.Stop()
+	h.answer = func(_ *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
+		http.Error(w, "no", http.StatusTeapot)
+	}
+	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
+	if events, err := watch.Next(t.Context()); !apierrors.IsResourceExpired(err) {
+		t.Errorf("the watch yields %v, %v", events, err)
 	}
 }
 
