@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,40 +101,21 @@ func (s schemas) ofStruct(t reflect.Type) properties {
 		return anything()
 	}
 	described := properties{Type: "object", Properties: map[string]properties{}}
-	append(s, t).addFields(&described, t)
+	within := append(s, t)
+	for _, field := range jsonFields(t) {
+		described.Properties[field.name] = within.ofField(field)
+		if !field.optional {
+			described.Required = append(described.Required, field.name)
+		}
+	}
 	return described
 }
 
-func (s schemas) addFields(to *properties, t reflect.Type) {
-	for i := range t.NumField() {
-		field := t.Field(i)
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		inner := field.Type
-		if inner.Kind() == reflect.Pointer {
-			inner = inner.Elem()
-		}
-		switch {
-		case name == "-" && options == "":
-		case field.Anonymous && name == "" && inner.Kind() == reflect.Struct:
-			s.addFields(to, inner)
-		case !field.IsExported():
-		default:
-			if name == "" {
-				name = field.Name
-			}
-			to.Properties[name] = s.of(field.Type)
-			if !isOptional(options) {
-				to.Required = append(to.Required, name)
-			}
-		}
+// ofField is the schema of what a field holds, which its tag may have written as a string.
+func (s schemas) ofField(f jsonField) properties {
+	described := s.of(f.goType)
+	if f.quoted && (described.Type == "boolean" || described.Type == "integer" || described.Type == "number") {
+		return properties{Type: "string"}
 	}
-}
-
-func isOptional(options string) bool {
-	for option := range strings.SplitSeq(options, ",") {
-		if option == "omitempty" || option == "omitzero" {
-			return true
-		}
-	}
-	return false
+	return described
 }
