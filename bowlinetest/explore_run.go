@@ -100,13 +100,12 @@ func (e *explorer) inBubble(t *testing.T, plan fault.Plan, mostRequests int) *ou
 
 // do starts the processes, lets the user act, waits, and looks at what came of it.
 func (x *exploration) do(t *testing.T) *outcome {
-	before := len(x.faults.History.Changes(0))
 	ctx, cancel := context.WithCancel(x.ctx)
+	checked := x.check(ctx)
 	var processes []*fault.Process
 	for _, p := range x.Processes {
 		processes = append(processes, x.faults.Start(ctx, p.Name, p.Run))
 	}
-	checked := x.check(ctx, before)
 	acted := x.act(ctx)
 	settled := time.Now()
 	x.sleep(x.Settle)
@@ -114,7 +113,7 @@ func (x *exploration) do(t *testing.T) *outcome {
 		x.faults.Fail("never settles: it still writes %s after the user's last step", last.Sub(settled).Round(time.Second))
 	}
 	synctest.Wait()
-	o := x.outcome(before)
+	o := x.outcome()
 	for _, p := range processes {
 		p.Stop()
 	}
@@ -152,6 +151,7 @@ func (x *exploration) act(ctx context.Context) (acted chan struct{}) {
 	acted = make(chan struct{})
 	go func() {
 		defer close(acted)
+		defer x.guard("what the user does")
 		if err := x.Act(ctx, config); err != nil && ctx.Err() == nil {
 			x.faults.Fail("what the user does failed: %v", err)
 		}
@@ -165,7 +165,7 @@ func (x *exploration) act(ctx context.Context) (acted chan struct{}) {
 }
 
 // outcome looks at the end state.
-func (x *exploration) outcome(before int) *outcome {
+func (x *exploration) outcome() *outcome {
 	o := &outcome{
 		plan: x.faults.Plan, seen: x.faults.Seen(), unreached: x.faults.Unreached(),
 		requests: x.faults.Requests(), writes: x.faults.Writes(),
@@ -173,7 +173,7 @@ func (x *exploration) outcome(before int) *outcome {
 	if len(x.faults.Problems()) > 0 {
 		return o // it did not come to its end
 	}
-	s, err := x.state(before)
+	s, err := x.state()
 	if err == nil && x.Compare != nil {
 		s = x.Compare(s)
 	}

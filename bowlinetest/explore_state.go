@@ -2,6 +2,7 @@ package bowlinetest
 
 import (
 	"context"
+	"runtime/debug"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -15,10 +16,10 @@ func compared(r schema.GroupResource) bool {
 	return r.Resource != "events" && r != schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 }
 
-// versions are the resources that changes were made in, each in the version that an object of it was first written in.
+// versions are the resources of a history, each in the version that an object of it was first written in.
 type versions map[schema.GroupResource]schema.GroupVersionResource
 
-// of finds the resource of a change; ok is false for one that is not compared, or of which nothing but deletions are known.
+// of finds the resource of a change; ok is false for one that is not compared.
 func (v versions) of(c fault.Change) (resource schema.GroupVersionResource, ok bool) {
 	r := c.Key.GroupResource()
 	if known, ok := v[r]; ok || !compared(r) {
@@ -32,18 +33,27 @@ func (v versions) of(c fault.Change) (resource schema.GroupVersionResource, ok b
 	return v[r], true
 }
 
-// state is what there is now, of the resources in which anything was changed after the first changes of the history.
-func (x *exploration) state(before int) (State, error) {
+// read lists all resources that changes were made in, as they were at a revision, or as they are for 0.
+func (x *exploration) read(changes []fault.Change, at object.Revision) (versions, state.Resources, error) {
 	known, all := versions{}, state.Resources{}
-	for _, c := range x.faults.History.Changes(before) {
+	for _, c := range changes {
 		resource, ok := known.of(c)
 		if _, read := all[resource]; !ok || read {
 			continue
 		}
 		var err error
-		if all[resource], err = x.server.List(x.ctx, resource, 0); err != nil {
-			return State{}, err
+		if all[resource], err = x.server.List(x.ctx, resource, at); err != nil {
+			return nil, nil, err
 		}
+	}
+	return known, all, nil
+}
+
+// state is what there is now, of whatever was there at any time.
+func (x *exploration) state() (State, error) {
+	_, all, err := x.read(x.faults.History.Changes(0), 0)
+	if err != nil {
+		return State{}, err
 	}
 	return all.State(x.snapshot()), nil
 }
@@ -55,17 +65,23 @@ func (x *exploration) snapshot() any {
 	return x.Snapshot(x.world)
 }
 
-// check looks at the invariants after each commit, until ctx ends; the channel is closed then.
-func (x *exploration) check(ctx context.Context, from int) (done chan struct{}) {
+// check looks at the invariants after each commit from now on, until ctx ends; the channel is closed then.
+func (x *exploration) check(ctx context.Context) (done chan struct{}) {
 	done = make(chan struct{})
 	if len(x.Invariants) == 0 {
 		close(done)
 		return done
 	}
-	c := &checker{exploration: x, known: versions{}, all: state.Resources{}}
+	before := x.faults.History.Changes(0)
 	go func() {
 		defer close(done)
-		for {
+		known, all, err := x.read(before, before[len(before)-1].Revision)
+		if err != nil {
+			x.faults.Fail("reading the state before the processes start: %v", err)
+			return
+		}
+		c := &checker{x, known, all}
+		for from := len(before); ; {
 			changes := x.faults.History.Changes(from)
 			from += len(changes)
 			c.take(ctx, changes)
@@ -88,31 +104,39 @@ type checker struct {
 
 // take looks at the state after each of the commits.
 func (c *checker) take(ctx context.Context, changes []fault.Change) {
+	changed := false
 	for i, change := range changes {
-		resource, ok := c.known.of(change)
-		if !ok {
-			continue
-		}
-		objects, err := c.server.List(ctx, resource, change.Revision)
-		if err != nil {
-			if ctx.Err() == nil {
-				c.faults.Fail("reading the state at revision %d: %v", change.Revision, err)
+		if resource, ok := c.known.of(change); ok {
+			objects, err := c.server.List(ctx, resource, change.Revision)
+			if err != nil {
+				if ctx.Err() == nil {
+					c.faults.Fail("reading the state at revision %d: %v", change.Revision, err)
+				}
+				return
 			}
-			return
+			c.all[resource], changed = objects, true
 		}
-		c.all[resource] = objects
-		if i+1 == len(changes) || changes[i+1].Revision != change.Revision {
-			c.judge(change.Revision)
+		if last := i+1 == len(changes) || changes[i+1].Revision != change.Revision; last && changed {
+			c.judge()
+			changed = false
 		}
 	}
 }
 
-func (c *checker) judge(_ object.Revision) {
+func (c *checker) judge() {
+	defer c.guard("an invariant")
 	s := c.all.State(c.snapshot())
 	for _, invariant := range c.Invariants {
 		if err := invariant(s); err != nil {
 			c.faults.Fail("an invariant is broken: %v", err)
 			return
 		}
+	}
+}
+
+// guard, when it is deferred, makes a problem of a panic in what the scenario has the run call.
+func (x *exploration) guard(what string) {
+	if v := recover(); v != nil {
+		x.faults.Fail("%s panicked: %v\n%s", what, v, debug.Stack())
 	}
 }

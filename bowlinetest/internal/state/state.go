@@ -23,7 +23,7 @@ type Object = *unstructured.Unstructured
 
 // State is what there is at a moment.
 type State struct {
-	// Objects are those of all resources in which anything was ever changed, but for Events and Leases, in order.
+	// Objects are all that there are, but for Events and Leases, in order. Those that every plane has are among them.
 	Objects []Object
 	// Outside is what the scenario's Snapshot says. An invariant sees the objects as one commit left them, and Outside as it is
 	// when the invariant is looked at, in the same instant or moments later.
@@ -146,10 +146,11 @@ func (r Resources) State(outside any) State {
 	return s
 }
 
-// name is what an object is called in a report.
+// name is what an object is called in a report: Kind.group namespace/name, without what it has not.
 func name(o *unstructured.Unstructured) string {
-	if o.GetNamespace() == "" {
-		return o.GetKind() + " " + o.GetName()
+	called := o.GroupVersionKind().GroupKind().String() + " "
+	if o.GetNamespace() != "" {
+		called += o.GetNamespace() + "/"
 	}
-	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
+	return called + o.GetName()
 }

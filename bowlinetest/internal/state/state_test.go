@@ -86,6 +86,20 @@ func TestWhatDiffersIsNamedByObjectAndField(t *testing.T) {
 	}
 }
 
+// Two groups may have a kind of one name.
+func TestKindsOfTwoGroupsAreTwo(t *testing.T) {
+	t.Parallel()
+	both := state.Resources{}
+	for group, version := range map[string]string{"": "v1", "example.com": "example.com/v1"} {
+		o := &unstructured.Unstructured{Object: fields{"apiVersion": version, "kind": "Secret", "metadata": fields{"name": "a", "namespace": "b"}}}
+		both[schema.GroupVersionResource{Group: group, Version: "v1", Resource: "secrets"}] = []state.Object{o}
+	}
+	n, err := state.Normalise(both.State(nil), state.Names{})
+	if err != nil || n["Secret b/a"] == nil || n["Secret.example.com b/a"] == nil {
+		t.Errorf("there is %v, %v", n, err)
+	}
+}
+
 func TestFind(t *testing.T) {
 	t.Parallel()
 	s, _ := run("1", func(fields, fields) {})
