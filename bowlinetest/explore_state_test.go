@@ -1,0 +1,98 @@
+package bowlinetest_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+)
+
+// secrets are those of the namespace default.
+func secrets(config *rest.Config) typed.SecretInterface {
+	return kubernetes.NewForConfigOrDie(config).CoreV1().Secrets("default")
+}
+
+func makeSecret(ctx context.Context, config *rest.Config) error {
+	_, err := secrets(config).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	return err
+}
+
+// The secret was made before the processes started, and is only ever deleted after that.
+func TestExploreFindsWhatIsLeftOfBefore(t *testing.T) {
+	t.Parallel()
+	s := scenario(nil)
+	s.Options = []bowlinetest.Option{bowlinetest.Objects(configMap("a"))}
+	s.Setup = makeSecret
+	s.Processes[0].Run = func(ctx context.Context, config *rest.Config) error {
+		w, err := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Watch(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		defer w.Stop()
+		for e := range w.ResultChan() {
+			if o, ok := e.Object.(*corev1.ConfigMap); ok && e.Type == watch.Deleted {
+				secrets(config).Delete(ctx, o.Name, metav1.DeleteOptions{}) // and never again
+			}
+		}
+		return ctx.Err()
+	}
+	s.Act = func(ctx context.Context, config *rest.Config) error {
+		return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default").Delete(ctx, "a", metav1.DeleteOptions{})
+	}
+	s.Faults = []bowlinetest.Fault{bowlinetest.Refused}
+	finds(t, s, "in the end, Secret default/a: should not be there")
+}
+
+// An invariant is about all that there is, also what nobody has changed since the plane started.
+func TestInvariantsSeeWhatWasThereBefore(t *testing.T) {
+	t.Parallel()
+	s := scenario(nil)
+	s.Options = []bowlinetest.Option{bowlinetest.Objects(configMap("a"))}
+	s.Processes[0].Run = func(ctx context.Context, config *rest.Config) error {
+		if err := makeSecret(ctx, config); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	}
+	s.Act = func(context.Context, *rest.Config) error { return nil }
+	s.Invariants = []func(bowlinetest.State) error{func(s bowlinetest.State) error {
+		for _, secret := range s.Kind("Secret") {
+			if s.Find("ConfigMap", "default", secret.GetName()) == nil || s.Find("Namespace", "", "default") == nil {
+				return fmt.Errorf("%s belongs to nothing", secret.GetName())
+			}
+		}
+		return nil
+	}}
+	s.Faults = []bowlinetest.Fault{bowlinetest.Behind}
+	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 {
+		t.Errorf("the invariant holds: %s", r.Smallest())
+	}
+}
+
+// What a panic ends is the run, and not the test.
+func TestExploreFindsPanicsOfTheScenario(t *testing.T) {
+	t.Parallel()
+	idle := func(ctx context.Context, c typed.ConfigMapInterface) error {
+		_, err := c.Create(ctx, configMap("mine"), metav1.CreateOptions{})
+		<-ctx.Done()
+		return err
+	}
+	s := scenario(idle)
+	s.Invariants = []func(bowlinetest.State) error{func(s bowlinetest.State) error { panic("no such thing") }}
+	finds(t, s, "an invariant panicked: no such thing")
+	s = scenario(idle)
+	s.Act = func(context.Context, *rest.Config) error { panic("no hands") }
+	if f := finds(t, s, "what the user does panicked: no hands"); !strings.Contains(f.String(), "explore_state_test.go") {
+		t.Errorf("there is no stack in %s", f)
+	}
+}
