@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"unicode/utf8"
 )
 
 // Cursor walks through JSON that nobody has checked, and decodes only what it is asked for. What it passes over need be no
@@ -101,7 +102,8 @@ func (c *Cursor) Items(f func() bool) {
 	}
 }
 
-// String takes a string. The result is a part of the data where nothing in it is escaped. What is no string is empty.
+// String takes a string. The result is a part of the data where that is what encoding/json would make of it: nothing is
+// escaped, and it is UTF-8. What is no string is empty.
 func (c *Cursor) String() []byte {
 	if c.next() != '"' {
 		c.Skip()
@@ -111,7 +113,7 @@ func (c *Cursor) String() []byte {
 	if c.err != nil {
 		return nil
 	}
-	if bytes.IndexByte(quoted, '\\') < 0 {
+	if bytes.IndexByte(quoted, '\\') < 0 && utf8.Valid(quoted) {
 		return quoted[1 : len(quoted)-1]
 	}
 	var s string

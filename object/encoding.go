@@ -66,6 +66,9 @@ func NewEncoding(form Form, data []byte) (Encoding, error) {
 // Bytes is the whole body. The caller must not change it.
 func (e *Encoding) Bytes() []byte { return e.data }
 
+// digits are those of the revision, as they stand in the data.
+func (e *Encoding) digits() []byte { return e.data[e.revision : e.revision+e.width] }
+
 // EqualExceptRevision says whether two encodings of one form differ in nothing but the revision.
 func (e *Encoding) EqualExceptRevision(other *Encoding) bool {
 	a, b := e.revision+e.width, other.revision+other.width
@@ -110,8 +113,11 @@ func (e *Encoding) locateJSON() error {
 	if !ok || e.data[at] != '"' {
 		return e.lacks("metadata.resourceVersion")
 	}
-	e.revision = int32(at + 1)
-	e.width = int32(bytes.IndexByte(e.data[at+1:], '"'))
+	width := bytes.IndexByte(e.data[at+1:], '"')
+	if width < 0 {
+		return e.lacks("end")
+	}
+	e.revision, e.width = int32(at+1), int32(width)
 	return nil
 }
 
@@ -138,12 +144,18 @@ func typedPrefix(data []byte) int32 {
 	return int32(i)
 }
 
-// jsonField returns where the value of a field of the object that begins at data[at] begins. The data came from an
-// encoder: it is valid and has no white space between tokens.
+// jsonField returns where the value of a field of the object that begins at data[at] begins, which is within the data. What
+// came from an encoder is valid and has no white space between tokens; of what did not, any place may be found, or none.
 func jsonField(data []byte, at int, name string) (int, bool) {
+	if at >= len(data) || data[at] != '{' {
+		return 0, false
+	}
 	for i := at + 1; i < len(data) && data[i] == '"'; {
 		end := jsonStringEnd(data, i)
 		value := end + 1
+		if value >= len(data) {
+			return 0, false
+		}
 		if string(data[i+1:end-1]) == name {
 			return value, true
 		}
@@ -152,9 +164,9 @@ func jsonField(data []byte, at int, name string) (int, bool) {
 	return 0, false
 }
 
-// jsonStringEnd is just after the string that begins at data[i].
+// jsonStringEnd is just after the string that begins at data[i], and behind the data when that does not end in it.
 func jsonStringEnd(data []byte, i int) int {
-	for i++; data[i] != '"'; i++ {
+	for i++; i < len(data) && data[i] != '"'; i++ {
 		if data[i] == '\\' {
 			i++
 		}
@@ -162,7 +174,7 @@ func jsonStringEnd(data []byte, i int) int {
 	return i + 1
 }
 
-// jsonValueEnd is just after the value that begins at data[i].
+// jsonValueEnd is just after the value that begins at data[i], or the end of the data.
 func jsonValueEnd(data []byte, i int) int {
 	depth := 0
 	for ; i < len(data); i++ {
@@ -175,7 +187,7 @@ func jsonValueEnd(data []byte, i int) int {
 		case '}', ']':
 			depth--
 		default:
-			if depth > 0 || data[i+1] != ',' && data[i+1] != '}' && data[i+1] != ']' {
+			if depth > 0 || i+1 < len(data) && data[i+1] != ',' && data[i+1] != '}' && data[i+1] != ']' {
 				continue
 			}
 		}
@@ -183,7 +195,7 @@ func jsonValueEnd(data []byte, i int) int {
 			break
 		}
 	}
-	return i + 1
+	return min(i+1, len(data))
 }
 
 // Field numbers of the protobuf envelope (runtime.Unknown), of an object and of its ObjectMeta.

@@ -48,3 +48,12 @@ func (e *Encoding) Message() []byte {
 	}
 	return e.data[e.item:e.itemEnd]
 }
+
+// Kind is what the envelope calls the object; empty in JSON.
+func (e *Encoding) Kind() string {
+	if e.Form.Format != Protobuf {
+		return ""
+	}
+	kind, _ := onlyField(e.data[len(ProtobufMagic):], unknownType)
+	return string(lastField(kind, typeKind))
+}

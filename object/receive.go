@@ -1,6 +1,7 @@
 package object
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -40,8 +41,12 @@ type labels struct {
 	set map[string]string
 }
 
-// errNoObject is what is wrong with bytes that hold no object.
-var errNoObject = errors.New("it has no metadata.name or no metadata.resourceVersion")
+var (
+	// errNoObject is what is wrong with bytes that hold no object.
+	errNoObject = errors.New("it has no metadata.name or no metadata.resourceVersion")
+	// errTwoRevisions is what is wrong with bytes that no encoder made, of which each reader would make another object.
+	errTwoRevisions = errors.New("it has its metadata or its resourceVersion twice, or in escaped letters")
+)
 
 // Receive makes an object of bytes, which it keeps: JSON, or protobuf in its envelope.
 func (r *Receiver) Receive(format Format, data []byte) (*Object, error) {
@@ -72,6 +77,9 @@ func (r *Receiver) object(m *metadata, form Form, data []byte) (*Object, error) 
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	encoding, err := NewEncoding(form, data)
+	if err == nil && !bytes.Equal(encoding.digits(), m.revision) {
+		err = errTwoRevisions
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}

@@ -81,6 +81,9 @@ func (l *labels) readJSON(c *Cursor) {
 		return
 	}
 	*l = labels{raw: raw}
+	if len(raw) == 0 || raw[0] != '{' {
+		return // null is none, and of what else stands there whoever decodes the object will tell
+	}
 	each := Cursor{data: raw}
 	each.Fields(func(name []byte) bool {
 		if l.set == nil {

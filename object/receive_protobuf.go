@@ -13,6 +13,7 @@ import (
 const (
 	unknownType    = 1
 	typeAPIVersion = 1
+	typeKind       = 2
 	metaName       = 1
 	metaNamespace  = 3
 	metaUID        = 5
@@ -23,7 +24,10 @@ const (
 	entryValue     = 2
 )
 
-var errNoProtobuf = errors.New("it is no Kubernetes protobuf")
+var (
+	errNoProtobuf = errors.New("it is no Kubernetes protobuf")
+	errRepeated   = errors.New("its kind, its metadata or itself is there more than once")
+)
 
 // readProtobuf reads the metadata of an object in its envelope.
 func (m *metadata) readProtobuf(data []byte) error {
@@ -31,14 +35,37 @@ func (m *metadata) readProtobuf(data []byte) error {
 	if !ok {
 		return errNoProtobuf
 	}
-	if start, end, ok := protobufField(envelope, 0, len(envelope), unknownType); ok {
-		if from, to, ok := protobufField(envelope, start, end, typeAPIVersion); ok {
-			m.version = envelope[from:to]
-		}
+	kind, once := onlyField(envelope, unknownType)
+	raw, onlyRaw := onlyField(envelope, unknownRaw)
+	meta, onlyMeta := onlyField(raw, objectMetadata)
+	if !once || !onlyRaw || !onlyMeta {
+		return errRepeated
 	}
-	start, end, _ := protobufField(envelope, 0, len(envelope), unknownRaw)
-	start, end, _ = protobufField(envelope, start, end, objectMetadata)
-	return m.readObjectMeta(envelope[start:end])
+	m.version = lastField(kind, typeAPIVersion)
+	return m.readObjectMeta(meta)
+}
+
+// onlyField is the value of a field, and empty without it. It is false for a message that has the field more than once, which
+// readers make different things of.
+func onlyField(message []byte, number protowire.Number) (only []byte, once bool) {
+	count := 0
+	eachField(message, func(n protowire.Number, value []byte, _, _ int) { // as far as it is a message
+		if n == number {
+			only = value
+			count++
+		}
+	})
+	return only, count <= 1
+}
+
+// lastField is the value of a field that counts where it stands several times.
+func lastField(message []byte, number protowire.Number) (last []byte) {
+	eachField(message, func(n protowire.Number, value []byte, _, _ int) {
+		if n == number {
+			last = value
+		}
+	})
+	return last
 }
 
 func (m *metadata) readObjectMeta(meta []byte) error {
@@ -59,8 +86,8 @@ func (m *metadata) readObjectMeta(meta []byte) error {
 			}
 			labelled.to = to
 		case metaOwners:
-			if at, end, ok := protobufField(value, 0, len(value), ownerUID); ok {
-				m.owners = append(m.owners, types.UID(value[at:end]))
+			if uid := lastField(value, ownerUID); len(uid) > 0 {
+				m.owners = append(m.owners, types.UID(uid))
 			}
 		}
 	})

@@ -34,7 +34,7 @@ func sentMap(name string, labels map[string]string) *corev1.ConfigMap {
 }
 
 // sentAs is an object as a server sends it.
-func sentAs(t *testing.T, obj runtime.Object, format object.Format) []byte {
+func sentAs(t testing.TB, obj runtime.Object, format object.Format) []byte {
 	t.Helper()
 	if format == object.JSON {
 		data, err := json.Marshal(obj)

@@ -71,11 +71,9 @@ func (s *Scan) closeString(data []byte) bool {
 	}
 }
 
-// keepEscape is how much of a string without its end need not be looked at again: all but the backslashes that it ends with.
+// keepEscape is where to go on with a string whose end is not there yet: at the backslash that it ends with, if that escapes
+// what is to come.
 func keepEscape(data []byte, from int) int {
-	end := len(data)
-	for end > from && data[end-1] == '\\' {
-		end--
-	}
-	return end
+	slashes := len(data[from:]) - len(bytes.TrimRight(data[from:], `\`))
+	return len(data) - slashes%2
 }
