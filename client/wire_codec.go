@@ -72,6 +72,9 @@ func ReadObjectInto(o *object.Object, obj Object) error {
 	if !ok {
 		return fmt.Errorf("%s: it came as protobuf, and %T cannot be read from that", o.Key, obj)
 	}
+	if kind := stored.Kind(); !holds(obj, kind) && kind != "PartialObjectMetadata" {
+		return fmt.Errorf("%s: the server has a %s there, which cannot be read into a %T", o.Key, kind, obj)
+	}
 	if err := reads.Unmarshal(stored.Message()); err != nil {
 		return fmt.Errorf("%s: reading a %T: %w", o.Key, obj, err)
 	}

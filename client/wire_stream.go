@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// endlessList is how long a server that streams a list may say nothing before its end. One that does not know what is asked
-// for may take it for a plain watch, whose list never ends.
+// endlessList is how long a server that streams a list may send no object of it before its end. One that does not know what
+// is asked for may take it for a plain watch, whose list never ends, however busy it is.
 const endlessList = 10 * time.Second
 
 var errEndless = errors.New("the server has told of no end of the list")
@@ -34,12 +34,15 @@ func (s *wireSource) stream(ctx context.Context, resource schema.GroupVersionRes
 	list := streamed{List: List{Codec: s.codec, Following: w}, at: map[object.Key]int{}}
 	endless := time.AfterFunc(endlessList, w.Stop)
 	for err == nil && !list.ended {
+		known := len(list.Items)
 		err = list.next(w)
-		if !endless.Reset(endlessList) {
+		if len(list.Items) > known && !list.changing && !endless.Reset(endlessList) {
 			err = errEndless
 		}
 	}
-	endless.Stop()
+	if !endless.Stop() {
+		err = errEndless
+	}
 	if err != nil {
 		w.Stop()
 		return List{}, fmt.Errorf("streamed list of %s: %w", resource.Resource, err)
@@ -51,8 +54,9 @@ func (s *wireSource) stream(ctx context.Context, resource schema.GroupVersionRes
 // streamed is a list of which more is to come.
 type streamed struct {
 	List
-	at    map[object.Key]int
-	ended bool
+	at       map[object.Key]int
+	changing bool // all objects have come, and changes that happened meanwhile
+	ended    bool
 }
 
 // next takes in what comes next. What came with the end of the list and belongs behind it stays with the watch.
@@ -65,6 +69,7 @@ func (l *streamed) next(w *wireWatch) error {
 		l.Revision, l.ended, err = w.frames.bookmark(frame.object)
 		return err
 	}
+	l.changing = l.changing || frame.kind != watch.Added
 	o, err := w.objects.Receive(w.frames.format, frame.object)
 	if err != nil {
 		l.Unreadable = append(l.Unreadable, err)
