@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
 )
 
@@ -25,7 +26,8 @@ import (
 //
 // Whoever leads renews the lease every RetryPeriod. When that fails for RenewDeadline, its manager stops, with an error; another
 // takes over when it has not seen the lease renewed for LeaseDuration. A manager that stops in order releases the lease when its
-// last worker has ended, and another begins when it looks again: after RetryPeriod, or somewhat more than twice that.
+// last worker has ended, and another begins when it looks again: after RetryPeriod, or somewhat more than twice that. One that
+// lost the lease, or has a reconcile that does not return, releases nothing: the lease expires.
 type LeaderElection struct {
 	// Name and Namespace are the lease's. The namespace is "default" when it is empty.
 	Name, Namespace string
@@ -39,6 +41,7 @@ type LeaderElection struct {
 type lease struct {
 	options LeaderElection
 	elector *leaderelection.LeaderElector
+	lock    *resourcelock.LeaseLock
 	log     *slog.Logger
 	holder  *part
 	started chan struct{} // closed when the lease is acquired
@@ -71,15 +74,15 @@ func newLease(config *rest.Config, options *LeaderElection, log *slog.Logger) (*
 	if err != nil {
 		return nil, fmt.Errorf("leader election: %w", err)
 	}
+	l.lock = &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
+		Client:     leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
+	}
 	l.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
-			Client:     leases,
-			LockConfig: resourcelock.ResourceLockConfig{Identity: o.Identity},
-		},
+		Lock:          l.lock,
 		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
-		ReleaseOnCancel: true,
-		Name:            o.Name,
+		Name: o.Name, // no ReleaseOnCancel: it would release before the workers have ended, also when renewing has failed
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(l.started) },
 			OnStoppedLeading: func() {},
@@ -110,11 +113,34 @@ func (l *lease) acquire(ctx, background context.Context, stop context.CancelCaus
 	}
 }
 
-// release gives the lease up, so that another need not wait until it expires.
-func (l *lease) release() {
-	if l != nil {
-		l.holder.stop()
+// release ends the renewal, and gives the lease up if nothing of this manager is at work any more, so that another need not wait
+// until it expires.
+func (l *lease) release(idle bool) {
+	if l == nil {
+		return
 	}
+	l.holder.stop()
+	if !idle || l.lost.Load() || !l.elector.IsLeader() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), l.options.RenewDeadline)
+	defer cancel()
+	// A renewal that was under way may have got to the server, or still get there.
+	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error { return l.giveUp(ctx) }); err != nil {
+		l.log.Warn("the lease could not be released: it expires", "lease", l.name(), "error", err)
+	}
+}
+
+// giveUp takes this manager's name off the lease, if it is there.
+func (l *lease) giveUp(ctx context.Context) error {
+	held, _, err := l.lock.Get(ctx)
+	if err != nil || held.HolderIdentity != l.options.Identity {
+		return err
+	}
+	now := metav1.Now()
+	return l.lock.Update(ctx, resourcelock.LeaderElectionRecord{
+		LeaderTransitions: held.LeaderTransitions, LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now,
+	})
 }
 
 func (l *lease) name() string { return l.options.Namespace + "/" + l.options.Name }

@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -126,6 +127,71 @@ func TestLostLeaseStopsTheManagerAndAnotherTakesOver(t *testing.T) {
 		if got := does.take(); !strings.Contains(got, "default/a") || stopped > took || took < 13*time.Second || took > 20*time.Second {
 			w.Errorf("the first stopped after %v, the second took over after %v and reconciled %q", stopped, took, got)
 		}
+		if err := secondRun.stop(); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+// stuckLeader leads, on a connection that can be cut off, and has a reconcile that heeds nothing until free is closed.
+func stuckLeader(w *world, free chan struct{}) (*running, *cut) {
+	w.Helper()
+	config, connection := w.cuttable()
+	m := w.manager(config, controller.ManagerOptions{LeaderElection: &controller.LeaderElection{Name: "loop", Identity: "first"}})
+	maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
+	m.Add(controller.Options{Name: "maps", Sources: []controller.Source{controller.For(maps)}, Reconciler: controller.Func(
+		func(context.Context, controller.Request) (controller.Result, error) {
+			<-free
+			return controller.Result{}, nil
+		})})
+	w.create("default", "a")
+	r := run(m)
+	<-m.Ready()
+	synctest.Wait()
+	return r, connection
+}
+
+// TestLostLeaseIsNotReleased has a server that answers again just after renewing has failed: whoever releases the lease then hands
+// it on while its workers still work.
+func TestLostLeaseIsNotReleased(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		free := make(chan struct{})
+		r, connection := stuckLeader(w, free)
+		time.Sleep(time.Second)
+		connection.off.Store(true)
+		time.Sleep(10500 * time.Millisecond)
+		connection.off.Store(false)
+		time.Sleep(time.Minute)
+		if holder := w.holder(); holder != "first" {
+			w.Errorf("the lease is held by %q, want it to expire in the name of the one that lost it", holder)
+		}
+		close(free)
+		<-r.ended
+		if r.err == nil || w.holder() != "first" {
+			w.Errorf("ended with %v; the lease is held by %q", r.err, w.holder())
+		}
+	})
+}
+
+func TestLeaseOfAManagerWithAStuckReconcileIsNotReleased(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		free := make(chan struct{})
+		r, _ := stuckLeader(w, free)
+		if err := r.stop(); err == nil || !strings.Contains(err.Error(), "it still reconciles default/a") {
+			w.Errorf("stopped with %v", err)
+		}
+		if holder := w.holder(); holder != "first" {
+			w.Errorf("the lease is held by %q while a worker works", holder)
+		}
+		second, _, secondRun := candidate(w, "second", w.plane.RESTConfig())
+		begun := time.Now()
+		<-second.Ready()
+		if took := time.Since(begun); took < 13*time.Second {
+			w.Errorf("another took over after %v, want the lease to have expired", took)
+		}
+		close(free)
 		if err := secondRun.stop(); err != nil {
 			w.Error(err)
 		}

@@ -12,7 +12,7 @@ import (
 //
 // It stops in order: first the controllers end what they are at, while the caches still follow the server; then the recorders
 // write what they hold, for a moment at the longest; then the informers stop; and the lease is released when nothing of this
-// manager is at work any more.
+// manager is at work any more. When a reconcile still is, the lease is left to expire.
 func (m *Manager) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -25,7 +25,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	recorders.stop()
 	informers.stop()
-	m.lease.release()
+	m.lease.release(err == nil)
 	health.stop()
 	if cause := context.Cause(ctx); isFailure(cause) {
 		err = errors.Join(cause, err)
