@@ -59,6 +59,7 @@ type pending[T client.Object] struct {
 	deltas  []delta[T]
 	first   [1]delta[T] // where most deltas need no more room than
 	endList bool
+	passed  object.Revision // of the last state, when it cannot be read; else 0
 }
 
 // largeBatch is from when on a new map is cheaper than to clear one.

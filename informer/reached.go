@@ -11,8 +11,9 @@ import (
 // whoever has written the object does not act on an older state of it: pass the revision that the server answered the
 // write with. Revision 0, which nobody knows, is reached. It returns an error when ctx ends before.
 //
-// An object that is not in the informer's scope is never shown; that it was passed over is known when the cache has come
-// that far, by a later change of another object or by a bookmark.
+// A revision that cannot be decoded counts as reached, since no waiting would show it: see Unreadable. An object that is not
+// in the informer's scope is never shown; that it was passed over is known when the cache has come that far, by a later
+// change of another object or by a bookmark.
 func (i *Informer[T]) Reached(ctx context.Context, key Key, revision object.Revision) error {
 	for {
 		reached, changed := i.shows(key, revision)
@@ -33,7 +34,7 @@ func (i *Informer[T]) shows(key Key, revision object.Revision) (bool, <-chan str
 	defer i.mu.Unlock()
 	at := i.progress.at
 	if s := i.indexer.state(key); s != nil {
-		at = s.revision
+		at = max(s.revision, i.progress.passed[key])
 	}
 	if at >= revision {
 		return true, nil
@@ -52,6 +53,20 @@ func (i *Informer[T]) Revision() object.Revision {
 type progress struct {
 	at   object.Revision
 	wake chan struct{} // nil while nobody waits
+	// passed are the revisions of cached objects that could not be read, so that older ones stand.
+	passed map[Key]object.Revision
+}
+
+// pass notes that the last state of an object cannot be read, or, of revision 0, that it can.
+func (p *progress) pass(key Key, revision object.Revision, cached bool) {
+	if revision == 0 || !cached {
+		delete(p.passed, key)
+		return
+	}
+	if p.passed == nil {
+		p.passed = map[Key]object.Revision{}
+	}
+	p.passed[key] = revision
 }
 
 // next is closed at the next change.

@@ -44,7 +44,8 @@ func (r *reader[T]) state(by object.Codec, o *object.Object) *state[T] {
 // keyOf is the key of a source's object in the cache.
 func keyOf(o *object.Object) Key { return Key{Namespace: o.Key.Namespace(), Name: o.Key.Name()} }
 
-// decode reads an object and transforms it. Both may be the user's code: a panic is one more way not to be readable.
+// decode reads an object and transforms it. Both may be the user's code: a panic is one more way not to be readable, and so
+// is another name than the object is known by.
 func (r *reader[T]) decode(by object.Codec, o *object.Object) (obj T, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -52,8 +53,14 @@ func (r *reader[T]) decode(by object.Codec, o *object.Object) (obj T, err error)
 		}
 	}()
 	obj, err = r.converter.convert(by, o)
-	if err != nil || r.transform == nil {
+	if err != nil {
 		return obj, err
+	}
+	if key := KeyOf(obj); key != keyOf(o) {
+		return obj, fmt.Errorf("%s: decoding it made it another object, %s", o.Key, key)
+	}
+	if r.transform == nil {
+		return obj, nil
 	}
 	if r.converter.decode != nil { // which may share it
 		obj = obj.DeepCopyObject().(T)

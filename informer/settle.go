@@ -4,8 +4,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-
-	"github.com/bowline-dev/bowline/client"
 )
 
 // settle decodes what comes into the cache, unless the informer is lazy. Only now: states that a newer one overtook while
@@ -37,25 +35,27 @@ func (i *Informer[T]) settle(batch []*pending[T]) {
 		return
 	}
 	for _, p := range batch {
-		p.deltas = readable(p.deltas, i.indexer.state(p.key))
+		p.keepReadable(i.indexer.state(p.key))
 	}
 }
 
-// readable are the deltas whose states could be decoded. A deletion is told with the last state that could.
-func readable[T client.Object](deltas []delta[T], last *state[T]) []delta[T] {
-	kept := deltas[:0]
-	for _, d := range deltas {
+// keepReadable keeps the deltas whose states could be decoded. A deletion is told with the last state that could.
+func (p *pending[T]) keepReadable(last *state[T]) {
+	kept := p.deltas[:0]
+	for _, d := range p.deltas {
 		switch {
 		case d.state.late == nil:
 			last = d.state
 		case d.Type == Deleted && last != nil:
 			d.state, d.unknown = last, true
 		default:
+			p.passed = d.state.revision
 			continue
 		}
+		p.passed = 0
 		kept = append(kept, d)
 	}
-	return kept
+	p.deltas = kept
 }
 
 // alone is how many objects are decoded at most without the help of other goroutines, which cost more than a few objects.
@@ -95,7 +95,7 @@ func (r *reader[T]) decodeState(s *state[T]) bool {
 		r.log.Error("an object cannot be read: its last known state stands", "error", err)
 		return false
 	}
-	s.key, s.obj, s.late = KeyOf(obj), obj, nil
+	s.key, s.obj, s.late = KeyOf(obj), obj, nil // the same key, in the object's own memory
 	return true
 }
 

@@ -133,3 +133,47 @@ func TestListOfARestoredServerIsRightWhateverTheRevisions(t *testing.T) {
 func (h handFed) list(at object.Revision, states ...*state[*corev1.Pod]) {
 	h.fifo.replace(states, true, at)
 }
+
+func TestObjectThatIsDecodedAsAnotherIsUnreadable(t *testing.T) {
+	t.Parallel()
+	for _, lazy := range []bool{false, true} {
+		h := newHandFed(lazy)
+		h.list(100, h.state("b", "1", 100), h.state("c", "2", 100))
+		h.pop()
+		if list := h.indexer.List(); len(list) != 1 || list[0].Name != "c" || h.Unreadable() != 1 {
+			t.Errorf("lazy %t: cached are %v, %d could not be read", lazy, list, h.Unreadable())
+		}
+		h.event(Deleted, "b", "1", 110)
+		h.pop()
+		if lazy && h.indexer.Len() != 1 {
+			t.Errorf("%d objects are cached", h.indexer.Len())
+		}
+	}
+}
+
+// No waiting would show what cannot be read, and who has written it must go on.
+func TestRevisionThatCannotBeReadIsReached(t *testing.T) {
+	t.Parallel()
+	h := newHandFed(false)
+	a := Key{Name: "a"}
+	reached := func(revision object.Revision) bool { reached, _ := h.shows(a, revision); return reached }
+	h.event(Added, "a", "1", 12)
+	h.pop()
+	h.event(Updated, "a", "1", 13)
+	h.event(Added, "c", "2", 20)
+	h.pop()
+	if !reached(13) || reached(14) {
+		t.Errorf("of an object at 13, which cannot be read, 13 is reached: %t, 14: %t", reached(13), reached(14))
+	}
+	h.event(Updated, "a", "1", 21)
+	h.pop()
+	if !reached(21) || reached(22) || len(h.progress.passed) != 0 {
+		t.Errorf("of an object at 21, 21 is reached: %t, 22: %t; still counted: %v", reached(21), reached(22), h.progress.passed)
+	}
+	h.event(Updated, "a", "1", 13)
+	h.list(30)
+	h.pop()
+	if len(h.progress.passed) != 0 {
+		t.Errorf("of what is gone, this is kept: %v", h.progress.passed)
+	}
+}
