@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,7 +21,8 @@ it is called by. The command prints the line that a shell needs.
 
 kube-apiserver has its objects in memory: they end with it. A flag that asks for what bowline does not have is refused, by
 name, and nothing starts. Members of system:masters may do everything, other users nearly nothing; roles, webhooks of
-admission and tokens are not served. docs/testing.md says more.
+admission and tokens are not served. docs/testing.md says more. kube-apiserver and etcd end within a second or so of the process
+that started them, so that tests that are killed leave none behind.
 
 Exit codes: 0 done; 1 failed; 2 the command line is wrong.`
 
@@ -71,9 +73,11 @@ func asStandIn(program string) (run func(context.Context, []string, io.Writer, i
 // are not waited for, since nothing outlives the process.
 const goodbye = 100 * time.Millisecond
 
-// runStandIn runs such a program until a signal, and returns the exit code.
+// runStandIn runs such a program until a signal, or until its parent is gone, and returns the exit code.
 func runStandIn(run func(context.Context, []string, io.Writer, io.Writer) error, args []string) int {
-	err := untilSignal(context.Background(), func(ctx context.Context) error {
+	err := untilSignal(context.Background(), func(ctx context.Context) (err error) {
+		ctx, stop := standin.WhileParentLives(ctx)
+		defer stop()
 		ended := make(chan error, 1)
 		go func() { ended <- run(ctx, args, os.Stdout, os.Stderr) }()
 		select {
@@ -82,11 +86,13 @@ func runStandIn(run func(context.Context, []string, io.Writer, io.Writer) error,
 		case <-ctx.Done():
 		}
 		select {
-		case err := <-ended:
-			return err
+		case err = <-ended:
 		case <-time.After(goodbye):
-			return nil
 		}
+		if cause := context.Cause(ctx); errors.Is(cause, standin.ErrOrphaned) {
+			return cause
+		}
+		return err
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

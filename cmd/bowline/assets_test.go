@@ -1,0 +1,56 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestStandInsEndWithWhatStartedThem: tests that are killed cannot stop their etcd.
+func TestStandInsEndWithWhatStartedThem(t *testing.T) {
+	t.Parallel()
+	output, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer output.Close()
+	suite := exec.Command("sh", "-c", "etcd --listen-client-urls http://127.0.0.1:0 & echo $!; wait")
+	suite.Stdout, suite.Stderr = theirs, theirs
+	err = suite.Start()
+	theirs.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer suite.Process.Kill() // where the test ends before that
+	output.SetReadDeadline(time.Now().Add(patience))
+	lines := bufio.NewScanner(output)
+	var etcd int
+	for begun := false; etcd == 0 || !begun; {
+		if !lines.Scan() {
+			t.Fatalf("etcd has not begun: %v", lines.Err())
+		}
+		if pid, err := strconv.Atoi(lines.Text()); err == nil {
+			etcd = pid
+		}
+		begun = begun || strings.Contains(lines.Text(), "bowline stands in for etcd")
+	}
+	suite.Process.Kill()
+	suite.Wait() // with the error that it was killed
+	said := ""
+	for lines.Scan() { // until etcd, which has the other end, has ended too
+		said += lines.Text()
+	}
+	if err := lines.Err(); err != nil {
+		t.Errorf("etcd runs on without its parent: %v", err)
+		if orphan, err := os.FindProcess(etcd); err == nil {
+			orphan.Kill()
+		}
+	}
+	if !strings.Contains(said, "the process that started this one has ended") {
+		t.Errorf("etcd ended without saying why: %q", said)
+	}
+}
