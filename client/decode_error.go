@@ -43,7 +43,7 @@ func decodeError(data []byte, obj any, err error) error {
 	if !json.Valid(data) {
 		return e
 	}
-	if found := misfit(data, reflect.TypeOf(obj)); found != nil {
+	if found := (&search{left: mostSearched}).misfit(data, reflect.TypeOf(obj)); found != nil {
 		e.Field, e.Value = strings.TrimPrefix(found.path, "."), shorten(found.value)
 		e.Err = found.err
 	}
@@ -88,9 +88,17 @@ type misfitting struct {
 	err   error
 }
 
-// misfit finds the first value in data that its type cannot hold, and is nil when there is none. It reads each value as
-// often as it is deep, which does for an error.
-func misfit(data []byte, t reflect.Type) *misfitting {
+// search looks for what does not fit. It reads each value as often as it is deep, which does for an error, and looks no
+// deeper when it has read enough: an object's schema may be of any depth.
+type search struct {
+	left int // how many bytes it may read
+}
+
+// mostSearched is some ten times the largest object that a server stores by default.
+const mostSearched = 16 << 20
+
+// misfit finds the first value in data that its type cannot hold, and is nil when there is none.
+func (s *search) misfit(data []byte, t reflect.Type) *misfitting {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -98,15 +106,16 @@ func misfit(data []byte, t reflect.Type) *misfitting {
 	if err == nil {
 		return nil
 	}
+	s.left -= len(data)
 	var inner *misfitting
 	switch {
-	case readsItself(t):
+	case readsItself(t) || s.left < 0:
 	case t.Kind() == reflect.Struct:
-		inner = misfitFields(data, t)
+		inner = s.fields(data, t)
 	case t.Kind() == reflect.Map:
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(data, &fields) == nil {
-			inner = misfitValue(fields, t.Elem())
+			inner = s.values(fields, t.Elem())
 		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
 		var items []json.RawMessage
@@ -114,7 +123,7 @@ func misfit(data []byte, t reflect.Type) *misfitting {
 			break
 		}
 		for i, item := range items {
-			if inner = misfit(item, t.Elem()); inner != nil {
+			if inner = s.misfit(item, t.Elem()); inner != nil {
 				inner.path = fmt.Sprintf("[%d]%s", i, inner.path)
 				break
 			}
@@ -126,8 +135,8 @@ func misfit(data []byte, t reflect.Type) *misfitting {
 	return &misfitting{value: data, err: wants(t, err)}
 }
 
-// misfitFields looks at the fields of a struct, by their names in JSON, in the order of the struct.
-func misfitFields(data []byte, t reflect.Type) *misfitting {
+// fields looks at the fields of a struct, by their names in JSON, in the order of the struct.
+func (s *search) fields(data []byte, t reflect.Type) *misfitting {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {
 		return nil
@@ -135,13 +144,13 @@ func misfitFields(data []byte, t reflect.Type) *misfitting {
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" && f.Anonymous {
-			if inner := misfitFields(data, indirect(f.Type)); inner != nil {
+			if inner := s.fields(data, indirect(f.Type)); inner != nil {
 				return inner
 			}
 			continue
 		}
 		if value, ok := fields[name]; ok {
-			if inner := misfit(value, f.Type); inner != nil {
+			if inner := s.misfit(value, f.Type); inner != nil {
 				inner.path = "." + name + inner.path
 				return inner
 			}
@@ -150,9 +159,9 @@ func misfitFields(data []byte, t reflect.Type) *misfitting {
 	return nil
 }
 
-func misfitValue(fields map[string]json.RawMessage, t reflect.Type) *misfitting {
+func (s *search) values(fields map[string]json.RawMessage, t reflect.Type) *misfitting {
 	for name, value := range fields {
-		if inner := misfit(value, t); inner != nil {
+		if inner := s.misfit(value, t); inner != nil {
 			inner.path = "." + name + inner.path
 			return inner
 		}

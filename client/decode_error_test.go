@@ -28,6 +28,7 @@ type widgetSpec struct {
 	Ports []widgetPort      `json:"ports,omitempty"`
 	Until *metav1.Time      `json:"until,omitempty"`
 	Names map[string]string `json:"names,omitempty"`
+	Inner *widgetSpec       `json:"inner,omitempty"`
 }
 
 type widgetPort struct {
@@ -103,6 +104,23 @@ func TestAnswersThatAreNoObjectsAreSaidToBeNone(t *testing.T) {
 		}
 		if _, err = client.Of[*corev1.ConfigMap](c, configmaps).List(t.Context(), "ns", metav1.ListOptions{}); err == nil {
 			t.Errorf("%q is a list", text)
+		}
+	}
+}
+
+func TestMisfitIsNotLookedForWithoutEnd(t *testing.T) {
+	t.Parallel()
+	nested := func(depth int) []byte {
+		const inner = `{"inner":`
+		return []byte(`{"spec":` + strings.Repeat(inner, depth) + `{"size":"large"}` + strings.Repeat("}", depth) + `}`)
+	}
+	for depth, found := range map[int]bool{30: true, 9_000: false} {
+		var misfit *client.DecodeError
+		if _, err := client.Decode[*widget](nested(depth)); !errors.As(err, &misfit) {
+			t.Fatal(err)
+		}
+		if levels := strings.Count(misfit.Field, "inner"); strings.HasSuffix(misfit.Field, "size") != found || levels > 1_000 {
+			t.Errorf("of %d levels it was looked for in %d: %.100s", depth, levels, misfit)
 		}
 	}
 }
