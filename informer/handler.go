@@ -14,7 +14,7 @@ import (
 // A handler that takes its time delays nobody but itself. Of each object that it is behind with it is told the newest
 // state, in one call: an update from the state that it knows, or an addition; one that came and went meanwhile it never
 // hears of. So what waits for it is bounded by how many objects there are. A handler that panics misses that call and no
-// other; the panic is logged.
+// other; the panic is logged. So is one that calls runtime.Goexit, as testing.T.FailNow does.
 type Handler[T client.Object] interface {
 	// OnAdd tells of an object that is new to the handler. isInInitialList is true for those that were there before the
 	// informer, or the handler, began.

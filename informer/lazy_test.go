@@ -147,7 +147,7 @@ func TestObjectThatALazyInformerCannotReadIsPassedOver(t *testing.T) {
 			t.Errorf("reported %d times, counted %d:\n%s", n, i.Unreadable(), log)
 		}
 		p.remove("a")
-		d.expect(t, "delete a= unknown=true") // all that is known is that it was there
+		d.expect(t, "delete a=1 unknown=true") // the last state that it was told of
 		p.put("a", "3")
 		if got := d.read(); len(got) != 1 || cached(i)["a"] != "3" {
 			t.Errorf("after it was mended the handler was told %q, and the cache has %v", got, cached(i))

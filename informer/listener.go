@@ -27,6 +27,11 @@ type listener[T client.Object] struct {
 	calls, panics int
 	busy          *Key
 	watched       int // the value of calls when it was last looked at
+
+	// The rest is its goroutine's: what it tells the handler of now, and the states that the handler was told of, or nil, of
+	// objects whose newer states cannot be read.
+	passing *untold[T]
+	stale   map[Key]*state[T]
 }
 
 func newListener[T client.Object](handler Handler[T], detect *Mutations, log *slog.Logger) *listener[T] {
@@ -64,17 +69,28 @@ func (l *listener[T]) isStopped() bool {
 	return l.stopped
 }
 
-// run calls the handler until ctx ends or it is stopped.
+func (l *listener[T]) hasEnded() bool {
+	select {
+	case <-l.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// run calls the handler until ctx ends or it is stopped. When the handler ends its goroutine, run may be called again.
 func (l *listener[T]) run(ctx context.Context) {
-	defer close(l.ended)
 	unlink := context.AfterFunc(ctx, l.stop)
 	defer unlink()
 	for {
-		u := l.take()
-		if u == nil {
+		if l.passing == nil {
+			l.passing = l.take()
+		}
+		if l.passing == nil {
 			return
 		}
-		l.pass(u)
+		l.pass(l.passing)
+		l.passing = nil
 	}
 }
 
@@ -100,49 +116,91 @@ func (l *listener[T]) pass(u *untold[T]) {
 		close(l.synced)
 		return
 	}
-	if u.gone != nil {
-		gone, err := u.gone.read()
-		if err != nil { // the handler may know an earlier state
-			gone, u.unknown = u.gone.bare(), true
-		}
-		l.call("OnDelete", u.gone, func() { l.handler.OnDelete(gone, u.unknown) }, gone)
+	if gone := u.gone; gone != nil {
+		u.gone = nil
+		l.passGone(gone, u.unknown)
 	}
-	if u.new == nil || l.isStopped() {
+	if s := u.new; s != nil && !l.isStopped() {
+		u.new = nil
+		l.passNew(s, u.old, u.initial)
+	}
+}
+
+// passGone tells the handler of a deletion, unless it never heard of the object.
+func (l *listener[T]) passGone(s *state[T], unknown bool) {
+	told, isStale := l.stale[s.key]
+	delete(l.stale, s.key)
+	if isStale && told == nil {
 		return
 	}
-	obj, err := u.new.read()
+	obj, err := s.read()
 	if err != nil {
+		obj, unknown = lastTold(s, told), true
+	}
+	l.call("OnDelete", s, func() { l.handler.OnDelete(obj, unknown) }, obj)
+}
+
+// passNew tells the handler of a state after old, or of an object that is new to it when that is nil, or that nothing has
+// changed when that is the same.
+func (l *listener[T]) passNew(s, old *state[T], initial bool) {
+	told, isStale := l.stale[s.key]
+	obj, err := s.read()
+	if err != nil {
+		if !isStale {
+			l.keepStale(s.key, old)
+		}
 		return
 	}
-	if old, known := before(u, obj); known {
-		l.call("OnUpdate", u.new, func() { l.handler.OnUpdate(old, obj) }, obj, old)
-	} else {
-		l.call("OnAdd", u.new, func() { l.handler.OnAdd(obj, u.initial) }, obj)
+	if isStale {
+		old = told
+		delete(l.stale, s.key)
 	}
+	if old == nil {
+		l.call("OnAdd", s, func() { l.handler.OnAdd(obj, initial) }, obj)
+		return
+	}
+	before := obj
+	if old != s {
+		before = lastTold(old, old)
+	}
+	l.call("OnUpdate", s, func() { l.handler.OnUpdate(before, obj) }, obj, before)
 }
 
-// before is the state of an object that the handler has been told of, if it has.
-func before[T client.Object](u *untold[T], obj T) (old T, known bool) {
-	switch u.old {
-	case nil:
-		return old, false
-	case u.new:
-		return obj, true
-	}
-	old, err := u.old.read()
-	return old, err == nil
-}
-
-// call makes one call of the handler, with some objects, which may panic.
-func (l *listener[T]) call(method string, s *state[T], call func(), objects ...client.Object) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			l.panicked()
-			l.log.Error("a handler panicked: this call is lost to it, and nothing else", "call", method, "object", s.key.String(),
-				"revision", s.revision, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
+// lastTold is the state that the handler was told of, where that is known and can be read again, else the head of another.
+func lastTold[T client.Object](s, told *state[T]) T {
+	if told != nil {
+		if obj, err := told.read(); err == nil {
+			return obj
 		}
+	}
+	return s.bare()
+}
+
+// keepStale notes that a newer state of an object cannot be read than the one that the handler was told of, if it was.
+func (l *listener[T]) keepStale(key Key, told *state[T]) {
+	if l.stale == nil {
+		l.stale = map[Key]*state[T]{}
+	}
+	l.stale[key] = told
+}
+
+// call makes one call of the handler, with some objects, which may panic, or end the goroutine.
+func (l *listener[T]) call(method string, s *state[T], call func(), objects ...client.Object) {
+	returned := false
+	defer func() {
+		reason := recover()
+		if returned {
+			return
+		}
+		if reason == nil {
+			reason = "it called runtime.Goexit, as t.FailNow does, which only a test's own goroutine may call"
+		}
+		l.panicked()
+		l.log.Error("a handler panicked: this call is lost to it, and nothing else", "call", method, "object", s.key.String(),
+			"revision", s.revision, "panic", fmt.Sprint(reason), "stack", string(debug.Stack()))
 	}()
 	l.detect.during(l.name, call, objects...)
+	returned = true
 }
 
 func (l *listener[T]) panicked() {

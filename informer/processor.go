@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"slices"
 	"time"
 )
@@ -58,12 +59,24 @@ func (i *Informer[T]) start(l *listener[T]) {
 	i.alive[l] = struct{}{}
 	ctx := i.running
 	i.watchHandlers()
-	go func() {
-		l.run(ctx)
+	go i.serve(ctx, l)
+}
+
+// serve calls a handler until it is to be told nothing more. A handler that ends the goroutine gets another.
+func (i *Informer[T]) serve(ctx context.Context, l *listener[T]) {
+	returned := false
+	defer func() {
+		if !returned {
+			go i.serve(ctx, l)
+			return
+		}
 		i.mu.Lock()
-		defer i.mu.Unlock()
 		delete(i.alive, l)
+		i.mu.Unlock()
+		close(l.ended)
 	}()
+	l.run(ctx)
+	returned = true
 }
 
 // living are the handlers whose goroutines have not ended.
@@ -123,7 +136,9 @@ func (i *Informer[T]) awaitHandlers() {
 		case <-l.ended:
 		case <-patience.C:
 			patience.Reset(0)
-			l.log.Warn("a handler does not return although its informer has ended: its goroutine is left to it")
+			if !l.hasEnded() {
+				l.log.Warn("a handler does not return although its informer has ended: its goroutine is left to it")
+			}
 		}
 	}
 }
