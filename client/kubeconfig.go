@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func readKubeconfig(path string) (*kubeconfig, error) {
 	}
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil {
-		return nil, syntaxError(path, err)
+		return nil, syntaxError(path, data, err)
 	}
 	file := &kubeconfig{path: path, root: &yaml.Node{Kind: yaml.MappingNode, Line: 1}}
 	if len(document.Content) > 0 {
@@ -80,9 +81,10 @@ func readKubeconfig(path string) (*kubeconfig, error) {
 	if err := file.mistyped(file.root, reflect.TypeFor[clientcmdv1.Config](), ""); err != nil {
 		return nil, err
 	}
-	kind, version := value(file.root, "kind"), value(file.root, "apiVersion")
-	if kind != nil && kind.Value != "Config" || version != nil && version.Value != "v1" {
-		return nil, file.errorf(file.root, "kind", "it is no kubeconfig, which has kind Config and apiVersion v1")
+	for _, field := range []struct{ name, want string }{{"kind", "Config"}, {"apiVersion", "v1"}} {
+		if got := value(file.root, field.name); got != nil && got.Value != field.want {
+			return nil, file.errorf(got, field.name, "it is no kubeconfig, which has kind Config and apiVersion v1")
+		}
 	}
 	return file, nil
 }
@@ -90,12 +92,28 @@ func readKubeconfig(path string) (*kubeconfig, error) {
 // lineOfSyntax finds the line in the words of the YAML library, which says it nowhere else.
 var lineOfSyntax = regexp.MustCompile(`^yaml: line (\d+): `)
 
-func syntaxError(path string, err error) error {
+// inABlock are what the library says of a list or of fields that go on as they cannot. Its line is counted from 0 then, and is
+// where those begin if that is not the first line.
+var inABlock = regexp.MustCompile(`did not find expected ('-' indicator|key|',' or|node content|<document start>)`)
+
+// ofAnchor is the library's error that shows a value: one that begins with *, as a token may.
+var ofAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
+
+func syntaxError(path string, data []byte, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
 	if match := lineOfSyntax.FindStringSubmatch(err.Error()); match != nil {
 		line, _ = strconv.Atoi(match[1])
 		text = err.Error()[len(match[0]):]
+	}
+	if inABlock.MatchString(text) {
+		line++
+		text = "here, or in what begins here, it does not go on: " + text
+	}
+	if match := ofAnchor.FindStringSubmatch(err.Error()); match != nil {
+		before, _, _ := bytes.Cut(data, []byte("*"+match[1]))
+		line = 1 + bytes.Count(before, []byte("\n"))
+		text = "a value that begins with * stands for another one, which there is not: put it in quotes"
 	}
 	return &ConfigError{File: path, Line: line, Err: fmt.Errorf("it is not YAML (is it half written?): %s", text)}
 }
@@ -122,15 +140,34 @@ func (k *kubeconfig) mistyped(node *yaml.Node, want reflect.Type, field string) 
 		if node.Kind != yaml.SequenceNode {
 			return k.errorf(node, field, "want a list, got %s", describe(node))
 		}
-		for i, item := range node.Content {
-			if err := k.mistyped(item, want.Elem(), fmt.Sprintf("%s[%s]", field, itemName(item, i))); err != nil {
-				return err
-			}
-		}
+		return k.mistypedItems(node, want.Elem(), field)
 	case want.Kind() == reflect.Bool && describe(node) != "true or false":
 		return k.errorf(node, field, "want true or false, got %s", describe(node))
 	case want.Kind() == reflect.String && describe(node) != "a string":
 		return k.errorf(node, field, "want a string, got %s%s", describe(node), quoteIt(node))
+	}
+	return nil
+}
+
+// mistypedItems looks at a list's items. Those of clusters, contexts, users and extensions are found by their names: none may come
+// twice, which client-go would say with all that the list holds.
+func (k *kubeconfig) mistypedItems(node *yaml.Node, want reflect.Type, field string) error {
+	lines := map[string]int{}
+	for i, item := range node.Content {
+		if err := k.mistyped(item, want, fmt.Sprintf("%s[%s]", field, itemName(item, i))); err != nil {
+			return err
+		}
+		if !strings.HasPrefix(want.Name(), "Named") {
+			continue
+		}
+		name := ""
+		if node := value(item, "name"); node != nil {
+			name = node.Value
+		}
+		if line, twice := lines[name]; twice {
+			return k.errorf(item, field, "the name %q comes twice, here and in line %d: change one, or leave it out", name, line)
+		}
+		lines[name] = item.Line
 	}
 	return nil
 }
@@ -205,6 +242,9 @@ func quoteIt(node *yaml.Node) string {
 
 // value is a field of a mapping, or nil.
 func value(node *yaml.Node, field string) *yaml.Node {
+	if node != nil && node.Kind == yaml.AliasNode {
+		node = node.Alias
+	}
 	if node == nil || node.Kind != yaml.MappingNode {
 		return nil
 	}

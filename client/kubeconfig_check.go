@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -76,9 +77,11 @@ func (c *check) contextName() string {
 	return ""
 }
 
-func (c *check) paths() string {
+func (c *check) paths() string { return paths(c.files) }
+
+func paths(files []*kubeconfig) string {
 	var paths []string
-	for _, file := range c.files {
+	for _, file := range files {
 		paths = append(paths, file.path)
 	}
 	return strings.Join(paths, ", ")
@@ -155,6 +158,9 @@ func (c *check) cluster(e entry, cluster *clientcmdapi.Cluster) {
 	} else if _, _, err := rest.DefaultServerURL(cluster.Server, "", schema.GroupVersion{}, true); err != nil && c.flags.Master == "" {
 		c.fail(e, "server", "it is no URL of a server: %w", err)
 	}
+	if cluster.ProxyURL != "" && !isProxy(cluster.ProxyURL) { // which is not shown: it may have a password
+		c.fail(e, "proxy-url", "it is no URL of a proxy, such as http://10.0.0.1:3128, or with https or socks5")
+	}
 	field, data, ok := c.read(e, "certificate-authority", cluster.CertificateAuthority, cluster.CertificateAuthorityData)
 	if ok && len(data) > 0 {
 		if cluster.InsecureSkipTLSVerify {
@@ -164,6 +170,11 @@ func (c *check) cluster(e entry, cluster *clientcmdapi.Cluster) {
 			c.fail(e, field, "it holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
 		}
 	}
+}
+
+func isProxy(text string) bool {
+	proxy, err := url.Parse(text)
+	return err == nil && slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme)
 }
 
 // read is what a file or data field holds; data goes first, as in client-go. The field that counts comes with it.
@@ -193,10 +204,28 @@ func (c *check) user(e entry, user *clientcmdapi.AuthInfo) {
 			c.fail(e, "tokenFile", "%s is empty", user.TokenFile)
 		}
 	}
-	if user.Exec != nil && user.Exec.Command != "" {
-		if _, err := exec.LookPath(user.Exec.Command); err != nil {
-			c.fail(e, "exec.command", "%w%s", err, hint(user.Exec.InstallHint))
-		}
+	if user.Token != "" && user.Username+user.Password != "" {
+		c.fail(e, "", "it has a token, and a username or password: more than one authentication method, of which one is to be left out")
+	}
+	if user.Exec != nil {
+		c.plugin(e, user.Exec)
+	}
+}
+
+// plugin checks what says who the user is.
+func (c *check) plugin(e entry, plugin *clientcmdapi.ExecConfig) {
+	if plugin.Command == "" {
+		c.fail(e, "exec.command", "no program is named")
+	} else if _, err := exec.LookPath(plugin.Command); err != nil {
+		c.fail(e, "exec.command", "%w%s", err, hint(plugin.InstallHint))
+	}
+	if plugin.APIVersion == "" {
+		c.fail(e, "exec.apiVersion", "it is missing: client.authentication.k8s.io/v1, or what else the program speaks")
+	}
+	switch plugin.InteractiveMode {
+	case clientcmdapi.NeverExecInteractiveMode, clientcmdapi.IfAvailableExecInteractiveMode, clientcmdapi.AlwaysExecInteractiveMode:
+	default:
+		c.fail(e, "exec.interactiveMode", "want Never, IfAvailable or Always, got %q", plugin.InteractiveMode)
 	}
 }
 

@@ -85,19 +85,54 @@ contexts:
 current-context: x
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
 users: [{name: u, user: {}}]`, 5, "contexts[x].context.user", "the context names no user (there are u)"},
-		"no server":            {settled("certificate-authority-data: ''", "{}"), 3, "clusters[c].cluster.server", "no server is named"},
-		"no URL":               {settled(`server: "https://[::1"`, "{}"), 4, "clusters[c].cluster.server", "no URL of a server"},
-		"no such CA":           {settled("certificate-authority: /none/ca.crt", "{}"), 4, "clusters[c].cluster.certificate-authority", "no such file"},
-		"no CA in it":          {settled("certificate-authority-data: aGVsbG8=", "{}"), 4, "clusters[c].cluster.certificate-authority-data", "no certificate in PEM"},
-		"no such cert":         {settled(server, "{client-certificate: none.crt, client-key: none.key}"), 6, "users[u].user.client-certificate", "none.crt: no such file"},
-		"a cert alone":         {settled(server, "{client-certificate-data: aGVsbG8=}"), 6, "users[u].user.client-key", "no key beside it"},
-		"a key alone":          {settled(server, "{client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate", "no certificate beside it"},
-		"no cert in it":        {settled(server, "{client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate-data", "no certificate in PEM"},
-		"no such token":        {settled(server, "{tokenFile: none}"), 6, "users[u].user.tokenFile", "no such file"},
-		"no such plugin":       {settled(server, "{exec: {command: no-such-plugin, installHint: Get it there.}}"), 6, "users[u].user.exec.command", "Get it there."},
-		"a token of two lines": {settled(server, `{token: "a\nb"}`), 6, "users[u].user.token", "a line break"},
-		"a user of nothing":    {settled(server, ""), 6, "users[u].user", "it says nothing (is the file half written?)"},
-		"two credentials":      {settled(server, "{token: a, username: b, password: c}"), 8, "contexts[x].context", "more than one authentication method"},
+		"no server":                   {settled("certificate-authority-data: ''", "{}"), 3, "clusters[c].cluster.server", "no server is named"},
+		"no URL":                      {settled(`server: "https://[::1"`, "{}"), 4, "clusters[c].cluster.server", "no URL of a server"},
+		"no such CA":                  {settled("certificate-authority: /none/ca.crt", "{}"), 4, "clusters[c].cluster.certificate-authority", "no such file"},
+		"no CA in it":                 {settled("certificate-authority-data: aGVsbG8=", "{}"), 4, "clusters[c].cluster.certificate-authority-data", "no certificate in PEM"},
+		"no such cert":                {settled(server, "{client-certificate: none.crt, client-key: none.key}"), 6, "users[u].user.client-certificate", "none.crt: no such file"},
+		"a cert alone":                {settled(server, "{client-certificate-data: aGVsbG8=}"), 6, "users[u].user.client-key", "no key beside it"},
+		"a key alone":                 {settled(server, "{client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate", "no certificate beside it"},
+		"no cert in it":               {settled(server, "{client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate-data", "no certificate in PEM"},
+		"no such token":               {settled(server, "{tokenFile: none}"), 6, "users[u].user.tokenFile", "no such file"},
+		"no such plugin":              {settled(server, "{exec: {command: no-such-plugin, installHint: Get it there.}}"), 6, "users[u].user.exec.command", "Get it there."},
+		"a token of two lines":        {settled(server, `{token: "a\nb"}`), 6, "users[u].user.token", "a line break"},
+		"a user of nothing":           {settled(server, ""), 6, "users[u].user", "it says nothing (is the file half written?)"},
+		"two credentials":             {settled(server, "{token: a, username: b, password: c}"), 6, "users[u].user", "more than one authentication method"},
+		"no kubeconfig, further down": {"clusters: []\nusers: []\napiVersion: v1\nkind: Pod", 4, "kind", "no kubeconfig"},
+		"of another version":          {"kind: Config\napiVersion: v2", 2, "apiVersion", "no kubeconfig"},
+		"no proxy":                    {settled(server+"\n    proxy-url: ftp://jane:secret-12345@[", "{}"), 5, "clusters[c].cluster.proxy-url", "no URL of a proxy"},
+		"a plugin of no version":      {settled(server, "{exec: {command: sh, interactiveMode: Never}}"), 6, "users[u].user.exec.apiVersion", "it is missing"},
+		"a plugin that asks how":      {settled(server, "{exec: {command: sh, apiVersion: client.authentication.k8s.io/v1}}"), 6, "users[u].user.exec.interactiveMode", "want Never, IfAvailable or Always"},
+		"two of a name": {`
+users:
+- {name: u, user: {token: secret-12345}}
+- {name: v, user: {}}
+- {name: u, user: {password: "12345"}}`, 5, "users", `the name "u" comes twice, here and in line 3`},
+		"two without a name": {`
+users:
+- user: {token: secret-12345}
+- user: {token: secret-12345}`, 4, "users", `the name "" comes twice`},
+		"a token that begins with a star": {`
+users:
+- name: u
+  user:
+    token: *secret-12345`, 5, "", "put it in quotes"},
+		"a block that does not go on": {`
+# line 2
+users:
+- name: u
+  user:
+    username: a
+   password: "12345"
+`, 4, "", "here, or in what begins here, it does not go on"},
+		"brackets that stay open": {`
+users:
+- name: u
+
+  user: {
+    username: a
+contexts: []
+`, 5, "", "did not find expected ',' or '}'"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,6 +186,19 @@ func TestCertificatesOfOtherKeysAreNamed(t *testing.T) {
 	_, err := client.Load(client.Flags{Kubeconfig: path})
 	if err == nil || !strings.HasPrefix(err.Error(), path+":8: users[u].user.client-key: it is not the key of the certificate") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// What is written so that only client-go finds it twice is not shown either.
+func TestNothingThatClientGoCannotReadIsShown(t *testing.T) {
+	t.Parallel()
+	path := write(t, "kubeconfig", []byte("x: &x {name: u, user: {token: secret-12345}}\nusers: [{<<: *x}, {<<: *x}]"))
+	_, err := client.Load(client.Flags{Kubeconfig: path})
+	_, errOfNamespace := client.Flags{Kubeconfig: path}.Namespace()
+	for _, err := range []error{err, errOfNamespace} {
+		if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "12345") {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

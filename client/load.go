@@ -40,7 +40,7 @@ func Load(f Flags) (*rest.Config, error) {
 	}
 	raw, err := loader.RawConfig()
 	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+		return nil, unreadable(files)
 	}
 	checked := check{files: files, config: &raw, flags: f}
 	if err := checked.all(); err != nil {
@@ -63,12 +63,21 @@ func Load(f Flags) (*rest.Config, error) {
 
 // Namespace is the one to use where none is asked for: the context's, or that of the pod this program runs in, or default.
 func (f Flags) Namespace() (string, error) {
-	loader, _ := f.loader()
+	loader, rules := f.loader()
+	files, err := readKubeconfigs(rules.GetLoadingPrecedence(), f.Kubeconfig != "")
+	if err != nil {
+		return "", err
+	}
 	namespace, _, err := loader.Namespace()
 	if err != nil {
-		return "", fmt.Errorf("reading the kubeconfig: %w", err)
+		return "", unreadable(files)
 	}
 	return namespace, nil
+}
+
+// unreadable is that client-go cannot read files in which nothing wrong was found before. Its own words may show what is in them.
+func unreadable(files []*kubeconfig) error {
+	return fmt.Errorf("%s: client-go cannot read that; kubectl config view says why, and may show tokens and passwords", paths(files))
 }
 
 func (f Flags) loader() (clientcmd.ClientConfig, *clientcmd.ClientConfigLoadingRules) {
