@@ -76,7 +76,7 @@ func (r Resource[T]) apply(ctx context.Context, namespace, name, subresource str
 	}
 	patch := options.ToPatchOptions()
 	q = r.client.options(q.SetHeader("Content-Type", string(types.ApplyYAMLPatchType)), &patch)
-	return answered[T](ctx, q.Body(data))
+	return r.answered(ctx, q.Body(data))
 }
 
 // configurationOf is an object's JSON without what nobody can have an opinion on.

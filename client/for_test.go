@@ -9,10 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -129,6 +132,76 @@ func TestForSaysWhatIsWrong(t *testing.T) {
 	}
 	if asked != 1 {
 		t.Errorf("the server was asked %d times, want once", asked)
+	}
+}
+
+// Others may have groups whose names begin as those of Kubernetes do, or end.
+func TestBuiltInTypesAreOfKubernetesOwnGroups(t *testing.T) {
+	t.Parallel()
+	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/apis":
+			answer(w, 200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[
+				{"name":"autoscaling.k8s.io","versions":[{"version":"v2"}]},{"name":"autoscaling","versions":[{"version":"v2"}]},
+				{"name":"storage.other.k8s.io","versions":[{"version":"v1"}]},{"name":"storage.k8s.io","versions":[{"version":"v1"}]},
+				{"name":"policy","versions":[{"version":"v1beta1"}]}]}`)
+		case "/apis/autoscaling/v2":
+			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"horizontalpodautoscalers","kind":"HorizontalPodAutoscaler"}]}`)
+		case "/apis/storage.k8s.io/v1":
+			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"storageclasses","kind":"StorageClass"}]}`)
+		default:
+			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[]}`)
+		}
+	})
+	for want, got := range map[string]string{
+		"autoscaling/v2/horizontalpodautoscalers": which[*autoscalingv2.HorizontalPodAutoscaler](t, c),
+		"storage.k8s.io/v1/storageclasses":        which[*storagev1.StorageClass](t, c),
+		"the resource of *v1.PodDisruptionBudget: the server has no group policy, or only of another version than v1": which[*policyv1.PodDisruptionBudget](t, c),
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// A definition that is made anew may have another plural. The first request after that hears of it, and the next one finds it.
+func TestForAsksAgainWhenAResourceIsGone(t *testing.T) {
+	t.Parallel()
+	plural := "widgets"
+	asked := 0
+	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/apis/example.com/v1":
+			asked++
+			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"`+plural+`","kind":"Widget"}]}`)
+		case "/apis/example.com/v1/namespaces/n/" + plural + "/a":
+			answer(w, 200, `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a"}}`)
+		case "/apis/example.com/v1/namespaces/n/" + plural + "/b":
+			answer(w, 404, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"details":{"name":"b","kind":"`+plural+`"}}`)
+		default:
+			http.NotFound(w, r)
+		}
+	}).With(client.Types(addWidgets))
+	all := client.For[*Widget](c)
+	get := func(name string) error {
+		_, err := all.Get(t.Context(), "n", name)
+		return err
+	}
+	if err := get("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := get("b"); !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	if err := get("a"); err != nil || asked != 1 {
+		t.Fatalf("after an object that there is not, the server was asked %d times, %v", asked, err)
+	}
+	plural = "thingies"
+	if err := get("a"); !apierrors.IsNotFound(err) {
+		t.Errorf("at the old place: %v", err)
+	}
+	if err := get("a"); err != nil || asked != 2 {
+		t.Errorf("at the new place: %v, asked %d times", err, asked)
 	}
 }
 

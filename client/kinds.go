@@ -57,7 +57,7 @@ func newKinds(add []func(*runtime.Scheme) error) *kinds {
 	return k
 }
 
-// find is where a server has objects of the type of obj. It asks until the server has them, and never again.
+// find is where a server has objects of the type of obj. It asks until the server has them, and again when it has them no more.
 func (k *kinds) find(ctx context.Context, c *Client, obj Object) (served, error) {
 	t := reflect.TypeOf(obj)
 	if found, ok := k.known.Load(t); ok {
@@ -73,6 +73,18 @@ func (k *kinds) find(ctx context.Context, c *Client, obj Object) (served, error)
 	}
 	k.known.Store(t, found)
 	return found, nil
+}
+
+// forget makes find ask again for a type, when an answer says that there is no such resource: its definition may be gone, and
+// may come back with another plural. An object that there is not is named in the answer.
+func (k *kinds) forget(t reflect.Type, err error) {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return
+	}
+	if details := status.Status().Details; details == nil || details.Name == "" {
+		k.known.Delete(t)
+	}
 }
 
 // kindOf is the kind that a type is registered for, or that of a built-in type.
@@ -115,12 +127,28 @@ func (c *Client) builtinKind(ctx context.Context, t reflect.Type) (schema.GroupV
 	if err := c.discover(ctx, &groups, "/apis"); err != nil {
 		return schema.GroupVersionKind{}, err
 	}
-	for _, group := range groups.Groups {
-		if first, _, _ := strings.Cut(group.Name, "."); first == folder && (first == group.Name || strings.HasSuffix(group.Name, ".k8s.io")) {
-			return schema.GroupVersionKind{Group: group.Name, Version: version, Kind: t.Name()}, nil
+	group := groupOf(folder, groups.Groups)
+	if group == nil || !slices.ContainsFunc(group.Versions, func(v metav1.GroupVersionForDiscovery) bool { return v.Version == version }) {
+		return schema.GroupVersionKind{}, fmt.Errorf("the server has no group %s, or only of another version than %s", folder, version)
+	}
+	return schema.GroupVersionKind{Group: group.Name, Version: version, Kind: t.Name()}, nil
+}
+
+// groupOf is the one of the groups that has a folder's name; else that which Kubernetes' own part of the name space makes of it, and
+// of several, as policy.k8s.io and policy.networking.k8s.io are, the shortest.
+func groupOf(folder string, groups []metav1.APIGroup) *metav1.APIGroup {
+	var found *metav1.APIGroup
+	for i := range groups {
+		group := &groups[i]
+		if group.Name == folder {
+			return group
+		}
+		ours := strings.HasPrefix(group.Name, folder+".") && strings.HasSuffix(group.Name, ".k8s.io")
+		if ours && (found == nil || len(group.Name) < len(found.Name)) {
+			found = group
 		}
 	}
-	return schema.GroupVersionKind{}, fmt.Errorf("the server has no group %s, or only of another version than %s", folder, version)
+	return found
 }
 
 // serves finds the resource of a kind. The error is a meta.NoKindMatchError when there is none.

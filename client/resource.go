@@ -90,7 +90,7 @@ func (r Resource[T]) Get(ctx context.Context, namespace, name string) (T, error)
 	if err != nil {
 		return *new(T), err
 	}
-	return answered[T](ctx, q)
+	return r.answered(ctx, q)
 }
 
 // List reads all objects that match.
@@ -116,7 +116,7 @@ func (r Resource[T]) List(ctx context.Context, namespace string, options metav1.
 func (r Resource[T]) list(ctx context.Context, q *rest.Request) (*rawList, bool, error) {
 	data, warnings, err := doWarned(ctx, q)
 	if err != nil {
-		return nil, false, err
+		return nil, false, r.checked(err)
 	}
 	list, err := readList(data)
 	if err != nil {
@@ -178,7 +178,7 @@ func (r Resource[T]) Patch(ctx context.Context, namespace, name, subresource str
 	if err != nil {
 		return *new(T), err
 	}
-	return answered[T](ctx, r.client.options(q.SetHeader("Content-Type", string(kind)), &options).Body(patch))
+	return r.answered(ctx, r.client.options(q.SetHeader("Content-Type", string(kind)), &options).Body(patch))
 }
 
 // PatchStatus changes an object's status.
@@ -211,7 +211,7 @@ func (r Resource[T]) delete(ctx context.Context, q *rest.Request, options metav1
 		return err
 	}
 	_, err = do(ctx, q.SetHeader("Content-Type", "application/json").Body(body))
-	return err
+	return r.checked(err)
 }
 
 // Watch follows the changes that match, from options.ResourceVersion on. The caller must Stop it.
@@ -222,7 +222,7 @@ func (r Resource[T]) Watch(ctx context.Context, namespace string, options metav1
 	}
 	frames, err := r.client.watch(ctx, found.resource, namespace, options)
 	if err != nil {
-		return nil, err
+		return nil, r.checked(err)
 	}
 	return &Stream[T]{frames}, nil
 }
@@ -237,7 +237,21 @@ func (r Resource[T]) send(ctx context.Context, q *rest.Request, obj T) (T, error
 	if err != nil {
 		return *new(T), err
 	}
-	return answered[T](ctx, q.SetHeader("Content-Type", form).Body(data))
+	return r.answered(ctx, q.SetHeader("Content-Type", form).Body(data))
+}
+
+// answered sends a request that is answered with a T.
+func (r Resource[T]) answered(ctx context.Context, q *rest.Request) (T, error) {
+	obj, err := answered[T](ctx, q)
+	return obj, r.checked(err)
+}
+
+// checked is an error as it is, after a look whether what For has found is true no more.
+func (r Resource[T]) checked(err error) error {
+	if err != nil && r.known == (served{}) {
+		r.client.kinds.forget(reflect.TypeFor[T](), err)
+	}
+	return err
 }
 
 // answered sends a request that is answered with an object.
