@@ -106,6 +106,29 @@ func TestAnswersOfAnotherKindAreNamed(t *testing.T) {
 	}
 }
 
+// Own is a Go type of somebody's for pods, which has the methods of the one that it embeds.
+type Own struct {
+	corev1.Pod
+	Note string `json:"note"`
+}
+
+func TestATypeThatEmbedsOneOfKubernetesIsReadFromJSON(t *testing.T) {
+	t.Parallel()
+	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
+		if accept := r.Header.Get("Accept"); strings.Contains(accept, "protobuf") {
+			t.Errorf("asked for %s", accept)
+		}
+		answer(w, 200, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"note":"n"}`)
+	})
+	obj, err := client.Of[*Own](c, corev1.SchemeGroupVersion.WithResource("pods")).Get(t.Context(), "ns", "a")
+	if err != nil || obj.Name != "a" || obj.Note != "n" {
+		t.Errorf("%+v, %v", obj, err)
+	}
+	if client.ReadsProtobuf[*Own]() || !client.ReadsProtobuf[*corev1.Pod]() || !client.ReadsProtobuf[*metav1.PartialObjectMetadata]() {
+		t.Error("what can be read from protobuf is known wrongly")
+	}
+}
+
 // A server that reads protobuf may still answer in JSON, as one does that stands for another.
 func TestAnswersInJSONAreReadAllTheSame(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package client
 import (
 	"fmt"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,9 +49,14 @@ type unmarshaler interface {
 	Unmarshal(data []byte) error
 }
 
-// ReadsProtobuf says whether a T can be read from protobuf.
+// ReadsProtobuf says whether a T can be read from protobuf: Kubernetes' own types, of objects or of metadata alone. A type that
+// embeds one of them has its method, which fills no more than that part.
 func ReadsProtobuf[T Object]() bool {
-	return reflect.TypeFor[T]().Implements(reflect.TypeFor[unmarshaler]())
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Pointer || !t.Implements(reflect.TypeFor[unmarshaler]()) {
+		return false
+	}
+	return builtin(t.Elem()) || strings.HasPrefix(t.Elem().PkgPath(), "k8s.io/apimachinery/")
 }
 
 // ReadObject makes a T of an object as a source over the wire has it. The result belongs to the caller.
