@@ -16,8 +16,8 @@ import (
 )
 
 const assetsHelp = `Makes a folder with kube-apiserver, etcd and kubectl for suites of tests that use envtest, of controller-runtime: point
-KUBEBUILDER_ASSETS to it, and they run on bowline, unchanged. All three are links to this binary, which looks at the name that
-it is called by. The command prints the line that a shell needs.
+KUBEBUILDER_ASSETS to it, and they run on bowline, unchanged. All three are links to this binary (to a copy of it, where go run
+made it), which looks at the name that it is called by. The command prints the line that a shell needs.
 
 kube-apiserver has its objects in memory: they end with it. A flag that asks for what bowline does not have is refused, by
 name, and nothing starts. Members of system:masters may do everything, other users nearly nothing; roles, webhooks of
