@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -15,20 +16,23 @@ import (
 // times; one that runs in a circle comes round without end.
 const (
 	window      = time.Minute
-	idleWrites  = 5  // in a window: writes of one run after another that change nothing
+	idleRuns    = 5  // in a window: those with a write that changes nothing
 	rounds      = 20 // in a window: each run the consequence of the one before it
 	maxSteps    = 64 // back from one round to the one before
 	maxLoops    = 128
+	maxParts    = 8 // of each list of a Loop
 	warnAgain   = time.Minute
 	forgetLoops = 10 * time.Minute
 )
 
 // Loop is controllers that work without getting anywhere.
 type Loop struct {
-	// Controllers are who takes part, in the order in which each leads to the next.
+	// Controllers are who takes part, in the order in which each leads to the next. Of very many it has the first eight, as of
+	// the Objects and Subjects.
 	Controllers []string `json:"controllers"`
-	// Objects are what they write.
-	Objects []Object `json:"objects"`
+	// Objects are what they write, and Subjects what they reconcile.
+	Objects  []Object `json:"objects"`
+	Subjects []Object `json:"subjects,omitempty"`
 	// Unchanged is that what is written is what is there already. Else each write leads to the next.
 	Unchanged bool `json:"unchanged,omitempty"`
 	// Times is how often it went round from First to Last, as far as it was seen.
@@ -109,33 +113,48 @@ func (h *history) learn(o Object, revision object.Revision) {
 // circles looks whether a run that has ended is one round more of a hot loop.
 func (j *Journal) circles(h *history, e *entry) {
 	now := e.run.end()
-	changing := false
-	for k := range e.run.Writes {
-		w := &e.run.Writes[k]
-		changing = changing || w.changing()
-		if !w.Unchanged {
-			continue
-		}
-		var hot bool
-		if h.idle, hot = h.idle.add(now, idleWrites); hot {
-			loop := Loop{Controllers: []string{e.run.Controller}, Objects: []Object{w.Object}, Unchanged: true, First: h.idle[0]}
-			j.name(loop, now, idleWrites)
+	var hot bool
+	if k := slices.IndexFunc(e.run.Writes, func(w Write) bool { return w.Unchanged }); k >= 0 {
+		if h.idle, hot = h.idle.add(now, idleRuns); hot {
+			j.name(Loop{
+				Controllers: []string{e.run.Controller}, Objects: []Object{e.run.Writes[k].Object}, Subjects: []Object{e.run.Object},
+				Unchanged: true, First: h.idle[0],
+			}, now, idleRuns)
 		}
 	}
-	if !changing {
+	if !slices.ContainsFunc(e.run.Writes, func(w Write) bool { return w.changing() }) {
 		return
 	}
 	path := j.back(e)
-	if path == nil {
+	if path == nil || advances(e, path) {
 		return
 	}
-	var hot bool
 	before := path[len(path)-1]
 	if e.rounds, hot = before.rounds.add(now, rounds); hot {
 		loop := circleOf(path)
 		loop.First = e.rounds[0]
 		j.name(loop, now, rounds)
 	}
+}
+
+// advances says whether a run got further than the one that the path leads back to: it writes to other objects than that did, or
+// the round only makes objects, or only takes some away, as who makes a hundred of them one after the other does.
+func advances(e *entry, path []*entry) bool {
+	before := path[len(path)-1]
+	made, removed := false, false
+	for _, of := range append([]*entry{e}, path[:len(path)-1]...) {
+		for k := range of.run.Writes {
+			w := &of.run.Writes[k]
+			made = made || w.changing() && (w.Verb == "create" || w.Status == http.StatusCreated) // by an apply
+			removed = removed || w.changing() && strings.HasPrefix(w.Verb, "delete")
+		}
+	}
+	if made != removed {
+		return true
+	}
+	return !made && !slices.ContainsFunc(e.run.Writes, func(w Write) bool {
+		return w.changing() && slices.ContainsFunc(before.run.Writes, func(b Write) bool { return b.changing() && b.Object == w.Object })
+	})
 }
 
 // back is the way from a run to the one of the same controller and object that led to it, without itself; nil if none did.
@@ -197,12 +216,11 @@ func circleOf(path []*entry) Loop {
 	var loop Loop
 	slices.Reverse(path) // from the first to the last
 	for _, e := range path {
-		if !slices.Contains(loop.Controllers, e.run.Controller) {
-			loop.Controllers = append(loop.Controllers, e.run.Controller)
-		}
+		loop.Controllers = with(loop.Controllers, e.run.Controller)
+		loop.Subjects = with(loop.Subjects, e.run.Object)
 		for k := range e.run.Writes {
-			if w := &e.run.Writes[k]; w.changing() && !slices.Contains(loop.Objects, w.Object) {
-				loop.Objects = append(loop.Objects, w.Object)
+			if w := &e.run.Writes[k]; w.changing() {
+				loop.Objects = with(loop.Objects, w.Object)
 			}
 		}
 	}
@@ -212,10 +230,20 @@ func circleOf(path []*entry) Loop {
 	return loop
 }
 
+// with is a list of a Loop with one part more, if it does not have it and is not full.
+func with[T comparable](list []T, part T) []T {
+	if len(list) == maxParts || slices.Contains(list, part) {
+		return list
+	}
+	return append(list, part)
+}
+
 // name keeps a hot loop, and warns of it now and then.
 func (j *Journal) name(found Loop, now time.Time, times int) {
-	slices.SortFunc(found.Objects, func(a, b Object) int { return strings.Compare(a.String(), b.String()) })
-	key := fmt.Sprint(found.Unchanged, slices.Sorted(slices.Values(found.Controllers)), found.Objects)
+	for _, objects := range [][]Object{found.Objects, found.Subjects} {
+		slices.SortFunc(objects, func(a, b Object) int { return strings.Compare(a.String(), b.String()) })
+	}
+	key := fmt.Sprint(found.Unchanged, slices.Sorted(slices.Values(found.Controllers)), found.Subjects)
 	loop := j.loops[key]
 	if loop == nil {
 		j.forgetLoops(now)
@@ -224,7 +252,7 @@ func (j *Journal) name(found Loop, now time.Time, times int) {
 		j.loops[key] = loop
 	}
 	loop.Times++
-	loop.Last = now
+	loop.Objects, loop.Last = found.Objects, now
 	if now.Sub(loop.warned) < warnAgain {
 		return
 	}

@@ -47,7 +47,7 @@ func (j *Journal) snapshot(about Object) (runs []Run, loops []Loop) {
 		}
 	}
 	for _, l := range j.loops {
-		if about == (Object{}) || slices.Contains(l.Objects, about) {
+		if about == (Object{}) || slices.Contains(l.Objects, about) || slices.Contains(l.Subjects, about) {
 			loops = append(loops, *l)
 		}
 	}

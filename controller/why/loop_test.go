@@ -1,0 +1,121 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// loops are the hot loops that a journal names about an object, as it says them.
+func loops(j *Journal, about Object) []string {
+	var said []string
+	for _, l := range j.Report(about, 1).Loops {
+		said = append(said, fmt.Sprint(l.Times, " ", &l))
+	}
+	return said
+}
+
+func applied(name string, revision object.Revision) client.Write {
+	w := wrote(name, revision)
+	w.Verb = "apply"
+	return w
+}
+
+// One idle run is one, however many objects it writes for nothing: who applies all that there should be does so whenever it looks.
+func TestIdleRunsAreCountedAndNotTheirWrites(t *testing.T) {
+	t.Parallel()
+	j := New(quietly(Options{}))
+	run := func() {
+		var writes []client.Write
+		for k := range 7 {
+			writes = append(writes, applied(fmt.Sprint("child-", k), object.Revision(10+k)))
+		}
+		ran(j, "app", "a", Cause{Kind: Started, Object: mapOf("a"), Revision: 1}, writes...)
+	}
+	for range 5 {
+		run()
+	}
+	if got := loops(j, Object{}); len(got) > 0 {
+		t.Errorf("after the first run and four idle ones: %q", got)
+	}
+	run()
+	want := []string{"5 app writes configmaps/default/child-0 without changing it: it should compare before it writes"}
+	for _, about := range []string{"a", "child-0"} { // what is written, and what for
+		if got := loops(j, mapOf(about)); !slices.Equal(got, want) {
+			t.Errorf("after the fifth idle run, about %s: %q", about, got)
+		}
+	}
+}
+
+// step is one run of a controller, woken by what the one before it wrote: a verb and a name, for each of its writes.
+type step func(k int) []string
+
+// play runs controllers on the object a, each because of the last write of the run before.
+func play(j *Journal, runs int, steps ...step) {
+	cause := Cause{Kind: Started, Object: mapOf("a"), Revision: 1}
+	revision := object.Revision(1)
+	for k := range runs {
+		var writes []client.Write
+		for _, text := range steps[k%len(steps)](k) {
+			verb, name, _ := strings.Cut(text, " ")
+			revision++
+			w := wrote(name, revision)
+			w.Verb, w.UID = verb, types.UID(name)
+			if verb == "applyNew" {
+				w.Verb, w.Status = "apply", 201
+			}
+			writes = append(writes, w)
+		}
+		ran(j, fmt.Sprint("c-", k%len(steps)), "a", cause, writes...)
+		last := writes[len(writes)-1]
+		cause = change(last.Name, revision-1, revision)
+	}
+}
+
+func TestWhoGetsFurtherIsInNoLoop(t *testing.T) {
+	t.Parallel()
+	for name, steps := range map[string][]step{
+		"makes one child after another":          {func(k int) []string { return []string{fmt.Sprint("create child-", k)} }},
+		"applies one child after another":        {func(k int) []string { return []string{fmt.Sprint("applyNew child-", k), "update a"} }},
+		"makes children and counts them":         {func(k int) []string { return []string{fmt.Sprint("create child-", k), "patch a"} }},
+		"takes away one child after another":     {func(k int) []string { return []string{fmt.Sprint("delete child-", k), "patch a"} }},
+		"updates one child after another":        {func(k int) []string { return []string{fmt.Sprint("update child-", k)} }},
+		"makes children, which another one does": {func(k int) []string { return []string{fmt.Sprint("create child-", k)} }, func(int) []string { return []string{"patch a"} }},
+	} {
+		j := New(quietly(Options{}))
+		play(j, 200, steps...)
+		if got := loops(j, Object{}); len(got) > 0 {
+			t.Errorf("who %s is named: %q", name, got)
+		}
+	}
+}
+
+func TestWhoGetsNowhereIsInOneLoop(t *testing.T) {
+	t.Parallel()
+	for want, steps := range map[string][]step{
+		"c-0 leads to itself": {func(int) []string { return []string{"update a"} }},
+		"c-0 and c-1 keep each other going": {
+			func(k int) []string { return []string{fmt.Sprint("create child-", k), "patch a"} },
+			func(k int) []string { return []string{fmt.Sprint("delete child-", k-1), "update a"} },
+		},
+		"c-0 and c-1 undo each other": {func(int) []string { return []string{"update a"} }, func(int) []string { return []string{"patch a"} }},
+	} {
+		j := New(quietly(Options{}))
+		play(j, 200, steps...)
+		got := j.Report(mapOf("a"), 1).Loops
+		if len(got) != 1 || !strings.Contains(got[0].String(), want) || got[0].Times < 50 {
+			t.Errorf("want one in which %s, got %+v", want, got)
+		}
+		for _, l := range got {
+			if len(l.Objects) > maxParts {
+				t.Errorf("%d objects are kept of one loop", len(l.Objects))
+			}
+		}
+	}
+}
