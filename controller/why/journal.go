@@ -20,7 +20,7 @@ import (
 // Options say how much a journal keeps. The zero value works.
 type Options struct {
 	// Runs and Bytes bound what is kept of all objects together; 0 means 4096 runs and 8 MiB. A quarter of each is for runs that
-	// did nothing, which so never push out those that did something.
+	// did nothing, which so never push out those that did something. Besides, 128 hot loops are kept.
 	Runs, Bytes int
 	// Each bounds the runs of one controller on one object; 0 means 32.
 	Each int
@@ -170,7 +170,6 @@ func (j *Journal) finish(e *entry, r *Run, span trace.SpanContext) (id string) {
 	defer j.mu.Unlock()
 	h := j.history(subject{r.Controller, r.Object})
 	h.judge(r)
-	h.own(r)
 	if last := h.mergeable(r); last != nil {
 		j.merge(last, r)
 		j.pass(last)
@@ -247,7 +246,6 @@ func (j *Journal) history(s subject) *history {
 	if h != nil {
 		return h
 	}
-	s.object = s.object.own()
 	if h = j.spareHistory; h == nil {
 		h = &history{}
 	}
@@ -335,12 +333,19 @@ func (j *Journal) drop(e *entry) {
 	}
 }
 
-// own gives a run strings of its own: names may be parts of objects, which must not stay in memory for that. Most are those of
-// the runs before it.
-func (h *history) own(r *Run) {
+// own gives a run that begins strings of its own: names may be parts of objects, which must not stay in memory for that. Most are
+// those of the runs before it.
+func (j *Journal) own(r *Run) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	h := j.subjects[subject{r.Controller, r.Object}]
+	if h == nil {
+		h = &history{subject: subject{object: r.Object.own()}}
+	}
 	r.Object = h.subject.object
 	for k := range r.Causes {
 		c := &r.Causes[k]
+		c.Err = tidy(c.Err)
 		if c.Object != r.Object {
 			c.Object, c.UID = c.Object.own(), types.UID(strings.Clone(string(c.UID)))
 			continue

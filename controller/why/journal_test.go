@@ -1,6 +1,7 @@
 package why
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,8 +10,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/object"
@@ -179,12 +182,48 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// Every text that another process may send counts.
+func TestTheSizeOfARunIsThatOfItsTexts(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", maxName)
+	o := Object{Group: long, Resource: long, Namespace: long, Name: long}
+	w := Write{Verb: long, Subresource: long, UID: "u", Err: long, Object: o}
+	r := Run{ID: long, Controller: long, Object: o, Err: long, Notes: []string{long}, Acts: []string{long}, Writes: []Write{w, w},
+		Causes: []Cause{{Object: o, UID: types.UID(long), By: long, Run: long, Err: long}}}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if texts := strings.Count(string(text), "x"); r.size() < texts {
+		t.Errorf("a run with %d bytes of text counts as %d", texts, r.size())
+	}
+}
+
+// A goroutine that Reconcile left behind may read them at any time.
+func TestTheCausesOfARunDoNotChangeWhenItEnds(t *testing.T) {
+	t.Parallel()
+	j := New(quietly(Options{}))
+	for range 2 {
+		o := j.Begin("c", mapOf("a"), []Cause{change("b", 1, 2), change("a", 1, 2)}, 0)
+		var before []*byte
+		for _, c := range o.Causes() {
+			before = append(before, unsafe.StringData(c.Object.Name))
+		}
+		o.End(nil, 0)
+		for k, c := range o.Causes() {
+			if unsafe.StringData(c.Object.Name) != before[k] {
+				t.Errorf("cause %d is another one after the end", k)
+			}
+		}
+	}
+}
+
 func TestTextsAreCutAndSafeToPrint(t *testing.T) {
 	t.Parallel()
 	j := New(quietly(Options{}))
 	o := j.Begin("c", mapOf("a"), []Cause{change("a", 1, 2)}, 0)
 	for range 100 {
-		o.Note("%s", strings.Repeat("é", 1000)+"\x1b]0;title\x07")
+		o.Note("%s", strings.Repeat("é", 1000)+"\x1b]0;title\x07\u202e")
 	}
 	for range 100 {
 		o.Wrote(wrote("b", 3))

@@ -24,15 +24,14 @@ type Ongoing struct {
 // Begin begins a run. The causes are the run's from then on.
 func (j *Journal) Begin(controller string, object Object, causes []Cause, more int) *Ongoing {
 	now := time.Now()
-	for k := range causes {
-		causes[k].Err = tidy(causes[k].Err)
-	}
-	return &Ongoing{journal: j, run: Run{
+	o := &Ongoing{journal: j, run: Run{
 		Controller: controller, Object: object, Start: now, First: now, Times: 1, Causes: causes, MoreCauses: more,
 	}}
+	j.own(&o.run)
+	return o
 }
 
-// Causes are why it runs.
+// Causes are why it runs. They do not change, so a goroutine may read them that outlives the run.
 func (o *Ongoing) Causes() []Cause { return o.run.Causes }
 
 // MoreCauses is how many causes it has beside those.

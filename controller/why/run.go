@@ -107,7 +107,8 @@ func (r *Run) size() int {
 		n += 176 + r.Causes[k].Object.size() + len(r.Causes[k].By) + len(r.Causes[k].UID) + len(r.Causes[k].Err) + len(r.Causes[k].Run)
 	}
 	for k := range r.Writes {
-		n += 160 + r.Writes[k].Object.size() + len(r.Writes[k].UID) + len(r.Writes[k].Err)
+		w := &r.Writes[k]
+		n += 160 + w.Object.size() + len(w.UID) + len(w.Err) + len(w.Verb) + len(w.Subresource)
 	}
 	for _, text := range slices.Concat(r.Notes, r.Acts) {
 		n += 16 + len(text)
@@ -120,7 +121,7 @@ func (o *Object) size() int { return len(o.Group) + len(o.Resource) + len(o.Name
 // tidy is a text as it is kept: not too long, and safe to print on a terminal.
 func tidy(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if !unicode.IsPrint(r) { // nor what turns the direction of the text around
 			return ' '
 		}
 		return r // what is no valid UTF-8 becomes U+FFFD

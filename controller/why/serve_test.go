@@ -68,7 +68,7 @@ func TestRunsOfOtherProcessesAreTakenInOnce(t *testing.T) {
 // bad are values that are none of a run's: of the wrong type, too long, or not printable.
 var bad = map[string]any{
 	"a number": 7, "a text": "text", "a negative number": -1, "a fraction": 1.5, "a list": []any{1}, "an object": map[string]any{"runs": 1},
-	"true": true, "an escape": "a\x1b[2Jb", "a line break": "a\nb", "too long": strings.Repeat("x", 4096),
+	"true": true, "an escape": "a\x1b[2Jb", "a line break": "a\nb", "text that turns round": "a\u202eb", "too long": strings.Repeat("x", 4096),
 	"many": make([]map[string]any, 100), "a huge number": 1e300, "tomorrow": time.Now().Add(24 * time.Hour).Format(time.RFC3339),
 }
 
