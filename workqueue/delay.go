@@ -50,6 +50,9 @@ func (d *delays[T]) take(now time.Time) *delayed[T] {
 	}
 	e := heap.Pop(d).(*delayed[T])
 	delete(d.items, e.item)
+	if len(d.heap) == 0 {
+		d.heap, d.items = nil, nil // neither shrinks
+	}
 	return e
 }
 

@@ -49,6 +49,9 @@ func (r *retries[T]) Forget(item T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.counts, item)
+	if len(r.counts) == 0 {
+		r.counts = nil // a map does not shrink
+	}
 }
 
 func (r *retries[T]) NumRequeues(item T) int {

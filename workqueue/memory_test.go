@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/bowline-dev/bowline/workqueue"
 )
@@ -24,6 +26,28 @@ func TestQueueGivesBackWhatABurstTook(t *testing.T) {
 		t.Errorf("an empty queue holds %d KiB", grown>>10)
 	}
 	runtime.KeepAlive(q)
+}
+
+func TestQueueGivesBackWhatDelaysAndRetriesTook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.NewExponential[string](time.Second, time.Second))
+		defer q.ShutDown()
+		before := heap()
+		for i := range 100_000 {
+			q.AddRateLimited(fmt.Sprint("item ", i))
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		for range 100_000 {
+			item := take(t, q)
+			q.Forget(item)
+			q.Done(item)
+		}
+		if grown := heap() - before; grown > 1<<20 {
+			t.Errorf("an empty queue holds %d KiB", grown>>10)
+		}
+		runtime.KeepAlive(q)
+	})
 }
 
 func heap() int64 {
