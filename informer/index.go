@@ -14,7 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// IndexFunc is the values under which an index finds an object. It must depend on the object alone. When it panics, that is
+// IndexFunc is the values under which an index finds an object. It must depend on the object alone, and must not use
+// the indexer, or a lister of it, which is locked meanwhile: that would stop the informer for ever. When it panics, that is
 // logged, and the index does not find the object.
 type IndexFunc[T client.Object] func(obj T) []string
 

@@ -14,8 +14,14 @@ import (
 type Mutations struct {
 	test TB
 
-	mu     sync.Mutex
-	copies map[client.Object]runtime.Object
+	mu   sync.Mutex
+	held map[client.Object]*heldObject
+}
+
+// heldObject is the copy of an object, and how many caches, and calls of handlers, hold the object.
+type heldObject struct {
+	copy    runtime.Object
+	holders int
 }
 
 // TB is the part of testing.TB that reporting takes.
@@ -29,7 +35,7 @@ type TB interface {
 // fields were. It looks when an object leaves the cache, at the end of the test, and before and after a handler is called
 // with it: what changed in between it names the handler for. It costs a copy of each object.
 func DetectMutations(t TB) *Mutations {
-	m := &Mutations{test: t, copies: map[client.Object]runtime.Object{}}
+	m := &Mutations{test: t, held: map[client.Object]*heldObject{}}
 	t.Cleanup(m.compareAll)
 	return m
 }
@@ -41,16 +47,17 @@ func (m *Mutations) hold(obj client.Object) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.copy(obj)
+	m.keep(obj)
 }
 
-// copy keeps a copy of an object, unless there is one.
-func (m *Mutations) copy(obj client.Object) (added bool) {
-	_, held := m.copies[obj]
-	if !held {
-		m.copies[obj] = obj.DeepCopyObject()
+// keep has one more hold an object.
+func (m *Mutations) keep(obj client.Object) {
+	h := m.held[obj]
+	if h == nil {
+		h = &heldObject{copy: obj.DeepCopyObject()}
+		m.held[obj] = h
 	}
-	return !held
+	h.holders++
 }
 
 // release compares an object that leaves a cache.
@@ -61,49 +68,55 @@ func (m *Mutations) release(obj client.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.compare(obj, "")
-	delete(m.copies, obj)
+	m.drop(obj)
 }
 
-// during makes a call of a handler, and compares the objects that it was called with.
+// drop has one less hold an object.
+func (m *Mutations) drop(obj client.Object) {
+	h := m.held[obj]
+	if h == nil {
+		return
+	}
+	if h.holders--; h.holders == 0 {
+		delete(m.held, obj)
+	}
+}
+
+// during makes a call of a handler, and compares the objects that it was called with, which may leave the cache meanwhile.
 func (m *Mutations) during(handler string, call func(), objects ...client.Object) {
 	if m == nil {
 		call()
 		return
 	}
-	borrowed := m.before(objects)
-	defer m.after(handler, objects, borrowed)
+	m.before(objects)
+	defer m.after(handler, objects)
 	call()
 }
 
-// before compares objects that a handler is about to see, and makes copies of those that have left the cache already.
-func (m *Mutations) before(objects []client.Object) (borrowed []client.Object) {
+// before compares objects that a handler is about to see.
+func (m *Mutations) before(objects []client.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, obj := range objects {
 		m.compare(obj, "")
-		if m.copy(obj) {
-			borrowed = append(borrowed, obj)
-		}
+		m.keep(obj)
 	}
-	return borrowed
 }
 
 // after compares objects that a handler has seen.
-func (m *Mutations) after(handler string, objects, borrowed []client.Object) {
+func (m *Mutations) after(handler string, objects []client.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, obj := range objects {
 		m.compare(obj, " by the handler "+handler)
-	}
-	for _, obj := range borrowed {
-		delete(m.copies, obj)
+		m.drop(obj)
 	}
 }
 
 func (m *Mutations) compareAll() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for obj := range m.copies {
+	for obj := range m.held {
 		m.compare(obj, "")
 	}
 }
@@ -111,11 +124,12 @@ func (m *Mutations) compareAll() {
 // compare reports a change, once.
 func (m *Mutations) compare(obj client.Object, by string) {
 	m.test.Helper()
-	before, held := m.copies[obj]
-	if !held || reflect.DeepEqual(before, obj) {
+	h := m.held[obj]
+	if h == nil || reflect.DeepEqual(h.copy, obj) {
 		return
 	}
-	m.copies[obj] = obj.DeepCopyObject()
+	before := h.copy
+	h.copy = obj.DeepCopyObject()
 	m.test.Errorf("the cached %T %s was changed%s; objects from a cache are shared, copy them first:\n%s",
 		obj, KeyOf(before.(client.Object)), by, strings.Join(differences(before, obj), "\n"))
 }

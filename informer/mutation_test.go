@@ -2,6 +2,7 @@ package informer_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -93,4 +94,27 @@ func TestMutationByAHandlerNamesTheHandler(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestMutationIsDetectedWhenOneOfTwoCachesHasLetTheObjectGo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{}
+		with := detecting(r, false)()
+		p, other := newPlane(), newPlane()
+		p.put("a", "1")
+		other.codec, other.objects = p.codec, maps.Clone(p.objects)
+		defer run(informer.New(p, configmaps, with))()
+		i := informer.New(other, configmaps, with)
+		defer run(i)()
+		synctest.Wait()
+		p.remove("a")
+		synctest.Wait()
+		obj, _ := i.Indexer().Get(informer.Key{Namespace: "ns", Name: "a"})
+		obj.Data["value"] = "mine"
+		r.cleanup()
+		if len(r.failures) != 1 || !strings.Contains(r.failures[0], `data.value: "1" is now "mine"`) {
+			t.Errorf("got %q", r.failures)
+		}
+	})
 }
