@@ -51,12 +51,15 @@ type Options[T client.Object] struct {
 	Relist time.Duration
 
 	// Decode makes a T of what the source yields where T alone does not say how, as an interface does not. Objects that o
-	// shares must not be changed. nil reads what New tells of. Goroutines that read a lazy informer call it at once.
+	// shares must not be changed. nil reads what New tells of. Goroutines that read a lazy informer call it at once. It must
+	// not use the informer's own cache: see Transform.
 	Decode func(by object.Codec, o *object.Object) (T, error)
 
 	// Transform changes each object before it is cached and told of, so as to keep less of it, say; nil takes objects as they
 	// are. It may change its argument, which is nobody else's, and return it, or another object of the same name. An error
-	// stands for an object that cannot be read. It may be called by several goroutines at once.
+	// stands for an object that cannot be read. It may be called by several goroutines at once. It must not use the informer's
+	// own cache, nor a lister of it: an index of a lazy informer calls it while the cache is locked, which would stop the
+	// informer for ever.
 	Transform func(T) (T, error)
 
 	// Lazy keeps objects as the source has them, undecoded, and decodes each when it is read. That saves memory, and time
