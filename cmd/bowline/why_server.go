@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -115,9 +114,9 @@ func (s *whyServer) ask(ctx context.Context, about why.Object, last int) (*why.R
 		return nil, err
 	}
 	text, err := answer.Raw()
-	report := &why.Report{}
+	var report *why.Report
 	if err == nil {
-		err = json.Unmarshal(text, report)
+		report, err = why.ReadReport(text)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the answer of %s cannot be read: %w", s.address, err)

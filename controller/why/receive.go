@@ -1,0 +1,41 @@
+package why
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+)
+
+// ReadReport reads the report that a server answered with, which nobody needs to trust: its texts are made safe to print on a
+// terminal, and not too long.
+func ReadReport(text []byte) (*Report, error) {
+	report := &Report{}
+	if err := json.Unmarshal(text, report); err != nil {
+		return nil, err
+	}
+	for k := range report.Loops {
+		if l := &report.Loops[k]; len(l.Controllers) == 0 || len(l.Objects) == 0 {
+			return nil, fmt.Errorf("loops[%d]: names no controllers, or no objects", k)
+		}
+	}
+	tidyAll(reflect.ValueOf(report).Elem())
+	return report, nil
+}
+
+// tidyAll makes all texts in a value tidy.
+func tidyAll(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(tidy(v.String()))
+		}
+	case reflect.Slice:
+		for k := range v.Len() {
+			tidyAll(v.Index(k))
+		}
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			tidyAll(field)
+		}
+	}
+}
