@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,7 +36,7 @@ func appliedNetwork() *why.Report {
 	added := []why.Cause{{Kind: why.Changed, Change: why.Added, By: "kubectl-client-side-apply", Object: whyNetwork, Revision: 1016}}
 	made := whyRun("a-1", "networks.samplecrd.k8s.io", 12*time.Second, 8100*time.Microsecond, whyNetwork, added)
 	made.Notes = []string{"declared is 192.168.0.0/16 with gateway 192.168.0.1: there is none"}
-	made.Acts = []string{"made network bl-6be0d5a3 so"}
+	made.Acts = []string{"created network bl-6be0d5a3 with 192.168.0.0/16 and gateway 192.168.0.1"}
 	made.Writes = []why.Write{{Verb: "patch", Object: whyNetwork, Revision: 1017}, {Verb: "patch", Object: whyNetwork, Subresource: "status", Revision: 1019}}
 	again := whyRun("a-2", made.Controller, 11991*time.Millisecond, 27*time.Microsecond, whyNetwork, whyUpdated(whyNetwork, 1019), "a-1")
 	again.Notes = []string{"declared is 192.168.0.0/16 with gateway 192.168.0.1: it is so"}
@@ -115,6 +116,38 @@ func TestColoursAreForTerminals(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), red+"HOT LOOP"+normal) {
 		t.Errorf("a hot loop is not red:\n%q", out.String()[:200])
+	}
+}
+
+// Whatever a server answers, a terminal takes no orders from it.
+func TestForeignTextsArePrintedAsText(t *testing.T) {
+	t.Parallel()
+	report := undone()
+	const evil = "a\x1b]0;title\x07\u202eb"
+	run := &report.Runs[0]
+	run.Controller, run.Err, run.Notes, run.Acts = evil, evil, []string{evil}, []string{evil}
+	run.Object.Name, run.Causes[0].By, run.Writes[0].Verb = evil, evil, evil
+	report.Loops[0].Controllers[0], report.Loops[0].Objects[0].Name = evil, evil
+	report.Object.Name = evil
+	text, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := why.ReadReport(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := printWhy(newTerminal(&out), got); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(out.String(), "\x1b\x07\u202e") || strings.Count(out.String(), "a ]0;title  b") < 8 {
+		t.Errorf("printed is\n%q", out.String())
+	}
+	for _, text := range []string{`{"loops":[{"controllers":["c"],"objects":[]}]}`, `{"loops":[{"objects":[{"name":"a"}]}]}`, `[]`} {
+		if _, err := why.ReadReport([]byte(text)); err == nil {
+			t.Errorf("%s is read", text)
+		}
 	}
 }
 

@@ -85,7 +85,11 @@ func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider
 	if err := r.provider.Apply(ctx, want); err != nil {
 		return err
 	}
-	loop.Did(ctx, "made network %s so", r.provider.ID(n.UID))
+	done := "changed network %s to %s and gateway %s"
+	if missing {
+		done = "created network %s with %s and gateway %s"
+	}
+	loop.Did(ctx, done, r.provider.ID(n.UID), want.CIDR, want.Gateway)
 	r.tell(n, provisioned(want, r.provider.ID(n.UID)), missing, actual)
 	return nil
 }
