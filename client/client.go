@@ -38,6 +38,7 @@ type Client struct {
 	rest       *rest.RESTClient
 	parameters runtime.ParameterCodec
 	kinds      *kinds
+	server     string
 }
 
 // New makes a client. It takes host, identity and transport from config, which it does not change, and speaks protobuf for
@@ -58,6 +59,7 @@ func New(config *rest.Config, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.server = serverOf(own)
 	return c.With(options...), nil
 }
 
@@ -79,6 +81,10 @@ func newClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 
 // REST is the client-go client underneath, for paths that are no resource's, such as discovery.
 func (c *Client) REST() rest.Interface { return c.rest }
+
+// Server is which server the client speaks to: its URL, or, for one of this process, something that no other has. It is the same
+// for all clients of configs with one host.
+func (c *Client) Server() string { return c.server }
 
 // options turns List-, Create-, ... Options into query parameters.
 func (c *Client) options(q *rest.Request, options runtime.Object) *rest.Request {

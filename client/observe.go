@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -16,16 +17,19 @@ import (
 
 // Write is one write to a server, as its answer tells of it. What neither the request nor the answer says is empty.
 type Write struct {
+	Server      string // where it was made, as Client.Server says it
 	Verb        string // create, update, patch, apply, delete or deletecollection
 	Resource    schema.GroupVersionResource
 	Namespace   string // empty for cluster-scoped resources, Namespaces among them
 	Name        string // the server's choice for a create with generateName; empty for deletecollection
 	Subresource string
 	UID         types.UID
-	Revision    object.Revision // of the object in the answer; 0 for unknown
-	Deleting    bool            // the object in the answer is being deleted; one that its last finalizer held is gone
-	Status      int             // the HTTP status; 0 when no answer came, and then the write may have happened or not
-	Err         string          // why the write failed; empty when it did not
+	Labels      map[string]string // of the object in the answer
+	Revision    object.Revision   // of the object in the answer; 0 for unknown
+	Deleting    bool              // the object in the answer is being deleted
+	Gone        bool              // the write took the object away: it was deleted, or lost the last finalizer that held it
+	Status      int               // the HTTP status; 0 when no answer came, and then the write may have happened or not
+	Err         string            // why the write failed; empty when it did not
 }
 
 // Failed says that the server refused the write, or did not answer it.
@@ -64,17 +68,39 @@ func Observed(config *rest.Config) *rest.Config {
 }
 
 func observe(config *rest.Config) {
-	prefix := ""
+	prefix, server := "", serverOf(config)
 	if host, _, err := rest.DefaultServerURL(config.Host, "", schema.GroupVersion{}, false); err == nil {
 		prefix = strings.TrimSuffix(host.Path, "/")
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &observing{next: next, prefix: prefix} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &observing{next: next, prefix: prefix, server: server}
+	})
+}
+
+// serverOf tells the server of a config from others: by its URL, and those of this process, which have none, by their transport.
+func serverOf(config *rest.Config) string {
+	name := config.Host
+	if host, _, err := rest.DefaultServerUrlFor(config); err == nil {
+		name = strings.TrimSuffix(host.String(), "/")
+	}
+	transport := config.Transport
+	for {
+		switch t := transport.(type) {
+		case *Transport:
+			return fmt.Sprintf("%s (%p)", name, t.requests)
+		case interface{ WrappedRoundTripper() http.RoundTripper }:
+			transport = t.WrappedRoundTripper()
+		default:
+			return name
+		}
+	}
 }
 
 // observing is a transport that tells of the writes that pass.
 type observing struct {
 	next   http.RoundTripper
 	prefix string // of the server's own path, in front of /api and /apis
+	server string
 }
 
 // WrappedRoundTripper is how client-go reaches the transport below, to close its idle connections.
@@ -115,7 +141,7 @@ func (o *observing) writeOf(q *http.Request) (Write, bool) {
 	if !ok || isConnection(write.Subresource) {
 		return Write{}, false
 	}
-	write.Verb = verbOf(q, write.Name)
+	write.Server, write.Verb = o.server, verbOf(q, write.Name)
 	return write, write.Verb != ""
 }
 

@@ -33,7 +33,7 @@ func (w *Write) readAnswer(q *http.Request, answer *http.Response) {
 	facts := readFacts(answer.Header.Get("Content-Type"), data)
 	w.takeFacts(facts)
 	if answer.StatusCode >= 400 {
-		w.Revision = 0
+		w.Revision, w.Gone = 0, false
 		w.Err = facts.Message
 		if w.Err == "" {
 			w.Err = answer.Status
@@ -58,10 +58,27 @@ func (w *Write) takeFacts(f facts) {
 	if w.Name == "" {
 		w.Name = meta.Name
 	}
-	w.UID, w.Deleting = meta.UID, meta.DeletionTimestamp != ""
+	w.UID, w.Labels, w.Deleting = meta.UID, meta.Labels, meta.DeletionTimestamp != ""
+	w.Gone = w.tookAway(f, meta)
 	if revision, err := object.ParseRevision(meta.ResourceVersion); err == nil {
 		w.Revision = revision
 	}
+}
+
+// tookAway says whether nothing is left of the object. A delete is answered with a Status then, or with what the object was; the
+// update that takes the last finalizer from an object that is being deleted, with the object as it was sent.
+func (w *Write) tookAway(f facts, meta factsMeta) bool {
+	switch {
+	case w.Subresource != "" && w.Subresource != "status":
+		return false
+	case f.Kind == "Status" && f.APIVersion == "v1":
+		return w.Verb == "delete"
+	case w.Resource.Group == "" && w.Resource.Resource == "namespaces":
+		return false // has finalizers of its own, in its spec
+	case w.Deleting:
+		return len(meta.Finalizers) == 0 && meta.GracePeriod == 0
+	}
+	return w.Verb == "delete"
 }
 
 // facts are what an observer wants to know of an object, a Status or a Table.
@@ -86,7 +103,10 @@ type factsMeta struct {
 	UID             types.UID `json:"uid"`
 	ResourceVersion string    `json:"resourceVersion"`
 	// DeletionTimestamp is a time, or empty.
-	DeletionTimestamp string `json:"deletionTimestamp"`
+	DeletionTimestamp string            `json:"deletionTimestamp"`
+	GracePeriod       int64             `json:"deletionGracePeriodSeconds"`
+	Finalizers        []string          `json:"finalizers"`
+	Labels            map[string]string `json:"labels"`
 }
 
 // readFacts reads JSON, Kubernetes' protobuf or CBOR. What it cannot read has no facts: the caller will say what is wrong.
@@ -126,7 +146,11 @@ func protobufFacts(data []byte) facts {
 	// Every object of Kubernetes has its metadata in the field that a PartialObjectMetadata has it in.
 	var partial metav1.PartialObjectMetadata
 	if partial.Unmarshal(message) == nil {
-		f.Metadata = factsMeta{Name: partial.Name, UID: partial.UID, ResourceVersion: partial.ResourceVersion}
+		f.Metadata = factsMeta{Name: partial.Name, UID: partial.UID, ResourceVersion: partial.ResourceVersion,
+			Finalizers: partial.Finalizers, Labels: partial.Labels}
+		if period := partial.DeletionGracePeriodSeconds; period != nil {
+			f.Metadata.GracePeriod = *period
+		}
 		if t := partial.DeletionTimestamp; t != nil {
 			f.Metadata.DeletionTimestamp = t.UTC().Format(time.RFC3339)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -57,6 +58,52 @@ func revisionOf(t *testing.T, obj metav1.Object) object.Revision {
 	return revision
 }
 
+// anywhere leaves out of a comparison what TestObserveTellsWhereAndWhatIsGone looks at.
+var anywhere = cmpopts.IgnoreFields(client.Write{}, "Server", "Labels")
+
+// Of two servers in one process, with objects that have finalizers and objects that have none.
+func TestObserveTellsWhereAndWhatIsGone(t *testing.T) {
+	t.Parallel()
+	plane, other := startPlane(t), startPlane(t)
+	for _, contentType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		config := client.Observed(plane.RESTConfig())
+		config.ContentType = contentType
+		maps := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
+		ctx, writes := written(t)
+		obj, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Name: "a", Finalizers: []string{"example.com/held"}, Labels: map[string]string{"k": "v"}}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := maps.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := maps.Patch(ctx, "a", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := maps.Delete(ctx, "a", metav1.DeleteOptions{}); err == nil {
+			t.Fatal("it is still there")
+		}
+		for k, gone := range []bool{false, false, true, false} {
+			w := (*writes)[k]
+			if w.Gone != gone || k < 3 && (w.UID != obj.UID || w.Labels["k"] != "v") {
+				t.Errorf("%s: write %d is %+v", contentType, k, w)
+			}
+		}
+		here, err := client.New(plane.RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		there, err := client.New(other.RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := (*writes)[0]; w.Server != here.Server() || w.Server == there.Server() {
+			t.Errorf("written to %q; the server is %q, the other %q", w.Server, here.Server(), there.Server())
+		}
+	}
+}
+
 // In protobuf, which the typed client asks for where a config says so, and in JSON.
 func TestObserveTellsOfEachWriteOfATypedClient(t *testing.T) {
 	t.Parallel()
@@ -95,12 +142,12 @@ func TestObserveTellsOfEachWriteOfATypedClient(t *testing.T) {
 			if err := maps.Delete(ctx, obj.Name, metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			want = append(want, client.Write{Verb: "delete", Resource: configmaps, Namespace: "default", Name: obj.Name, UID: obj.UID, Status: 200})
+			want = append(want, client.Write{Verb: "delete", Resource: configmaps, Namespace: "default", Name: obj.Name, UID: obj.UID, Gone: true, Status: 200})
 			if err := maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "no=such"}); err != nil {
 				t.Fatal(err)
 			}
 			want = append(want, client.Write{Verb: "deletecollection", Resource: configmaps, Namespace: "default", Status: 200})
-			if diff := cmp.Diff(want, *writes); diff != "" {
+			if diff := cmp.Diff(want, *writes, anywhere); diff != "" {
 				t.Errorf("want -, got +:\n%s", diff)
 			}
 		})
@@ -187,7 +234,7 @@ func TestObserveTellsOfSubresourcesAndClusterScopedResources(t *testing.T) {
 		{Verb: "update", Resource: appsv1.SchemeGroupVersion.WithResource("deployments"), Namespace: "mine", Name: "d", Subresource: "scale",
 			UID: deployment.UID, Status: 200, Revision: revisionOf(t, scale)},
 	}
-	if diff := cmp.Diff(want, *writes); diff != "" {
+	if diff := cmp.Diff(want, *writes, anywhere); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
 	}
 }
@@ -315,7 +362,7 @@ func TestObservedAnswersComeAsTheyAre(t *testing.T) {
 		answer.Body.Close()
 		want := test.want
 		want.Verb, want.Resource, want.Namespace, want.Name, want.Status = "update", configmaps, "ns", "a", 200
-		if diff := cmp.Diff([]client.Write{want}, *writes); diff != "" {
+		if diff := cmp.Diff([]client.Write{want}, *writes, anywhere); diff != "" {
 			t.Errorf("want -, got +:\n%s", diff)
 		}
 	}

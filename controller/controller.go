@@ -26,7 +26,6 @@ import (
 
 	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
@@ -69,9 +68,10 @@ type Options struct {
 	Timeout time.Duration
 	// StopTimeout is how long Run waits for reconciles that are under way when it is stopped; 0 means 30 s.
 	StopTimeout time.Duration
-	// Caches are those that the reconciler reads. A request is reconciled again when they show what its last run wrote, or after
+	// Caches are those that the reconciler reads. A request is reconciled when they show what the controller has written, or after
 	// five seconds: so a reconciler does not do twice what it cannot see yet. Writes are those that are made with Reconcile's
-	// context, by package client or through client.Observed. A Manager's informers are the default.
+	// context, by package client or through client.Observed; informer.Factory.Shows says which are not waited for. A Manager's
+	// informers are the default. With several servers, each factory must know its own (informer.FactoryOptions.Server).
 	Caches []*informer.Factory
 	// Metrics count what the controller and its queue do; nil counts nothing.
 	Metrics *Metrics
@@ -120,7 +120,7 @@ func New(options Options) *Controller {
 	}
 	c.in = newInbox(c.queue)
 	c.crew = newCrew(c)
-	c.written = &written{caches: options.Caches, log: c.log, writes: map[Request]map[place]object.Revision{}}
+	c.written = &written{caches: options.Caches, log: c.log, writes: map[place]awaited{}}
 	c.measured = options.Metrics.measure(options.Name, max(options.Workers, 1))
 	c.journal, c.tracer = options.Journal, tracer(options.TracerProvider)
 	if c.journal == nil {

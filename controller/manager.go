@@ -82,6 +82,7 @@ func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 		options: options,
 		lease:   lease,
 		informers: informer.NewFactory(options.Source, informer.FactoryOptions{
+			Server:    c.Server(),
 			Resync:    options.Resync,
 			Mutations: options.Mutations,
 			Log:       options.Log,

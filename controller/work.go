@@ -65,7 +65,7 @@ func (c *Controller) reconcile(ctx context.Context, request Request) (result Res
 			Log(ctx).Error("panic while reconciling", "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	ctx = c.written.observe(ctx, request)
+	ctx = c.written.observe(ctx)
 	if c.options.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, c.options.Timeout, errTimeout{c.options.Timeout})

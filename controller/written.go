@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -11,78 +12,110 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
-	"github.com/bowline-dev/bowline/object"
 )
 
-// longestStale is how long a request waits for the caches to show what its last run wrote.
+// longestStale is how long a request waits for the caches to show what the controller has written.
 const longestStale = 5 * time.Second
 
-// written is what each request's runs have written and nobody has waited for yet. Before a request is reconciled again, the
-// caches must show that: a reconciler that reads its own writes does not repeat them. Nothing is kept of a request whose last
-// run wrote nothing.
+// written is what a controller's runs have written and nobody has waited for yet. Before a request is reconciled, the caches must
+// show that: a reconciler that reads its own writes does not repeat them, and what it took for one object it does not take for
+// another.
 type written struct {
 	caches []*informer.Factory
 	log    *slog.Logger
 
 	mu     sync.Mutex
-	writes map[Request]map[place]object.Revision
+	writes map[place]awaited
+	count  uint64
 }
 
 // place is where something was written.
 type place struct {
+	server   string
 	resource schema.GroupResource
 	key      informer.Key
 }
 
+// awaited is what the caches are to show of a place.
+type awaited struct {
+	client.Write
+	number uint64 // tells it from another write of the same place
+}
+
 // observe is ctx with an observer of what is written with it.
-func (w *written) observe(ctx context.Context, request Request) context.Context {
+func (w *written) observe(ctx context.Context) context.Context {
 	if len(w.caches) == 0 {
 		return ctx
 	}
-	return client.Observe(ctx, func(write client.Write) { w.note(request, write) })
+	return client.Observe(ctx, w.note)
 }
 
-func (w *written) note(request Request, write client.Write) {
-	if write.Failed() || write.Revision == 0 || write.Name == "" {
+func (w *written) note(write client.Write) {
+	if write.Failed() || write.Name == "" || write.Revision == 0 && !write.Gone {
 		return
 	}
-	at := place{write.Resource.GroupResource(), informer.Key{Namespace: write.Namespace, Name: write.Name}}
+	at := place{write.Server, write.Resource.GroupResource(), informer.Key{Namespace: write.Namespace, Name: write.Name}}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.writes[request] == nil {
-		w.writes[request] = map[place]object.Revision{}
+	if before, again := w.writes[at]; again {
+		write.Revision = max(write.Revision, before.Revision)
+		if write.Labels == nil { // as after a delete
+			write.Labels = before.Labels
+		}
 	}
-	w.writes[request][at] = max(w.writes[request][at], write.Revision)
+	w.count++
+	w.writes[at] = awaited{write, w.count}
 }
 
-// take is what a request has written.
-func (w *written) take(request Request) map[place]object.Revision {
+// outstanding is what nobody has waited for.
+func (w *written) outstanding() map[place]awaited {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	writes := w.writes[request]
-	delete(w.writes, request)
-	return writes
+	if len(w.writes) == 0 {
+		return nil
+	}
+	return maps.Clone(w.writes)
 }
 
-// await waits until the caches show what a request has written, within a bound.
+// drop forgets a write, and says whether nobody else has.
+func (w *written) drop(at place, write awaited) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.writes[at].number != write.number {
+		return false
+	}
+	delete(w.writes, at)
+	return true
+}
+
+// await waits until the caches show what the controller has written, within a bound.
 func (w *written) await(ctx context.Context, request Request) {
-	writes := w.take(request)
-	if len(writes) == 0 {
+	writes := w.outstanding()
+	if writes == nil {
 		return
 	}
 	limited, cancel := context.WithTimeout(ctx, longestStale)
 	defer cancel()
-	for at, revision := range writes {
-		for _, cache := range w.caches {
-			err := cache.Reached(limited, at.resource, at.key, revision)
-			if err == nil || ctx.Err() != nil {
-				continue
-			}
-			if errors.Is(err, context.DeadlineExceeded) {
-				w.log.Warn("a cache is behind what was written: reconciling nevertheless", "object", request.String(),
-					"written", at.resource.String()+" "+at.key.String(), "revision", revision, "waited", longestStale)
-			}
+	warned := false
+	for at, write := range writes {
+		err := w.shown(limited, write.Write)
+		if ctx.Err() != nil {
 			return
 		}
+		if w.drop(at, write) && errors.Is(err, context.DeadlineExceeded) && !warned {
+			warned = true
+			w.log.Warn("a cache is behind what was written: reconciling nevertheless", "object", request.String(),
+				"written", at.resource.String()+" "+at.key.String(), "revision", write.Revision, "waited", longestStale)
+		}
 	}
+}
+
+// shown waits until all caches show a write.
+func (w *written) shown(ctx context.Context, write client.Write) error {
+	for _, cache := range w.caches {
+		if err := cache.Shows(ctx, write); err != nil {
+			return err
+		}
+	}
+	return nil
 }

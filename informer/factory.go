@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/object"
 )
 
 // Factory shares informers: whoever asks for the same scope of the same resource, as the same type, gets the same informer,
@@ -34,6 +33,8 @@ type Factory struct {
 
 // FactoryOptions hold for all informers of a factory; their meaning is that of Options.
 type FactoryOptions struct {
+	// Server is where the source's objects are, as client.Client's Server says it; empty for unknown. See Factory.Shows.
+	Server         string
 	Resync, Relist time.Duration
 	Lazy           bool
 	// Transform is Options' for objects of all types. What it returns must be of the type of what it was given.
@@ -81,8 +82,7 @@ func (id identity) selects() bool { return id.labels != "" || id.fields != "" }
 type runner interface {
 	Run(ctx context.Context)
 	Synced() <-chan struct{}
-	Reached(ctx context.Context, key Key, revision object.Revision) error
-	has(key Key) bool
+	showsWrite(ctx context.Context, w client.Write) error
 	ailment() error
 	measure() measures
 }
@@ -166,20 +166,6 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 	}
 	slices.Sort(missing)
 	return fmt.Errorf("waiting for caches to fill with %s: %w", strings.Join(slices.Compact(missing), ", "), ctx.Err())
-}
-
-// Reached waits until every cache of a resource, in whatever version, that should show an object does so at a revision, as
-// Informer.Reached does. A cache that has filled its scope by labels or fields, and does not hold the object, may be right.
-func (f *Factory) Reached(ctx context.Context, resource schema.GroupResource, key Key, revision object.Revision) error {
-	for id, i := range f.all() {
-		if !id.covers(resource, key.Namespace) || id.selects() && !i.has(key) {
-			continue
-		}
-		if err := i.Reached(ctx, key, revision); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // all are the informers that there are now.

@@ -132,8 +132,12 @@ func TestFactoryWaitsForAWriteInEveryCacheThatShouldShowIt(t *testing.T) {
 		informer.For[*corev1.ConfigMap](f, configmaps, informer.Scope{Namespace: "elsewhere"})
 		informer.For[*corev1.ConfigMap](f, configmaps, labelled("other"))
 		p.put("a", "1")
+		if err := f.WaitForSync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p.put("a", "2")
 		key := informer.Key{Namespace: "ns", Name: "a"}
-		if err := f.Reached(t.Context(), configmaps.GroupResource(), key, p.revision); err != nil {
+		if err := f.Shows(t.Context(), client.Write{Resource: configmaps, Namespace: "ns", Name: "a", Revision: p.revision}); err != nil {
 			t.Fatal(err)
 		}
 		_, first := typed.Indexer().Get(key)
@@ -141,7 +145,7 @@ func TestFactoryWaitsForAWriteInEveryCacheThatShouldShowIt(t *testing.T) {
 		if !first || !second {
 			t.Errorf("the typed cache shows it: %t, the untyped one: %t", first, second)
 		}
-		if err := f.Reached(t.Context(), configmaps.GroupResource(), informer.Key{Namespace: "third", Name: "x"}, 0); err != nil {
+		if err := f.Shows(t.Context(), client.Write{Resource: configmaps, Namespace: "third", Name: "x"}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -153,9 +153,6 @@ func (i *Informer[T]) Lister() Lister[T] {
 // Synced is closed when the cache holds all that there was when the informer first listed.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.synced }
 
-// has says whether an object is cached.
-func (i *Informer[T]) has(key Key) bool { return i.indexer.state(key) != nil }
-
 // ailment is why the informer cannot list or watch, or nil.
 func (i *Informer[T]) ailment() error { return i.reflect.ailing.get() }
 
