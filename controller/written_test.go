@@ -1,0 +1,169 @@
+package controller_test
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// asked runs a controller that is asked for requests, each a second after the one before, with caches that are two seconds late.
+func asked(w *world, m *controller.Manager, f controller.Func, requests ...string) {
+	w.Helper()
+	var trigger controller.Trigger
+	m.Add(controller.Options{Name: "asked", Sources: []controller.Source{&trigger}, Reconciler: f})
+	r := run(m)
+	<-m.Ready()
+	time.Sleep(3 * time.Second)
+	for _, name := range requests {
+		trigger.Add(controller.Request{Namespace: "default", Name: name})
+		time.Sleep(time.Second)
+	}
+	time.Sleep(time.Minute)
+	if err := r.stop(); err != nil {
+		w.Error(err)
+	}
+	if log := w.log.String(); strings.Contains(log, "a cache is behind") {
+		w.Error(log)
+	}
+}
+
+func (w *world) lateManager() *controller.Manager {
+	return w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Source: late{w.plane.Source(), 2 * time.Second}})
+}
+
+// TestControllerReadsItsDeletions has an object that a finalizer holds, and one that nothing does.
+func TestControllerReadsItsDeletions(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		m := w.lateManager()
+		maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
+		ours := client.Of[*corev1.ConfigMap](m.Client(), configMaps)
+		w.create("default", "free")
+		held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "held", Finalizers: []string{"example.com/held"}}}
+		if _, err := w.maps.Create(w.Context(), held, metav1.CreateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+		var did []string
+		asked(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
+			cached, err := maps.Lister().Get(r.Namespace, r.Name)
+			switch {
+			case err != nil:
+				did = append(did, r.Name+" is gone")
+			case cached.DeletionTimestamp != nil:
+				did = append(did, "let go of "+r.Name)
+				own := cached.DeepCopy()
+				own.Finalizers = nil
+				_, err = ours.Update(ctx, own, metav1.UpdateOptions{})
+				return controller.Result{}, err
+			default:
+				did = append(did, "delete "+r.Name)
+				return controller.Result{}, ours.Delete(ctx, r.Namespace, r.Name, metav1.DeleteOptions{})
+			}
+			return controller.Result{}, nil
+		}, "free", "free", "held", "held", "held")
+		if got := strings.Join(did, ", "); got != "delete free, free is gone, delete held, let go of held, held is gone" {
+			w.Error(got)
+		}
+	})
+}
+
+// TestControllerReadsWhatItWroteForAnotherObject gives each object the next free number.
+func TestControllerReadsWhatItWroteForAnotherObject(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		m := w.lateManager()
+		maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
+		ours := client.Of[*corev1.ConfigMap](m.Client(), configMaps)
+		var given []string
+		asked(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
+			next := strconv.Itoa(len(maps.Lister().List("default", labels.SelectorFromSet(labels.Set{"numbered": "yes"}))))
+			given = append(given, r.Name+next)
+			_, err := ours.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				Namespace: r.Namespace, Name: r.Name, Labels: map[string]string{"numbered": "yes"}}}, metav1.CreateOptions{})
+			return controller.Result{}, err
+		}, "a", "b", "c")
+		if got := strings.Join(given, " "); got != "a0 b1 c2" {
+			w.Errorf("numbers were given as %q", got)
+		}
+	})
+}
+
+// TestControllerReadsItsCreationsInACacheOfSome has a cache of the objects with a label, another that is never filled, and one of
+// other objects.
+func TestControllerReadsItsCreationsInACacheOfSome(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		m := w.lateManager()
+		scope := func(value string) informer.Scope {
+			return informer.Scope{Labels: labels.SelectorFromSet(labels.Set{"made": value})}
+		}
+		made := informer.For[*corev1.ConfigMap](m.Informers(), configMaps, scope("yes"))
+		informer.For[*corev1.ConfigMap](m.Informers(), configMaps, scope("no"))
+		other := configMaps
+		other.Version = "v9" // which is not served
+		informer.For[*corev1.ConfigMap](m.Informers(), other)
+		ours := client.Of[*corev1.ConfigMap](m.Client(), configMaps)
+		creations := 0
+		begun := time.Now()
+		var took time.Duration
+		asked(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
+			took = time.Since(begun)
+			if made.Indexer().Len() > 0 {
+				return controller.Result{}, nil
+			}
+			creations++
+			_, err := ours.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				Namespace: r.Namespace, GenerateName: "x-", Labels: map[string]string{"made": "yes"}}}, metav1.CreateOptions{})
+			return controller.Result{}, err
+		}, "a", "a", "a")
+		if creations != 1 || took > 8*time.Second {
+			w.Errorf("%d were created, the last run was after %v", creations, took)
+		}
+	})
+}
+
+// TestControllerDoesNotWaitForTheCachesOfAnotherServer reads one server and writes to another, whose revisions are far ahead.
+func TestControllerDoesNotWaitForTheCachesOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		far, err := bowline.Start(w.Context(), bowline.Options{Controllers: []string{}})
+		if err != nil {
+			w.Fatal(err)
+		}
+		defer far.Close()
+		c, err := client.New(far.RESTConfig())
+		if err != nil {
+			w.Fatal(err)
+		}
+		there := client.Of[*corev1.Namespace](c, schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+		copies := client.Of[*corev1.ConfigMap](c, configMaps)
+		for k := range 50 {
+			if _, err := there.Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n" + strconv.Itoa(k)}}, metav1.CreateOptions{}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{})
+		informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
+		runs := 0
+		asked(w, m, func(ctx context.Context, r controller.Request) (controller.Result, error) {
+			runs++
+			_, err := copies.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "x-"}}, metav1.CreateOptions{})
+			return controller.Result{RequeueAfter: time.Second}, err
+		}, "a")
+		if runs < 55 {
+			w.Errorf("ran %d times in a minute, want each second", runs)
+		}
+	})
+}
