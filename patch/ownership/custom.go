@@ -10,7 +10,6 @@ import (
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/structural"
-	"github.com/bowline-dev/bowline/patch/ownership/internal/types"
 )
 
 // objectMeta is the type of metadata, of custom resources and of objects inside them.
@@ -27,7 +26,7 @@ func customType(own kind.Schematic, gvk schema.GroupVersionKind) (typed.Parseabl
 	if err != nil {
 		return typed.ParseableType{}, fmt.Errorf("the schema of %s says no types: %w", gvk, err)
 	}
-	_, meta, err := types.Find(builtinTypes, objectMeta)
+	_, meta, err := builtinTypes().Find(objectMeta)
 	if err != nil {
 		return typed.ParseableType{}, err
 	}

@@ -3,6 +3,7 @@ package ownership
 import (
 	_ "embed"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,11 +15,14 @@ import (
 	"github.com/bowline-dev/bowline/patch/ownership/internal/types"
 )
 
-// builtinTypes are the types of all built-in kinds. They stay text: a kind reads its own when it is first written.
+// builtinText is the types of all built-in kinds.
 //
 //go:generate go run ./gen ../../server/openapi/definitions.zip types.txt
 //go:embed types.txt
-var builtinTypes string
+var builtinText string
+
+// builtinTypes finds them. All planes of a process share what has been read, which nobody changes.
+var builtinTypes = sync.OnceValue(func() *types.Index { return types.NewIndex(builtinText) })
 
 // kindForm is the form of a kind.Kind.
 type kindForm struct{ kind.Kind }
@@ -70,7 +74,7 @@ func (f kindForm) kept(sub string) []string {
 
 // builtinType reads the type of a built-in kind and all that it reaches. Its schema is nil when the kind is none.
 func builtinType(gvk schema.GroupVersionKind) (typed.ParseableType, error) {
-	name, defs, err := types.Find(builtinTypes, gvk.GroupVersion().String()+"/"+gvk.Kind)
+	name, defs, err := builtinTypes().Find(gvk.GroupVersion().String() + "/" + gvk.Kind)
 	if err != nil {
 		return typed.ParseableType{}, fmt.Errorf("the schema of %s cannot be read: %w", gvk, err)
 	}

@@ -8,7 +8,6 @@ package types
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
@@ -117,39 +116,6 @@ func References(a schema.Atom) []string {
 	}
 	visit(a)
 	return names
-}
-
-// Find reads the type of a kind (as "apps/v1/Deployment"), or of a name, and all types that it reaches. Its name is empty
-// when the text has no such type.
-func Find(text, kind string) (name string, found []schema.TypeDef, err error) {
-	lines := map[string]string{}
-	for line := range strings.Lines(text) {
-		own, rest, _ := strings.Cut(line, " ")
-		of, data, _ := strings.Cut(rest, " ")
-		lines[own] = data
-		if of == kind || own == kind {
-			name = own
-		}
-	}
-	if name == "" {
-		return "", nil, nil
-	}
-	seen := map[string]bool{name: true}
-	for next := []string{name}; len(next) > 0; next = next[1:] {
-		var s shape
-		if err := json.Unmarshal([]byte(lines[next[0]]), &s); err != nil {
-			return "", nil, fmt.Errorf("type %s: %w", next[0], err)
-		}
-		def := schema.TypeDef{Name: next[0], Atom: s.atom()}
-		found = append(found, def)
-		for _, other := range References(def.Atom) {
-			if !seen[other] {
-				seen[other] = true
-				next = append(next, other)
-			}
-		}
-	}
-	return name, found, nil
 }
 
 func (s shape) atom() schema.Atom {

@@ -1,0 +1,62 @@
+package types
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// text has a kind, a type that it reaches, and what is wrong.
+const text = `example.Boat v1/Boat {"m":{"f":[{"n":"sail","t":{"t":"example.Sail"}},{"n":"tender","t":{"t":"example.Boat"}}]}}
+example.Sail - {"m":{"f":[{"n":"size","t":{"s":"numeric"}}]}}
+example.Wreck v1/Wreck {"m":
+example.Ghost v1/Ghost {"m":{"e":{"t":"example.Gone"}}}
+`
+
+// TestTypesAreReadOnce, by whatever kind they are reached, and at once from bubbles of tests that know nothing of each other.
+func TestTypesAreReadOnce(t *testing.T) {
+	t.Parallel()
+	index := NewIndex(text)
+	found := make([][]schema.TypeDef, 4)
+	var bubbles sync.WaitGroup
+	for i := range found {
+		bubbles.Go(func() {
+			synctest.Test(t, func(t *testing.T) {
+				var err error
+				if _, found[i], err = index.Find("v1/Boat"); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	bubbles.Wait()
+	for _, defs := range found {
+		if len(defs) != 2 || defs[0].Name != "example.Boat" || defs[1].Name != "example.Sail" {
+			t.Fatalf("found %v", defs)
+		}
+		if defs[0].Map != found[0][0].Map || defs[1].Map != found[0][1].Map {
+			t.Error("a type was read again")
+		}
+	}
+	if name, defs, err := index.Find("example.Sail"); name != "example.Sail" || len(defs) != 1 || defs[0].Map != found[0][1].Map {
+		t.Errorf("by its name: %s, %v, %v", name, defs, err)
+	}
+}
+
+func TestTypesThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	index := NewIndex(text)
+	for range 2 { // what is wrong stays so
+		if name, defs, err := index.Find("v1/Anchor"); name != "" || defs != nil || err != nil {
+			t.Errorf("what is no type: %s, %v, %v", name, defs, err)
+		}
+		for kind, want := range map[string]string{"v1/Wreck": "type example.Wreck: ", "v1/Ghost": "type example.Gone, of which example.Ghost"} {
+			if _, _, err := index.Find(kind); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", kind, err, want)
+			}
+		}
+	}
+}
