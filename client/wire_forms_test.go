@@ -182,35 +182,6 @@ func TestListWhoseRevisionIsForgottenBetweenPagesIsReadInOnePiece(t *testing.T) 
 	}
 }
 
-// A type has the metadata of every kind where its own has it, and what follows means something else.
-func TestObjectOfAnotherKindIsNotRead(t *testing.T) {
-	t.Parallel()
-	plane, err := bowline.Start(t.Context(), bowline.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer plane.Close()
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"password": "x"}}
-	if _, err := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.New(plane.RESTConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := client.NewSource(c).List(t.Context(), configmaps, client.Options{Namespace: "default", Protobuf: true})
-	if err != nil || len(list.Items) != 1 {
-		t.Fatalf("listed %v, %v", list, err)
-	}
-	const want = "/configmaps/default/a: the server has a ConfigMap there, which cannot be read into a *v1.Secret"
-	if secret, err := client.ReadObject[*corev1.Secret](list.Items[0]); err == nil || err.Error() != want {
-		t.Errorf("it was read as %+v, %v", secret, err)
-	}
-	if meta, err := client.ReadObject[*metav1.PartialObjectMetadata](list.Items[0]); err != nil || meta.Name != "a" {
-		t.Errorf("its metadata was read as %+v, %v", meta, err)
-	}
-}
-
 func TestListIsPagedWhereTheServerDoesNotStream(t *testing.T) {
 	t.Parallel()
 	const invalid = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,
