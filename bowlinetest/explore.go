@@ -1,6 +1,7 @@
 package bowlinetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -49,7 +50,7 @@ type Point = fault.Point
 // Scenario is what Explore runs, once for each fault. Processes and Act are required. Every run has a plane of its own, in
 // virtual time.
 type Scenario struct {
-	// Options are the plane's: CRDs, Types, Objects and so on.
+	// Options are the plane's: CRDs, Types, Objects and so on. There is no Socket, and the state is always kept in memory.
 	Options []Option
 	// World makes what there is outside of the API, such as what a controller provisions; processes find it with World.
 	World func() any
@@ -61,8 +62,8 @@ type Scenario struct {
 	// not count on what they have done by then.
 	Act func(ctx context.Context, config *rest.Config) error
 
-	// Settle is how long after Act the end state is looked at; five minutes when it is 0. A process that still writes in its
-	// last quarter never settles, and that is a failure, unless Restless says that it is meant to.
+	// Settle is how long after Act the end state is looked at; five minutes when it is 0. A process that still changes something
+	// in its last quarter never settles, and that is a failure, unless Restless says that it is meant to.
 	Settle   time.Duration
 	Restless bool
 	// Invariants hold after every single write. An error says what is wrong.
@@ -96,7 +97,8 @@ type Scenario struct {
 // behind it; each read stale; each event delayed, doubled and dropped. Each is tried twice: the user goes on, and the user
 // does nothing more after it, since what is asked for next may hide what has gone wrong. The test fails when an end state
 // differs from that of the undisturbed run, an invariant is broken, a process panics, does not end, leaves goroutines behind,
-// or never settles. It prints the smallest failing run as a trace, and by what to repeat it.
+// undoes somebody else's change unseen, or never settles; and when there was nothing to try. It prints the smallest failing run
+// as a trace, and by what to repeat it.
 //
 // The test must not be in a bubble; Explore makes one for each run, and works on as many at once as there are processors.
 // A bubble fixes time but not the order of what goroutines do in the same instant: a point is known by what it is about. One
@@ -108,37 +110,36 @@ func Explore(t *testing.T, s Scenario) *Report {
 		return nil
 	}
 	t.Log(r)
-	if f := r.Smallest(); f != nil {
+	switch f, again := r.Smallest(), s.replay(); {
+	case f != nil:
 		t.Errorf("%d of %d runs failed, seed %d. The smallest:\n%s", len(r.Failures), r.Runs, r.Seed, f)
+	case again != "" && len(r.Unreached) > 0:
+		t.Errorf("the run %q was not repeated: it did not come by its faults in %d attempts", again, attempts)
+	case again == "" && r.Tried() == 0:
+		t.Error("no fault was tried: the processes came by no point that Faults and Skip leave, or by none again")
 	}
 	return r
 }
+
+// replay is the one run to repeat, if any.
+func (s Scenario) replay() string { return cmp.Or(s.Replay, os.Getenv("BOWLINE_EXPLORE")) }
 
 // Search is Explore for who wants to look at the failures themselves: they do not fail the test. It is nil when a run could
 // not begin, which does.
 func Search(t *testing.T, s Scenario) *Report {
 	t.Helper()
-	if s.Replay == "" {
-		s.Replay = os.Getenv("BOWLINE_EXPLORE")
-	}
+	s.Replay = s.replay()
 	if s.Act == nil || len(s.Processes) == 0 {
 		t.Fatal("a Scenario needs Processes and Act")
 	}
-	s.Settle = orElse(s.Settle, 5*time.Minute)
-	s.Lag = orElse(s.Lag, 30*time.Second)
-	s.Down = orElse(s.Down, 10*time.Second)
+	s.Settle = cmp.Or(s.Settle, 5*time.Minute)
+	s.Lag = cmp.Or(s.Lag, 30*time.Second)
+	s.Down = cmp.Or(s.Down, 10*time.Second)
 	e := &explorer{Scenario: s, t: t, report: &Report{Test: t.Name()}, bases: map[int]*outcome{}, tried: map[fault.Fault]bool{}}
 	if err := e.search(); err != nil {
 		t.Fatal(err)
 	}
 	return e.report
-}
-
-func orElse(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
 }
 
 type worldKey struct{}

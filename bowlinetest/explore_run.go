@@ -27,8 +27,9 @@ type outcome struct {
 	rows      []fault.Row
 	problems  []string
 	end       state.Normal
-	requests  int
-	writes    int // the user's
+	requests  int      // in the busiest minute
+	idle      []string // processes that have asked for nothing
+	writes    int      // the user's
 	virtual   time.Duration
 	real      time.Duration
 }
@@ -69,10 +70,10 @@ func (e *explorer) inBubble(t *testing.T, plan fault.Plan, mostRequests int) *ou
 	began := time.Now()
 	history := fault.NewHistory()
 	p := &Plane{test: t, settings: settingsOf(e.Options), resources: newResources(nil)}
-	o := bowline.Options{Storage: history, Log: slog.New(slog.DiscardHandler)}
-	for _, change := range p.settings.with {
-		change(&o)
-	}
+	p.settings.bubble = true
+	o := bowline.Options{Log: slog.New(slog.DiscardHandler)}
+	p.choose(t, &o)
+	o.Storage = history
 	var err error
 	if p.Plane, err = bowline.Start(context.Background(), o); err != nil {
 		t.Fatal(err)
@@ -110,11 +111,14 @@ func (x *exploration) do(t *testing.T) *outcome {
 	settled := time.Now()
 	x.sleep(x.Settle)
 	if last := x.faults.LastWrite(); !x.Restless && time.Since(last) < x.Settle/4 && last.After(settled) {
-		x.faults.Fail("never settles: it still writes %s after the user's last step", last.Sub(settled).Round(time.Second))
+		x.faults.Fail("never settles: it still changes something %s after the user's last step", last.Sub(settled).Round(time.Second))
 	}
 	synctest.Wait()
 	o := x.outcome()
 	for _, p := range processes {
+		if p.Idle() {
+			o.idle = append(o.idle, p.Name())
+		}
 		p.Stop()
 	}
 	for _, p := range processes {

@@ -29,7 +29,7 @@ type explorer struct {
 // errCannot is that a run could not begin; the test has said why.
 var errCannot = errors.New("a run of the scenario could not begin")
 
-// mostRequests is how many requests the undisturbed run may make.
+// mostRequests is how many requests the undisturbed run may make in a minute.
 const mostRequests = 10_000
 
 // attempts is how often a run is made that does not come by its fault.
@@ -68,6 +68,11 @@ func (e *explorer) undisturbed() ([]fault.Seen, error) {
 		o := e.run(fault.Plan{}, mostRequests)
 		if o == nil {
 			return nil, errCannot
+		}
+		if len(o.problems) == 0 {
+			for _, name := range o.idle {
+				o.problems = append(o.problems, name+" asked nothing of the server, though nothing went wrong")
+			}
 		}
 		if e.judge(o) {
 			return nil, nil
@@ -122,16 +127,27 @@ func (e *explorer) plans(seen []fault.Seen) []fault.Plan {
 		}
 	}
 	random := rand.New(rand.NewPCG(e.report.Seed, 0))
-	alone := len(plans)
-	for range e.Pairs {
-		a, b := plans[random.IntN(alone)].Faults, plans[random.IntN(alone)].Faults
-		plans = append(plans, fault.Plan{Faults: append(slices.Clip(a), b...)})
-	}
+	plans = append(plans, e.pairs(plans, random)...)
 	if e.Budget > 0 && len(plans) > e.Budget {
 		random.Shuffle(len(plans), func(i, j int) { plans[i], plans[j] = plans[j], plans[i] })
 		plans = plans[:e.Budget]
 	}
 	return plans
+}
+
+// pairs are faults of two of the plans, at two points.
+func (e *explorer) pairs(alone []fault.Plan, random *rand.Rand) (pairs []fault.Plan) {
+	elsewhere := func(p fault.Plan) bool { return p.Faults[0].Point != alone[0].Faults[0].Point }
+	if !slices.ContainsFunc(alone, elsewhere) {
+		return nil
+	}
+	for len(pairs) < e.Pairs {
+		a, b := alone[random.IntN(len(alone))].Faults[0], alone[random.IntN(len(alone))].Faults[0]
+		if a.Point != b.Point {
+			pairs = append(pairs, fault.Plan{Faults: []fault.Fault{a, b}})
+		}
+	}
+	return pairs
 }
 
 // all makes the runs of plans, as many at once as there are processors.
@@ -179,7 +195,7 @@ func (e *explorer) try(plan fault.Plan) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, f := range plan.Faults {
-		if !e.tried[f] {
+		if !e.tried[f] && !slices.Contains(o.unreached, f) {
 			e.tried[f] = true
 			e.report.tried(f.Kind)
 		}

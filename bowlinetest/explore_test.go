@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -142,21 +140,11 @@ func TestExploreFindsAProcessThatKeepsEnding(t *testing.T) {
 // A bubble whose goroutines stay leaves them in the process, so this is one of its own.
 func TestExploreFindsGoroutinesThatAreLeftBehind(t *testing.T) {
 	t.Parallel()
-	const variable = "BOWLINE_LEAVE_GOROUTINES"
-	if os.Getenv(variable) != "" {
-		bowlinetest.Explore(t, scenario(func(ctx context.Context, _ typed.ConfigMapInterface) error {
-			go forgotten()
-			<-ctx.Done()
-			return nil
-		}))
-		return
-	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
-	child.Env = append(os.Environ(), variable+"=yes")
-	out, err := child.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "goroutines are left behind") || !strings.Contains(string(out), "forgotten") {
-		t.Errorf("%v: %s", err, out)
-	}
+	fails(t, scenario(func(ctx context.Context, _ typed.ConfigMapInterface) error {
+		go forgotten()
+		<-ctx.Done()
+		return nil
+	}), "goroutines are left behind", "forgotten")
 }
 
 func forgotten() { select {} }

@@ -151,7 +151,9 @@ func (s *sample) sync(ctx context.Context, name cache.ObjectName) error {
 		return fmt.Errorf("deployment %s is somebody else's", d.Name)
 	}
 	if int64(*d.Spec.Replicas) != size {
-		if _, err := s.clients.AppsV1().Deployments(name.Namespace).Update(ctx, deploymentOf(widget, size), metav1.UpdateOptions{}); err != nil {
+		d = d.DeepCopy() // and not a new one: what others have changed in the meantime would be lost
+		d.Spec.Replicas = deploymentOf(widget, size).Spec.Replicas
+		if _, err := s.clients.AppsV1().Deployments(name.Namespace).Update(ctx, d, metav1.UpdateOptions{}); err != nil {
 			return err
 		}
 	}

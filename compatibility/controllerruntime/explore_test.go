@@ -84,4 +84,7 @@ func TestReconcilerWhateverGoesWrong(t *testing.T) {
 	if r.Tried() < 100 {
 		t.Errorf("only %d fault points were tried", r.Tried())
 	}
+	if len(r.Unreached) > r.Tried()/4 {
+		t.Errorf("%d runs did not come by their faults: %q", len(r.Unreached), r.Unreached)
+	}
 }

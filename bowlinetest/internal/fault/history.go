@@ -2,6 +2,7 @@ package fault
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -65,6 +66,11 @@ func (h *History) Changes(from int) []Change {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.changes[from:len(h.changes):len(h.changes)]
+}
+
+// changed says whether there are changes of a resource from an index on.
+func (h *History) changed(from int, resource schema.GroupResource) bool {
+	return slices.ContainsFunc(h.Changes(from), func(c Change) bool { return c.Key.GroupResource() == resource })
 }
 
 // before is the revision before the last change of a resource; 0 when there was none.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -22,6 +23,7 @@ type Process struct {
 	ctx   context.Context
 	ended sync.WaitGroup
 
+	asked   bool // anything; guarded by run.mu
 	mu      sync.Mutex
 	watches map[string]bool      // which resources it has ever watched
 	behind  map[string]time.Time // until when it is told nothing of a resource
@@ -129,11 +131,22 @@ func (p *Process) Watches(resource string) bool {
 	return p.watches[resource]
 }
 
+// Name is what it is called.
+func (p *Process) Name() string { return p.name }
+
+// Idle says whether the process has never asked anything of the server, nor had an effect.
+func (p *Process) Idle() bool {
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	return !p.asked
+}
+
 // life is a process from a start to its end. It is the transport of its clients.
 type life struct {
 	process *Process
 	ctx     context.Context
 	kill    context.CancelCauseFunc
+	told    atomic.Int64 // how often, that it is dead
 }
 
 type lifeKey struct{}
@@ -141,10 +154,14 @@ type lifeKey struct{}
 // crash ends the process: nothing that it does from now on has any effect on the server.
 func (l *life) crash() { l.kill(ErrKilled) }
 
-// dead is why the process cannot do anything.
+// dead is why the process cannot do anything. Who has been told so often enough and goes on has to wait for it, so that time
+// passes: a loop would keep it from that for ever.
 func (l *life) dead() error {
 	if l.ctx.Err() == nil {
 		return nil
+	}
+	if l.told.Add(1) > 1000 {
+		time.Sleep(time.Millisecond)
 	}
 	return fmt.Errorf("%s: %w", l.process.name, context.Cause(l.ctx))
 }
@@ -165,7 +182,7 @@ func (l *life) RoundTrip(q *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.process.run.request()
+	l.process.run.request(l.process)
 	switch {
 	case r.ignored && r.verb != "watch":
 		return l.whole(r, r.Context())

@@ -14,8 +14,8 @@ import (
 // read makes a GET or a LIST.
 func (l *life) read(r *request) (*http.Response, error) {
 	run := l.process.run
-	point, faults := run.reach(l.point(r), Stale)
-	if !faults[Stale] {
+	point, fault := run.reach(l.point(r), Stale)
+	if fault != Stale {
 		return l.whole(r, r.Context())
 	}
 	if r.verb == "list" && l.older(r) {
@@ -113,7 +113,7 @@ func (e *events) begin() {
 	e.initial = true
 	at := e.life.point(e.request)
 	at.Verb = "list"
-	if point, faults := e.life.process.run.reach(at, Stale); faults[Stale] {
+	if point, fault := e.life.process.run.reach(at, Stale); fault == Stale {
 		e.life.process.run.row(point.Process, point.what(), "of now, read "+e.life.process.run.Lag.String()+" later", Stale)
 		e.err = e.life.sleep(e.ctx, e.life.process.run.Lag)
 	}
@@ -188,18 +188,18 @@ func (e *events) emit(raw []byte) {
 func (e *events) event(raw []byte, f frame) {
 	run := e.life.process.run
 	meta := f.Object.Metadata
-	point, faults := run.reach(Point{
+	point, fault := run.reach(Point{
 		Process: e.life.process.name, Verb: f.Type, Resource: e.request.resource.String(),
 		Object: run.stable(e.request.resource, meta.Namespace, meta.Name),
 	}, Delayed, Doubled, Dropped)
-	switch {
-	case faults[Delayed]:
+	switch fault {
+	case Delayed:
 		run.row(point.Process, "is to see "+point.what(), "sees it "+run.Lag.String()+" later", Delayed)
 		e.err = e.life.sleep(e.ctx, run.Lag)
-	case faults[Doubled]:
+	case Doubled:
 		run.row(point.Process, "sees "+point.what(), "sees it again", Doubled)
 		e.emit(raw)
-	case faults[Dropped]:
+	case Dropped:
 		run.row(point.Process, "is to see "+point.what(), "sees nothing, and 410 Gone "+run.Lag.String()+" later", Dropped)
 		if e.err = e.life.sleep(e.ctx, run.Lag); e.err == nil {
 			raw, e.err = []byte(gone), io.EOF

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // request is what a process asks of the server.
@@ -108,21 +110,35 @@ func bystander(r schema.GroupResource) bool {
 	return r.Resource == "events"
 }
 
+// meta is what matters here of an object's metadata.
+type meta struct {
+	Name, GenerateName, ResourceVersion string
+	UID                                 types.UID
+	Annotations                         map[string]string
+}
+
+// metaIn is that of an encoded object, or of a patch that is like one; of protobuf, without the annotations.
+func metaIn(body []byte) meta {
+	var object struct{ Metadata meta }
+	if raw, ok := bytes.CutPrefix(body, []byte("k8s\x00")); ok {
+		m := field(field(raw, 2), 1) // runtime.Unknown's raw object; its metadata
+		object.Metadata = meta{
+			Name: string(field(m, 1)), GenerateName: string(field(m, 2)),
+			UID: types.UID(field(m, 5)), ResourceVersion: string(field(m, 6)),
+		}
+	} else if err := json.Unmarshal(body, &object); err != nil {
+		return meta{} // the server will say what is wrong with it
+	}
+	return object.Metadata
+}
+
 // nameIn is the name that an object to be created has, or what one is to be generated from.
 func nameIn(body []byte) (name string, generated bool) {
-	var object struct {
-		Metadata struct{ Name, GenerateName string }
+	m := metaIn(body)
+	if m.Name == "" && m.GenerateName != "" {
+		return m.GenerateName + "*", true
 	}
-	if raw, ok := bytes.CutPrefix(body, []byte("k8s\x00")); ok {
-		meta := field(field(raw, 2), 1) // runtime.Unknown's raw object; its metadata
-		object.Metadata.Name, object.Metadata.GenerateName = string(field(meta, 1)), string(field(meta, 2))
-	} else if err := json.Unmarshal(body, &object); err != nil {
-		return "?", false // the server will say what is wrong with it
-	}
-	if object.Metadata.Name != "" {
-		return object.Metadata.Name, false
-	}
-	return object.Metadata.GenerateName + "*", true
+	return cmp.Or(m.Name, "?"), false
 }
 
 // field is a field of an encoded protobuf message that holds bytes; nil when it has none.
@@ -176,6 +192,9 @@ func (r *request) resourceText() string {
 	}
 	return text
 }
+
+// object is resource.group namespace/name.
+func (r *request) object() string { return r.resource.String() + " " + objectText(r.namespace, r.name) }
 
 // objectText is namespace/name.
 func objectText(namespace, name string) string {

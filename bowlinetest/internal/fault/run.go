@@ -24,7 +24,7 @@ type Options struct {
 	Lag time.Duration
 	// Down is how long a process that has ended takes to start again.
 	Down time.Duration
-	// MostRequests ends a run in which there are more: a loop that never waits would keep virtual time from passing.
+	// MostRequests ends a run that has more in a minute: a loop that never waits would keep virtual time from passing.
 	MostRequests int
 }
 
@@ -40,11 +40,14 @@ type Run struct {
 	mu        sync.Mutex
 	counts    map[Point]int
 	seen      []Seen
-	hit       []bool            // by index of Plan
-	generated map[string]string // by resource and object
-	made      map[string]string // by name
-	requests  int
-	users     int // the user's writes
+	hit       []bool               // by index of Plan
+	generated map[string]string    // by resource and object
+	made      map[string]string    // by name
+	touched   map[string]types.UID // by resource and object: what has somebody else's change
+	minute    time.Time            // when the minute that requests are counted in began
+	requests  int                  // in it
+	busiest   int                  // the most of any minute
+	users     int                  // the user's writes
 	rows      []*Row
 	problems  []string
 	lastWrite time.Time
@@ -56,6 +59,7 @@ func NewRun(o Options) *Run {
 	return &Run{
 		Options: o, began: time.Now(), Failed: make(chan struct{}), Stopped: make(chan struct{}), Ended: make(chan struct{}),
 		counts: map[Point]int{}, hit: make([]bool, len(o.Plan.Faults)), generated: map[string]string{}, made: map[string]string{},
+		touched: map[string]types.UID{},
 	}
 }
 
@@ -101,14 +105,14 @@ func (r *Run) Unreached() (faults []Fault) {
 	return faults
 }
 
-// Requests is how many the processes have made.
+// Requests is how many the processes have made in the busiest minute.
 func (r *Run) Requests() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.requests
+	return r.busiest
 }
 
-// LastWrite is when a process wrote last; zero when none did.
+// LastWrite is when a process last changed anything; zero when none did.
 func (r *Run) LastWrite() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,13 +120,18 @@ func (r *Run) LastWrite() time.Time {
 }
 
 // request counts one, and ends a run that has too many.
-func (r *Run) request() {
+func (r *Run) request(p *Process) {
 	r.mu.Lock()
+	p.asked = true
+	if time.Since(r.minute) >= time.Minute {
+		r.minute, r.requests = time.Now(), 0
+	}
 	r.requests++
+	r.busiest = max(r.busiest, r.requests)
 	over := r.MostRequests > 0 && r.requests == r.MostRequests
 	r.mu.Unlock()
 	if over {
-		r.Fail("hot loop: %d requests after %s, and no end", r.MostRequests, time.Since(r.began))
+		r.Fail("hot loop: %d requests in the minute until %s, and no end", r.MostRequests, time.Since(r.began))
 	}
 }
 
@@ -144,25 +153,21 @@ func (r *Run) Writes() int {
 	return r.users
 }
 
-// reach numbers a point, and says which faults the plan has there: none twice.
-func (r *Run) reach(p Point, kinds ...Kind) (Point, map[Kind]bool) {
+// reach numbers a point, and says which fault the plan has there, if any.
+func (r *Run) reach(p Point, kinds ...Kind) (Point, Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.N = 0
 	r.counts[p]++
 	p.N = r.counts[p]
 	r.seen = append(r.seen, Seen{p, kinds, r.users})
-	var now map[Kind]bool
 	for i, f := range r.Plan.Faults {
-		if f.Point == p && slices.Contains(kinds, f.Kind) && !r.hit[i] {
+		if f.Point == p && slices.Contains(kinds, f.Kind) {
 			r.hit[i] = true
-			if now == nil {
-				now = map[Kind]bool{}
-			}
-			now[f.Kind] = true
+			return p, f.Kind
 		}
 	}
-	return p, now
+	return p, ""
 }
 
 // learn remembers that the server made a name up.

@@ -38,6 +38,7 @@ func (w user) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 	what := Point{Verb: r.verb, Resource: r.resourceText(), Object: w.run.stable(r.resource, r.namespace, r.name)}.what()
 	row := w.run.Note(userName, what, "")
+	w.run.touch(r, "")
 	response, err := w.run.Next.RoundTrip(r.forward())
 	if err != nil {
 		w.run.answer(row, err.Error())

@@ -14,45 +14,45 @@ import (
 // write makes a request that changes something.
 func (l *life) write(r *request) (*http.Response, error) {
 	run := l.process.run
-	point, faults := run.reach(l.point(r), l.faultsOf(r)...)
-	row := run.row(l.process.name, point.what(), "", "")
-	for kind := range faults {
-		row.Fault = kind
-	}
-	switch {
-	case faults[CrashBefore]:
+	point, fault := run.reach(l.point(r), l.faultsOf(r)...)
+	row := run.row(l.process.name, point.what(), "", fault)
+	switch fault {
+	case CrashBefore:
 		l.crash()
 		run.answer(row, "not done: the process has crashed")
 		return nil, ErrKilled
-	case faults[Refused]:
+	case Refused:
 		run.answer(row, "500")
 		return status(r, http.StatusInternalServerError, "InternalError", "the server is out of order"), nil
-	case faults[Throttled]:
+	case Throttled:
 		run.answer(row, "429")
 		return status(r, http.StatusTooManyRequests, "TooManyRequests", "the server is busy"), nil
-	case faults[Conflict]:
-		run.answer(row, l.interfere(r))
-	case faults[Behind]:
+	case Conflict:
+		run.answer(row, l.interfere(r, point))
+	case Behind:
 		l.process.keepBehind(r.resource.String())
 	}
 	ctx := r.Context()
-	if faults[CrashAfter] || faults[Lost] {
+	if fault == CrashAfter || fault == Lost {
 		ctx = context.WithoutCancel(ctx)
 	}
-	run.wrote()
+	before := len(run.History.Changes(0))
 	response, err := l.whole(r, ctx)
+	if run.History.changed(before, r.resource) {
+		run.wrote()
+	}
 	if err != nil {
 		run.answer(row, err.Error())
 		return nil, err
 	}
 	run.answer(row, fmt.Sprint(response.StatusCode))
-	l.learnName(r, response)
-	switch {
-	case faults[CrashAfter]:
+	l.learn(r, point, response)
+	switch fault {
+	case CrashAfter:
 		l.crash()
 		run.answer(row, "and the process has crashed")
 		return nil, ErrKilled
-	case faults[Lost]:
+	case Lost:
 		return nil, errLost
 	}
 	return response, nil
@@ -88,39 +88,22 @@ func (l *life) whole(r *request, ctx context.Context) (*http.Response, error) {
 	return response, err
 }
 
-// learnName remembers a name that the server has made up.
-func (l *life) learnName(r *request, response *http.Response) {
-	if !r.generated || response.StatusCode != http.StatusCreated {
-		return
-	}
-	body, _ := io.ReadAll(response.Body)
+// learn takes from the answer to a write what the run is to know: a name that the server has made up, that there was nothing
+// to be in conflict with, that a conflict was overwritten.
+func (l *life) learn(r *request, point Point, response *http.Response) {
+	body, _ := io.ReadAll(response.Body) // of memory: it does not fail
 	response.Body = io.NopCloser(bytes.NewReader(body))
-	if name, _ := nameIn(body); name != "" {
-		l.process.run.learn(r.resource, r.namespace, name, strings.TrimSuffix(r.name, "*"))
+	switch meta := metaIn(body); response.StatusCode {
+	case http.StatusCreated:
+		l.process.run.withdraw(point, Conflict)
+		if r.generated && meta.Name != "" {
+			l.process.run.learn(r.resource, r.namespace, meta.Name, strings.TrimSuffix(r.name, "*"))
+		}
+	case http.StatusNotFound:
+		l.process.run.withdraw(point, Conflict)
+	case http.StatusOK:
+		l.overwrites(r, meta)
 	}
-}
-
-// Touched is the annotation that a conflict is made with.
-const Touched = "explore.bowline.dev/touched"
-
-// interfere changes the object that a request is about to change, as somebody else would.
-func (l *life) interfere(r *request) string {
-	patch := []byte(`{"metadata":{"annotations":{"` + Touched + `":"yes"}}}`)
-	touch := r.Clone(r.Context())
-	touch.Method, touch.URL.RawQuery = http.MethodPatch, "fieldManager=explore"
-	touch.URL.Path, touch.URL.RawPath = strings.TrimSuffix(r.URL.Path, "/"+r.sub), ""
-	if r.sub == "" {
-		touch.URL.Path = r.URL.Path
-	}
-	touch.Header = http.Header{"Content-Type": {"application/merge-patch+json"}, "Accept": {"application/json"}}
-	touch.Body, touch.ContentLength = io.NopCloser(bytes.NewReader(patch)), int64(len(patch))
-	response, err := l.process.run.Next.RoundTrip(touch)
-	if err != nil {
-		return "somebody else's change failed: " + err.Error() + ";"
-	}
-	io.Copy(io.Discard, response.Body) // who reads the plane's own answer cannot fail
-	response.Body.Close()
-	return "somebody else changed it first;"
 }
 
 // status is the answer of a server that did nothing.
@@ -154,19 +137,16 @@ func Effect(ctx context.Context, name string, do func() error) error {
 		return err
 	}
 	run := l.process.run
-	run.request()
+	run.request(l.process)
 	at := Point{Process: l.process.name, Verb: "effect", Resource: "outside", Object: run.withoutUIDs(name)}
-	point, faults := run.reach(at, CrashBefore, CrashAfter, Refused, Lost)
-	row := run.row(l.process.name, point.what(), "", "")
-	for kind := range faults {
-		row.Fault = kind
-	}
-	switch {
-	case faults[CrashBefore]:
+	point, fault := run.reach(at, CrashBefore, CrashAfter, Refused, Lost)
+	row := run.row(l.process.name, point.what(), "", fault)
+	switch fault {
+	case CrashBefore:
 		l.crash()
 		run.answer(row, "not done: the process has crashed")
 		return ErrKilled
-	case faults[Refused]:
+	case Refused:
 		run.answer(row, "not done: refused")
 		return errors.New("refused")
 	}
@@ -175,12 +155,12 @@ func Effect(ctx context.Context, name string, do func() error) error {
 	if run.answer(row, "done"); err != nil {
 		run.answer(row, err.Error())
 	}
-	switch {
-	case faults[CrashAfter]:
+	switch fault {
+	case CrashAfter:
 		l.crash()
 		run.answer(row, "and the process has crashed")
 		return ErrKilled
-	case faults[Lost]:
+	case Lost:
 		return errLost
 	}
 	return err

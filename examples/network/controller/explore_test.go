@@ -120,4 +120,7 @@ func TestNetworksAreAsDeclaredWhateverGoesWrong(t *testing.T) {
 	if r.Tried() < 100 {
 		t.Errorf("only %d fault points were tried", r.Tried())
 	}
+	if len(r.Unreached) > r.Tried()/4 {
+		t.Errorf("%d runs did not come by their faults: %q", len(r.Unreached), r.Unreached)
+	}
 }

@@ -1,0 +1,132 @@
+package bowlinetest_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+)
+
+// every does something once in a while until ctx ends.
+func every(ctx context.Context, pause time.Duration, do func()) error {
+	for {
+		do()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+// labels sets a label of all configmaps that it is not on, with a whole new object: all that others have put on it goes.
+func labels(versioned bool) main {
+	return func(ctx context.Context, c typed.ConfigMapInterface) error {
+		return every(ctx, time.Second, func() {
+			list, _ := c.List(ctx, metav1.ListOptions{LabelSelector: "!done"})
+			if list == nil {
+				return
+			}
+			for _, o := range list.Items {
+				whole := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Labels: map[string]string{"done": "yes"}}}
+				if versioned {
+					whole.ResourceVersion = o.ResourceVersion
+				}
+				c.Update(ctx, whole, metav1.UpdateOptions{}) // or the next time
+			}
+		})
+	}
+}
+
+// The end state does not show it: what was overwritten is what Explore had changed.
+func TestExploreFindsAWriteOverSomebodyElsesChange(t *testing.T) {
+	t.Parallel()
+	s := scenario(labels(false))
+	s.Faults = []bowlinetest.Fault{bowlinetest.Conflict}
+	finds(t, s, "somebody else's change of configmaps default/a is lost: test overwrote it")
+	s = scenario(labels(true))
+	s.Faults = []bowlinetest.Fault{bowlinetest.Conflict}
+	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 || r.Tried() < 2 {
+		t.Errorf("who has read the change may undo it: %s\n%s", r, r.Smallest())
+	}
+}
+
+// A conflict is with somebody who changes what is there: a write that makes the object, or finds none, has no such fault.
+func TestThereIsNoConflictAboutWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	s := scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
+		c.Update(ctx, configMap("never"), metav1.UpdateOptions{})
+		return applies(ctx, c)
+	})
+	s.Faults = []bowlinetest.Fault{bowlinetest.Conflict}
+	r := bowlinetest.Search(t, s)
+	if len(r.Failures) > 0 || len(r.Unreached) > 0 || r.Tried() == 0 {
+		t.Fatalf("%s\n%s", r, r.Smallest())
+	}
+	s.Replay = "conflict: update configmaps default/never #1 of test"
+	if r := bowlinetest.Search(t, s); r.Tried() != 0 || len(r.Unreached) != 1 {
+		t.Errorf("nobody changed it, and yet: %s", r)
+	}
+}
+
+// applies says once a minute what is to be, which mostly is so already.
+func applies(ctx context.Context, c typed.ConfigMapInterface) error {
+	return every(ctx, time.Minute, func() {
+		wanted := []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine"},"data":{"k":"v"}}`)
+		c.Patch(ctx, "mine", types.ApplyPatchType, wanted, metav1.PatchOptions{FieldManager: "test"})
+	})
+}
+
+func TestWritesThatChangeNothingAreSettled(t *testing.T) {
+	t.Parallel()
+	s := scenario(applies)
+	s.Faults = []bowlinetest.Fault{bowlinetest.Refused}
+	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 || r.Tried() == 0 {
+		t.Errorf("%s\n%s", r, r.Smallest())
+	}
+}
+
+// What asks every two seconds may do so for hours: that is no hot loop.
+func TestExploreRunsForHours(t *testing.T) {
+	t.Parallel()
+	s := scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
+		return every(ctx, 2*time.Second, func() { c.Get(ctx, "lease", metav1.GetOptions{}) })
+	})
+	s.Act = func(context.Context, *rest.Config) error {
+		time.Sleep(6 * time.Hour)
+		return nil
+	}
+	s.Skip = func(bowlinetest.Point) bool { return true }
+	if r := bowlinetest.Search(t, s); len(r.Failures) > 0 {
+		t.Errorf("%s\n%s", r, r.Smallest())
+	}
+}
+
+// A crashed process that tries for ever is told no in no time; time passes nevertheless. It leaves its goroutine behind, so this
+// is in a process of its own.
+func TestExploreEndsWhatTriesForEver(t *testing.T) {
+	t.Parallel()
+	fails(t, scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
+		for {
+			if w, err := c.Watch(context.WithoutCancel(ctx), metav1.ListOptions{}); err == nil {
+				for range w.ResultChan() {
+				}
+			}
+		}
+	}), "test does not end")
+}
+
+// Virtual time would stand still with a socket.
+func TestExploreRefusesASocket(t *testing.T) {
+	t.Parallel()
+	s := lucky()
+	s.Options = []bowlinetest.Option{bowlinetest.Socket()}
+	fails(t, s, "there is no Socket in a Bubble")
+}

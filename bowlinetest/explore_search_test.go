@@ -1,0 +1,81 @@
+package bowlinetest_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+)
+
+// fails runs the test once more in a process of its own, where Explore must fail it and say all texts.
+func fails(t *testing.T, s bowlinetest.Scenario, texts ...string) {
+	t.Helper()
+	const variable = "BOWLINE_FAILING_TEST"
+	if os.Getenv(variable) != "" {
+		bowlinetest.Explore(t, s)
+		return
+	}
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=1m")
+	child.Env = append(os.Environ(), variable+"=yes")
+	out, err := child.CombinedOutput()
+	if err == nil {
+		t.Fatalf("it passes: %s", out)
+	}
+	for _, text := range texts {
+		if !strings.Contains(string(out), text) {
+			t.Errorf("%v, without saying %q: %s", err, text, out)
+		}
+	}
+}
+
+// idles asks nothing of the server.
+func idles(ctx context.Context, _ typed.ConfigMapInterface) error {
+	<-ctx.Done()
+	return nil
+}
+
+func TestExploreFailsWhenAProcessDoesNothing(t *testing.T) {
+	t.Parallel()
+	fails(t, scenario(idles), "test asked nothing of the server")
+}
+
+func TestExploreFailsWhenThereIsNothingToTry(t *testing.T) {
+	t.Parallel()
+	s := lucky()
+	s.Skip, s.Pairs = func(bowlinetest.Point) bool { return true }, 3
+	fails(t, s, "no fault was tried")
+}
+
+func TestExploreFailsWhenWhatIsToBeRepeatedIsNot(t *testing.T) {
+	t.Parallel()
+	s := lucky()
+	s.Replay = "refused: create configmaps default/nothing #1 of test"
+	fails(t, s, "explored 0 fault points", "was not repeated")
+}
+
+// At one point only one thing can go wrong, so a pair has two.
+func TestExplorePairsFaultsOfTwoPoints(t *testing.T) {
+	t.Parallel()
+	s := lucky()
+	s.Faults, s.Pairs = []bowlinetest.Fault{bowlinetest.Refused, bowlinetest.Lost}, 20
+	s.Skip = func(p bowlinetest.Point) bool { return p.Object == "default/copy-of-b" || p.N > 1 }
+	if r := bowlinetest.Search(t, s); r.Runs != 3+4 {
+		t.Errorf("there is one point, so no pair: %s", r)
+	}
+	s.Skip = nil
+	r := bowlinetest.Search(t, s)
+	for _, replay := range r.Unreached {
+		one, two, _ := strings.Cut(replay, "; ")
+		if _, at, _ := strings.Cut(one, ": "); strings.HasSuffix(two, at) {
+			t.Errorf("a pair is of one point: %s", replay)
+		}
+	}
+	if r.Runs < 20 {
+		t.Errorf("there are two points, so 20 pairs: %s", r)
+	}
+}

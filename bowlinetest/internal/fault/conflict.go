@@ -1,0 +1,80 @@
+package fault
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Touched is the annotation that a conflict is made with.
+const Touched = "explore.bowline.dev/touched"
+
+// interfere changes the object that a request is about to change, as somebody else would, and says so. There is no conflict
+// when that cannot be done.
+func (l *life) interfere(r *request, at Point) string {
+	patch := []byte(`{"metadata":{"annotations":{"` + Touched + `":"yes"}}}`)
+	touch := r.Clone(r.Context())
+	touch.Method, touch.URL.RawQuery = http.MethodPatch, "fieldManager=explore"
+	touch.URL.Path, touch.URL.RawPath = strings.TrimSuffix(r.URL.Path, "/"+r.sub), ""
+	if r.sub == "" {
+		touch.URL.Path = r.URL.Path
+	}
+	touch.Header = http.Header{"Content-Type": {"application/merge-patch+json"}, "Accept": {"application/json"}}
+	touch.Body, touch.ContentLength = io.NopCloser(bytes.NewReader(patch)), int64(len(patch))
+	response, err := l.process.run.Next.RoundTrip(touch)
+	if err != nil {
+		l.process.run.withdraw(at, Conflict)
+		return "somebody else's change failed: " + err.Error() + ";"
+	}
+	body, _ := io.ReadAll(response.Body) // who reads the plane's own answer cannot fail
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		l.process.run.withdraw(at, Conflict)
+		return "somebody else could not change it first: " + strconv.Itoa(response.StatusCode) + ";"
+	}
+	l.process.run.touch(r, metaIn(body).UID)
+	return "somebody else changed it first;"
+}
+
+// withdraw takes a fault back from a point where it cannot be.
+func (r *Run) withdraw(p Point, kind Kind) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, s := range r.seen {
+		if s.Point == p {
+			r.seen[i].Kinds = slices.DeleteFunc(slices.Clone(s.Kinds), func(k Kind) bool { return k == kind })
+		}
+	}
+	for i, f := range r.Plan.Faults {
+		if f == (Fault{kind, p}) {
+			r.hit[i] = false
+		}
+	}
+}
+
+// touch remembers that the object of a request has somebody else's change; an empty uid, that it may have it no longer.
+func (r *Run) touch(q *request, uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.touched[q.object()] = uid
+}
+
+// overwrites fails the run when a request has undone somebody else's change that it cannot have known of: the object that
+// was answered has it no longer, and the request did not say which version it had read. What does say so has read the change,
+// and may undo it.
+func (l *life) overwrites(r *request, answer meta) {
+	run := l.process.run
+	run.mu.Lock()
+	uid := run.touched[r.object()]
+	run.mu.Unlock()
+	if uid == "" || answer.UID != uid || r.sub != "" || answer.Annotations[Touched] != "" || metaIn(r.body).ResourceVersion != "" {
+		return
+	}
+	run.Fail("somebody else's change of %s is lost: %s overwrote it, without the resourceVersion of what it had read",
+		r.object(), l.process.name)
+}
