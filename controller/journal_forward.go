@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/controller/why"
 )
 
-// How runs are forwarded: what waits longer than the delay, or is more than a batch, is sent; of more than may wait, the oldest
-// are dropped, and first those that wrote nothing.
+// How runs are forwarded: what waits longer than the delay, or is a batch, is sent, a batch at once; of more than may wait, the
+// oldest are dropped, and first those that wrote nothing.
 const (
 	forwardDelay   = 100 * time.Millisecond
 	forwardBatch   = 16
@@ -30,6 +31,9 @@ type forwarder struct {
 	client *client.Client
 	path   string
 	log    *slog.Logger
+
+	known  bool // the server has taken some in
+	warned bool // of some that it does not understand
 
 	mu      sync.Mutex
 	waiting []why.Run
@@ -64,6 +68,11 @@ func (f *forwarder) take(r why.Run) {
 		f.drop()
 	}
 	f.waiting = append(f.waiting, r)
+	f.wake()
+}
+
+// wake says that something waits.
+func (f *forwarder) wake() {
 	select {
 	case f.enough <- struct{}{}:
 	default:
@@ -82,12 +91,15 @@ func (f *forwarder) drop() {
 	f.waiting = append(f.waiting[:oldest], f.waiting[oldest+1:]...)
 }
 
-// batch takes what is to be sent.
+// batch takes what is to be sent at once.
 func (f *forwarder) batch() []why.Run {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	runs := f.waiting
-	f.waiting = nil
+	n := min(len(f.waiting), forwardBatch)
+	runs := slices.Clone(f.waiting[:n])
+	if f.waiting = slices.Delete(f.waiting, 0, n); len(f.waiting) > 0 {
+		f.wake()
+	}
 	return runs
 }
 
@@ -102,30 +114,63 @@ func (f *forwarder) full() bool {
 func (f *forwarder) run(ctx context.Context) {
 	again := forwardAgain
 	for f.await(ctx) {
-		runs := f.batch()
-		switch err := f.send(ctx, runs); {
-		case err == nil:
+		left, err := f.deliver(ctx, f.batch())
+		if err == nil {
 			again = forwardAgain
-		case ctx.Err() != nil:
-			f.giveBack(runs)
-		case f.unwanted(err):
-			return
-		case apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err):
-			f.log.Debug("the server does not understand some runs, which are dropped", "runs", len(runs), "error", err)
-		default:
-			f.log.Debug("runs are not forwarded yet: trying again", "path", f.path, "error", err, "after", again)
-			f.giveBack(runs)
-			pause(ctx, again)
-			again = min(2*again, forwardRarest)
+			continue
 		}
+		if ctx.Err() == nil && f.unwanted(err) {
+			return
+		}
+		f.giveBack(left)
+		if denied(err) {
+			again = forwardRarest
+		}
+		f.log.Debug("runs are not forwarded yet: trying again", "path", f.path, "error", err, "after", again)
+		pause(ctx, again)
+		again = min(2*again, forwardRarest)
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), forwardLast)
 	defer cancel()
-	if runs := f.batch(); len(runs) > 0 {
-		if err := f.send(last, runs); err != nil {
-			f.log.Debug("the last runs are not forwarded", "runs", len(runs), "error", err)
+	for runs := f.batch(); len(runs) > 0; runs = f.batch() {
+		if left, err := f.deliver(last, runs); err != nil {
+			f.log.Debug("the last runs are not forwarded", "runs", len(left), "error", err)
+			return
 		}
 	}
+}
+
+// deliver sends runs, and returns those that are left after an error. Of some that the server does not understand, or that are too
+// large, each goes alone: only those that it refuses again are dropped.
+func (f *forwarder) deliver(ctx context.Context, runs []why.Run) (left []why.Run, err error) {
+	err = f.send(ctx, runs)
+	switch {
+	case err == nil:
+		f.known = true
+		return nil, nil
+	case !apierrors.IsBadRequest(err) && !apierrors.IsRequestEntityTooLargeError(err):
+		return runs, err
+	case len(runs) == 1:
+		f.dropped(&runs[0], err)
+		return nil, nil
+	}
+	for k := range runs {
+		if _, err := f.deliver(ctx, runs[k:k+1]); err != nil {
+			return runs[k:], err
+		}
+	}
+	return nil, nil
+}
+
+// dropped says, once aloud, that a run is nothing for the server.
+func (f *forwarder) dropped(r *why.Run, err error) {
+	level := slog.LevelWarn
+	if f.warned {
+		level = slog.LevelDebug
+	}
+	f.warned = true
+	f.log.Log(context.Background(), level, "the server does not take a run in, which is dropped for bowline why",
+		"controller", r.Controller, "object", r.Object.String(), "error", err)
 }
 
 // await waits until something is to be sent, and for a moment for more.
@@ -170,16 +215,18 @@ func (f *forwarder) giveBack(runs []why.Run) {
 		runs = runs[len(runs)-room:]
 	}
 	f.waiting = append(runs, f.waiting...)
-	select {
-	case f.enough <- struct{}{}:
-	default:
-	}
+	f.wake()
 }
 
-// unwanted ends the forwarding when the server has no such path, or lets others use it only.
+// denied says that the server has no such path, or lets others use it only. That need not stay so: another version may run there for
+// a while, or credentials be renewed.
+func denied(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
+}
+
+// unwanted ends the forwarding to a server that never took anything in, when it knows who we are.
 func (f *forwarder) unwanted(err error) bool {
-	known := !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err)
-	if known && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+	if f.known || !denied(err) || apierrors.IsUnauthorized(err) {
 		return false
 	}
 	f.log.Debug("the server does not take runs in: they stay in this process", "path", f.path, "error", err)

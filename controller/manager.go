@@ -50,7 +50,7 @@ type ManagerOptions struct {
 	// is the server's, which shows it.
 	Journal *why.Journal
 	// Forward is a path of the server, such as why.Path, that takes in what this manager's journal has. It is best effort; a
-	// server that does not know the path is not asked again. Empty forwards nothing.
+	// server that never knew the path is not asked again. Empty forwards nothing.
 	Forward string
 	// TracerProvider makes a span for each run of a reconciler; nil traces nothing.
 	TracerProvider trace.TracerProvider

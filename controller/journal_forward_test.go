@@ -1,0 +1,121 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controller/why"
+)
+
+// farther is a config of the plane, where the path of the journal is answered by another handler.
+func (w *world) farther(answer http.HandlerFunc) *rest.Config {
+	config := w.plane.RESTConfig()
+	next := config.Transport
+	config.Transport = transport(func(q *http.Request) (*http.Response, error) {
+		if q.URL.Path != why.Path {
+			return next.RoundTrip(q)
+		}
+		recorder := httptest.NewRecorder()
+		answer(recorder, q)
+		return recorder.Result(), nil
+	})
+	return config
+}
+
+// triggered adds a controller without a resource, and returns what wakes it.
+func triggered(m *controller.Manager, name string, reconcile func(ctx context.Context) time.Duration) *controller.Trigger {
+	trigger := &controller.Trigger{}
+	m.Add(controller.Options{
+		Name: name, Sources: []controller.Source{trigger},
+		Reconciler: controller.Func(func(ctx context.Context, _ controller.Request) (controller.Result, error) {
+			return controller.Result{RequeueAfter: reconcile(ctx)}, nil
+		}),
+	})
+	return trigger
+}
+
+// What waited for a server that was away comes whole, however much it is, and but for what the server does not take.
+func TestRunsThatWaitedAreAllForwardedButTheBadOnes(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		journal, runs := why.New(why.Options{}), 100
+		var back atomic.Bool
+		m := w.manager(w.farther(func(a http.ResponseWriter, q *http.Request) {
+			if !back.Load() {
+				a.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			journal.ServeHTTP(a, q)
+		}), controller.ManagerOptions{Forward: why.Path})
+		wide := triggered(m, "wide", func(ctx context.Context) time.Duration {
+			for range 16 { // as JSON, more than a delivery may have, when there are sixteen of it
+				controller.Note(ctx, "%s", strings.Repeat("<", 500))
+				controller.Did(ctx, "%s", strings.Repeat("<", 500))
+			}
+			return 0
+		})
+		bad := triggered(m, "bad\u202ename", func(ctx context.Context) time.Duration { return 0 })
+		stop := w.start(m)
+		for k := range runs {
+			wide.Add(controller.Request{Name: fmt.Sprint("o-", k)})
+			if k%25 == 0 {
+				bad.Add(controller.Request{Name: fmt.Sprint("b-", k)})
+			}
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		back.Store(true)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := journal.Report(why.Object{}, 1000).Runs; len(got) != runs {
+			t.Errorf("%d of %d runs came", len(got), runs)
+		}
+		stop()
+		if n := strings.Count(w.log.String(), "does not take a run in"); n != 1 {
+			t.Errorf("it is warned %d times:\n%s", n, w.log.String())
+		}
+	})
+}
+
+// A server that took runs in, and does not for a while, as when another version of it runs or credentials are renewed, gets the
+// rest when it does again. So does one that did not know us at first.
+func TestForwardingGoesOnAfterADenial(t *testing.T) {
+	t.Parallel()
+	for name, codes := range map[string][]int{
+		"known, then not found": {200, 404, 404}, "known, then not allowed": {200, 403, 401}, "unknown at first": {401},
+	} {
+		inWorld(t, func(w *world) {
+			journal := why.New(why.Options{})
+			var times atomic.Int64
+			m := w.manager(w.farther(func(a http.ResponseWriter, q *http.Request) {
+				if n := int(times.Add(1)); n <= len(codes) && codes[n-1] != 200 {
+					a.WriteHeader(codes[n-1])
+					return
+				}
+				journal.ServeHTTP(a, q)
+			}), controller.ManagerOptions{Forward: why.Path})
+			trigger := triggered(m, "c", func(ctx context.Context) time.Duration {
+				controller.Did(ctx, "one thing more")
+				return 30 * time.Second
+			})
+			stop := w.start(m)
+			trigger.Add(controller.Request{Name: "it"})
+			time.Sleep(5*time.Minute + time.Second)
+			synctest.Wait()
+			if got := journal.Report(why.Object{}, 1000).Runs; len(got) != 11 || times.Load() > 16 {
+				t.Errorf("%s: %d runs came, want 11; the server was asked %d times", name, len(got), times.Load())
+			}
+			stop()
+		})
+	}
+}
