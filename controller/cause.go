@@ -14,7 +14,7 @@ type inbox struct {
 	queue *workqueue.Queue[Request]
 
 	mu      sync.Mutex
-	waiting map[Request]causes
+	waiting map[Request]causes // nil when nobody takes any more
 }
 
 // causes are why a request is made: why.MaxCauses of them at most, and how many more there were.
@@ -32,6 +32,13 @@ type delayed struct {
 
 func newInbox(queue *workqueue.Queue[Request]) *inbox {
 	return &inbox{queue: queue, waiting: map[Request]causes{}}
+}
+
+// close forgets everything, for good.
+func (i *inbox) close() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.waiting = nil
 }
 
 // add has a request worked on, because of that. What was there when the controller began, and a resync, nobody waits for.
@@ -57,6 +64,9 @@ func (i *inbox) note(request Request, cause why.Cause) { i.noteAfter(request, 0,
 func (i *inbox) noteAfter(request Request, delay time.Duration, cause why.Cause) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.waiting == nil {
+		return
+	}
 	known := i.waiting[request]
 	if delay > 0 {
 		known.addLater(cause, time.Now().Add(delay))
@@ -84,7 +94,7 @@ func (i *inbox) take(request Request) causes {
 			known.add(d.cause)
 		}
 	}
-	if known.later = nil; later == nil {
+	if known.later = nil; later == nil || i.waiting == nil {
 		delete(i.waiting, request)
 	} else {
 		i.waiting[request] = causes{later: later}

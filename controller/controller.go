@@ -98,12 +98,10 @@ type Controller struct {
 	journal    *why.Journal
 	tracer     trace.Tracer // nil when nobody traces
 
-	synced []<-chan struct{}
-	ready  chan struct{}
+	ready chan struct{}
 }
 
-// New makes a controller, and adds its handlers to the informers that it watches. Somebody must Run it, and the
-// informers; a Manager does both.
+// New makes a controller. Somebody must Run it, and the informers that it watches; a Manager does both.
 func New(options Options) *Controller {
 	c := &Controller{
 		options: options,
@@ -130,7 +128,6 @@ func New(options Options) *Controller {
 		if primary, ok := s.(interface{ reconciled() schema.GroupResource }); ok && c.reconciled.Empty() {
 			c.reconciled = primary.reconciled()
 		}
-		c.synced = append(c.synced, s.feed(c.in))
 	}
 	return c
 }

@@ -26,9 +26,9 @@ type hand struct {
 
 func newHand() *hand { return &hand{synced: make(chan struct{})} }
 
-func (h *hand) feed(in *inbox) <-chan struct{} {
+func (h *hand) feed(in *inbox) (synced <-chan struct{}, remove func()) {
 	h.Trigger.feed(in)
-	return h.synced
+	return h.synced, func() {}
 }
 
 var a, b = Request{Namespace: "ns", Name: "a"}, Request{Namespace: "ns", Name: "b"}

@@ -68,14 +68,22 @@ func (c *crew) start(ctx context.Context) {
 }
 
 func (w *worker) work() {
-	defer w.leave()
+	exited := false // in the middle of a reconcile, with runtime.Goexit
+	defer func() {
+		if exited && !w.end() {
+			w.crew.hire(w.ctx)
+		}
+		w.leave()
+	}()
 	for {
 		request, ok := w.crew.controller.queue.Get(w.ctx)
 		if !ok {
 			return
 		}
 		w.begin(request)
+		exited = true
 		w.crew.controller.handle(w.ctx, request)
+		exited = false
 		if w.end() {
 			return
 		}

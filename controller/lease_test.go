@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -192,6 +194,35 @@ func TestLeaseOfAManagerWithAStuckReconcileIsNotReleased(t *testing.T) {
 			w.Errorf("another took over after %v, want the lease to have expired", took)
 		}
 		close(free)
+		if err := secondRun.stop(); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+// TestStandbyKeepsNothingOfWhatItSees has objects come and go while another leads: what nobody works on must not pile up.
+func TestStandbyKeepsNothingOfWhatItSees(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		first, _, firstRun := candidate(w, "first", w.plane.RESTConfig())
+		<-first.Ready()
+		second, does, secondRun := candidate(w, "second", w.plane.RESTConfig())
+		<-informer.For[*corev1.ConfigMap](second.Informers(), configMaps).Synced()
+		for range 20 {
+			came := w.create("default", "")
+			if err := w.maps.Delete(w.Context(), "default", came.Name, metav1.DeleteOptions{}); err != nil {
+				w.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		w.create("default", "stays")
+		if err := firstRun.stop(); err != nil {
+			w.Error(err)
+		}
+		<-second.Ready()
+		if got := strings.Fields(does.take()); len(got) > 2 || !slices.Contains(got, "default/stays") {
+			w.Errorf("the one that took over reconciled %q, want what there is", got)
+		}
 		if err := secondRun.stop(); err != nil {
 			w.Error(err)
 		}

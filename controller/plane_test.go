@@ -88,7 +88,8 @@ func (r *running) stop() error {
 
 func (w *world) create(namespace, name string) *corev1.ConfigMap {
 	w.Helper()
-	made, err := w.maps.Create(w.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}, metav1.CreateOptions{})
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, GenerateName: "made-"}}
+	made, err := w.maps.Create(w.Context(), obj, metav1.CreateOptions{})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -35,6 +35,11 @@ func (in Informers[T]) Owns(owner schema.GroupKind, predicates ...Predicate) []S
 	return in.each(func(i *informer.Informer[T]) Source { return Owns(i, owner, predicates...) })
 }
 
+// OwnsCluster are the sources of the objects' owners, as the function OwnsCluster makes one.
+func (in Informers[T]) OwnsCluster(owner schema.GroupKind, predicates ...Predicate) []Source {
+	return in.each(func(i *informer.Informer[T]) Source { return OwnsCluster(i, owner, predicates...) })
+}
+
 // Watches are sources as the function Watches makes one.
 func (in Informers[T]) Watches(requests func(obj T) []Request, predicates ...Predicate) []Source {
 	return in.each(func(i *informer.Informer[T]) Source { return Watches(i, requests, predicates...) })

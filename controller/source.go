@@ -12,9 +12,11 @@ import (
 // Source is where the requests of a controller come from. For, Owns and Watches make them of informers; a Trigger takes
 // those that no informer tells of.
 type Source interface {
-	// feed puts every request into the inbox, with its cause; the channel is closed when those for all that there is at first
-	// are in it.
-	feed(in *inbox) (synced <-chan struct{})
+	// filled is closed when there is something to feed from.
+	filled() <-chan struct{}
+	// feed puts every request into the inbox, with its cause, until remove is called; the channel is closed when those for all
+	// that there is at first are in it.
+	feed(in *inbox) (synced <-chan struct{}, remove func())
 }
 
 // For reconciles the objects of an informer, when a change passes all predicates.
@@ -29,15 +31,33 @@ type primary[T client.Object] struct{ watched[T] }
 func (p primary[T]) reconciled() schema.GroupResource { return p.informer.Resource().GroupResource() }
 
 // Owns reconciles the owners of an informer's objects: those that an object's controller reference names, of this group
-// and kind, in any version.
+// and kind, in any version. An owner is in the namespace of what it owns; use OwnsCluster for owners that are in none.
 func Owns[T client.Object](i *informer.Informer[T], owner schema.GroupKind, predicates ...Predicate) Source {
 	return Watches(i, func(obj T) []Request {
-		ref := metav1.GetControllerOfNoCopy(obj)
-		if ref == nil || schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() != owner {
-			return nil
+		if ref := controllerOf(obj, owner); ref != nil {
+			return []Request{{Namespace: obj.GetNamespace(), Name: ref.Name}}
 		}
-		return []Request{{Namespace: obj.GetNamespace(), Name: ref.Name}}
+		return nil
 	}, predicates...)
+}
+
+// OwnsCluster is Owns for owners of a kind that is in no namespace, whatever namespace their objects are in.
+func OwnsCluster[T client.Object](i *informer.Informer[T], owner schema.GroupKind, predicates ...Predicate) Source {
+	return Watches(i, func(obj T) []Request {
+		if ref := controllerOf(obj, owner); ref != nil {
+			return []Request{{Name: ref.Name}}
+		}
+		return nil
+	}, predicates...)
+}
+
+// controllerOf is an object's controller reference, if it is to an object of that group and kind.
+func controllerOf(obj client.Object, owner schema.GroupKind) *metav1.OwnerReference {
+	ref := metav1.GetControllerOfNoCopy(obj)
+	if ref == nil || schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() != owner {
+		return nil
+	}
+	return ref
 }
 
 // Watches reconciles whatever requests says of an informer's objects. It is asked about both states of one that
@@ -53,9 +73,11 @@ type watched[T client.Object] struct {
 	passes   Predicate
 }
 
-func (w watched[T]) feed(in *inbox) <-chan struct{} {
+func (w watched[T]) filled() <-chan struct{} { return w.informer.Synced() }
+
+func (w watched[T]) feed(in *inbox) (synced <-chan struct{}, remove func()) {
 	resource := w.informer.Resource().GroupResource()
-	return w.informer.AddHandler(informer.HandlerFuncs[T]{
+	r := w.informer.AddHandler(informer.HandlerFuncs[T]{
 		Add: func(obj T, initial bool) {
 			switch {
 			case !w.passes(Change{New: obj}):
@@ -80,7 +102,8 @@ func (w watched[T]) feed(in *inbox) <-chan struct{} {
 				w.add(in, obj, deletionOf(resource, obj))
 			}
 		},
-	}).Synced()
+	})
+	return r.Synced(), r.Remove
 }
 
 func (w watched[T]) add(in *inbox, obj T, cause why.Cause) {

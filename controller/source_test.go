@@ -139,3 +139,33 @@ func TestSourcesMapObjectsToRequests(t *testing.T) {
 		running.Wait()
 	})
 }
+
+func TestOwnersAreInTheNamespaceOfWhatTheyOwnOrInNone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &feeder{
+			list:   []*object.Object{stored(t, owned("p1", "ReplicaSet", "rs1"), 1), stored(t, owned("p2", "Job", "j"), 1)},
+			events: make(chan client.Event),
+		}
+		m, err := NewManager(&rest.Config{Host: "http://unused"}, ManagerOptions{Source: f, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods, kind := InformersFor[*corev1.Pod](m, pods), schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
+		seen := make(chan Request, 10)
+		m.Add(Options{Name: "owns", Sources: append(pods.Owns(kind), pods.OwnsCluster(kind)...), Reconciler: Func(
+			func(_ context.Context, r Request) (Result, error) {
+				seen <- r
+				return Result{}, nil
+			})})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { m.Run(ctx) })
+		got := map[Request]bool{<-seen: true, <-seen: true}
+		if !got[Request{Namespace: "ns", Name: "rs1"}] || !got[Request{Name: "rs1"}] {
+			t.Errorf("reconciled %v", got)
+		}
+		cancel()
+		running.Wait()
+	})
+}

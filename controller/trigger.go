@@ -8,12 +8,12 @@ import (
 )
 
 // Trigger is a Source of requests that no informer tells of: whoever sees that something outside the API may have
-// changed asks for them. Its zero value is ready. It belongs to one controller; what is asked for before that is made
-// waits for it. Its methods may be called by many goroutines, and never wait.
+// changed asks for them. Its zero value is ready. It belongs to one controller; what is asked for before that runs
+// waits for it, and what is asked for afterwards is forgotten. Its methods may be called by many goroutines, and never wait.
 type Trigger struct {
 	mu    sync.Mutex
-	in    *inbox // the controller's; nil until there is one
-	early []func(*inbox)
+	in    *inbox // the controller's; nil before it runs
+	early map[Request]time.Time
 }
 
 // Add has an object reconciled.
@@ -25,23 +25,35 @@ func (t *Trigger) AddAfter(request Request, delay time.Duration) {
 	cause := why.Cause{Kind: why.Triggered}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.in == nil {
-		t.early = append(t.early, func(in *inbox) { in.addAfter(request, delay, cause) })
+	if t.in != nil {
+		t.in.addAfter(request, delay, cause)
 		return
 	}
-	t.in.addAfter(request, delay, cause)
+	due := time.Now().Add(delay)
+	if before, again := t.early[request]; again && before.Before(due) {
+		return
+	}
+	if t.early == nil {
+		t.early = map[Request]time.Time{}
+	}
+	t.early[request] = due
 }
 
-// feed gives the trigger its controller. A trigger has nothing to tell of at first, so nobody has to wait for it.
-func (t *Trigger) feed(in *inbox) <-chan struct{} {
+// filled is closed: a trigger has nothing to tell of at first, so nobody has to wait for it.
+func (t *Trigger) filled() <-chan struct{} {
+	closed := make(chan struct{})
+	close(closed)
+	return closed
+}
+
+// feed gives the trigger its controller, for good.
+func (t *Trigger) feed(in *inbox) (synced <-chan struct{}, remove func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.in = in
-	for _, add := range t.early {
-		add(in)
+	for request, due := range t.early {
+		in.addAfter(request, max(time.Until(due), 0), why.Cause{Kind: why.Triggered})
 	}
 	t.early = nil
-	synced := make(chan struct{})
-	close(synced)
-	return synced
+	return t.filled(), func() {}
 }

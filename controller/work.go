@@ -15,11 +15,22 @@ import (
 // return although its context has ended is waited for no longer than Options.StopTimeout, and is named in the error; its
 // goroutine is then left behind.
 func (c *Controller) Run(ctx context.Context) error {
+	defer c.in.close()
 	defer c.queue.ShutDown()
-	for _, synced := range c.synced {
-		select {
-		case <-synced:
-		case <-ctx.Done():
+	for _, s := range c.options.Sources {
+		if !await(ctx, s.filled()) {
+			return nil
+		}
+	}
+	// Only now are there requests: what nobody works on, as before a lease is held, would pile up.
+	var synced []<-chan struct{}
+	for _, s := range c.options.Sources {
+		told, remove := s.feed(c.in)
+		defer remove()
+		synced = append(synced, told)
+	}
+	for _, told := range synced {
+		if !await(ctx, told) {
 			return nil
 		}
 	}
@@ -32,27 +43,48 @@ func (c *Controller) Run(ctx context.Context) error {
 	return crew.dismiss(c.options.StopTimeout)
 }
 
+// await waits for a channel to be closed. It is false when ctx ends before.
+func await(ctx context.Context, closed <-chan struct{}) bool {
+	select {
+	case <-closed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// errExited is what a reconcile failed with that ended its goroutine, by runtime.Goexit, as testing.T's FailNow does.
+var errExited = errors.New("the reconciler ended its goroutine (runtime.Goexit): it must return instead")
+
 // handle reconciles one request, and sees to when it comes again.
 func (c *Controller) handle(ctx context.Context, request Request) {
 	defer c.queue.Done(request)
 	c.written.await(ctx, request)
 	inner, run := c.begin(ctx, request)
 	measured := c.measured.begin()
-	result, err := c.reconcile(inner, request)
-	c.end(run, result, err)
-	measured.end(result, err)
+	result, err := Result{}, errExited
+	defer func() {
+		c.end(run, result, err)
+		measured.end(result, err)
+		c.settle(ctx, run, result, err)
+	}()
+	result, err = c.reconcile(inner, request)
+}
+
+// settle sees to when a request comes again whose run has ended.
+func (c *Controller) settle(ctx context.Context, run *run, result Result, err error) {
 	switch {
 	case IsTerminal(err):
-		c.queue.Forget(request)
+		c.queue.Forget(run.request)
 		run.log().Error("cannot reconcile, and trying again is no use: waiting until something changes", "error", err)
 	case err != nil:
 		c.report(ctx, run, err)
-		c.queue.AddRateLimited(request)
+		c.queue.AddRateLimited(run.request)
 	case result.RequeueAfter > 0:
-		c.queue.Forget(request)
-		c.queue.AddAfter(request, result.RequeueAfter)
+		c.queue.Forget(run.request)
+		c.queue.AddAfter(run.request, result.RequeueAfter)
 	default:
-		c.queue.Forget(request)
+		c.queue.Forget(run.request)
 	}
 }
 
@@ -73,6 +105,7 @@ func (c *Controller) reconcile(ctx context.Context, request Request) (result Res
 	}
 	result, err = c.options.Reconciler.Reconcile(ctx, request)
 	if err != nil {
+		_ = err.Error() // that of a nil pointer in err panics, which must happen here, where it is a failure of this request
 		err = late(ctx, err)
 	}
 	return result, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -198,6 +199,51 @@ func TestStoppingNamesWhatDoesNotEnd(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "controller test: 1m0s after it was stopped, it still reconciles ns/a") || begun.IsZero() {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestReconcileThatEndsItsGoroutineIsAFailure ends it as testing.T's FailNow does.
+func TestReconcileThatEndsItsGoroutineIsAFailure(t *testing.T) {
+	t.Parallel()
+	var tries times
+	worked(t, Options{}, func(context.Context, Request) (Result, error) {
+		if tries.mark(); len(tries.at) < 3 {
+			runtime.Goexit()
+		}
+		return Result{}, nil
+	}, func(c *Controller, h *Trigger, log *logged) {
+		h.Add(a)
+		pass(time.Hour)
+		if want := []time.Duration{0, time.Second, 3 * time.Second}; !slices.Equal(tries.at, want) || c.crew.size() != 1 {
+			t.Errorf("tried at %v, want %v; there are %d workers", tries.at, want, c.crew.size())
+		}
+		if text := log.String(); !strings.Contains(text, "the reconciler ended its goroutine") {
+			t.Errorf("logged %s", text)
+		}
+		wantCounts(t, c, "controller_runtime_reconcile_errors_total 2", "controller_runtime_active_workers 0")
+	})
+}
+
+// pointed is an error that cannot be read when it is nil.
+type pointed struct{ text string }
+
+func (p *pointed) Error() string { return p.text }
+
+func TestErrorThatIsANilPointerIsAFailureOfOneRequest(t *testing.T) {
+	t.Parallel()
+	tries := 0
+	worked(t, Options{}, func(context.Context, Request) (Result, error) {
+		if tries++; tries == 1 {
+			var none *pointed
+			return Result{}, none
+		}
+		return Result{}, nil
+	}, func(c *Controller, h *Trigger, log *logged) {
+		h.Add(a)
+		pass(time.Hour)
+		if text := log.String(); tries != 2 || !strings.Contains(text, "the reconciler panicked: runtime error: invalid memory address") {
+			t.Errorf("tried %d times, logged %s", tries, text)
+		}
+	})
 }
 
 func TestPanicsAreCounted(t *testing.T) {
