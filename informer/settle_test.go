@@ -100,8 +100,6 @@ func TestListOfARestoredServerIsRightWhateverTheRevisions(t *testing.T) {
 			h.pop()
 		}, "new@60 restored"},
 		"lower, and before that it was created": {func(h handFed) {
-			h.event(Deleted, "a", "old", 110)
-			h.pop()
 			h.event(Added, "a", "new", 120)
 			h.list(50, h.state("a", "old", 40))
 			h.pop()
