@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -170,11 +169,6 @@ func (c *check) cluster(e entry, cluster *clientcmdapi.Cluster) {
 			c.fail(e, field, "it holds no certificate in PEM (-----BEGIN CERTIFICATE-----)")
 		}
 	}
-}
-
-func isProxy(text string) bool {
-	proxy, err := url.Parse(text)
-	return err == nil && slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme)
 }
 
 // read is what a file or data field holds; data goes first, as in client-go. The field that counts comes with it.

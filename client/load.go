@@ -3,6 +3,7 @@ package client
 import (
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -116,4 +117,10 @@ func checkPod(config *rest.Config) error {
 	}
 	return &ConfigError{File: podFolder + "ca.crt", Err: fmt.Errorf("it holds no certificate, "+
 		"and without it nobody can tell whether %s is the server of this pod: mount it with the token", config.Host)}
+}
+
+// isProxy says whether client-go takes a text for the URL of a proxy.
+func isProxy(text string) bool {
+	proxy, err := url.Parse(text)
+	return err == nil && slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme)
 }
