@@ -70,7 +70,11 @@ func (p *Plane) run(ctx context.Context, names []string) error {
 		controllers[name](m)
 	}
 	p.ready = m.Ready()
-	p.loops.Go(func() { m.Run(p.ctx) })
+	p.loops.Go(func() {
+		if err := m.Run(p.ctx); err != nil {
+			p.log.Error("the controllers did not end as they should", "error", err)
+		}
+	})
 	select {
 	case <-m.Ready():
 		return nil

@@ -66,6 +66,7 @@ const (
 	writeAttempts  = 3
 	writeTimeout   = 10 * time.Second
 	lastWrites     = 2 * time.Second
+	longestMessage = 1024 // bytes, as in events.k8s.io
 )
 
 var eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
@@ -95,6 +96,9 @@ func (r *Recorder) Warning(obj client.Object, reason, message string, arguments 
 }
 
 func (r *Recorder) record(kind string, obj client.Object, reason, message string) {
+	if len(message) > longestMessage {
+		message = strings.ToValidUTF8(message[:longestMessage], "")
+	}
 	h := happening{reference(obj), kind, reason, message}
 	now := metav1.Now()
 	r.mu.Lock()
@@ -176,9 +180,10 @@ func (r *Recorder) take(ctx context.Context, wait bool) (h happening, o occurren
 func (r *Recorder) write(ctx context.Context, h happening, o occurrences) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	event := r.event(h, o) // with one name for all attempts: one that got no answer may have been written
 	var err error
 	for attempt := range writeAttempts {
-		if err = r.put(ctx, h, o); !isPassing(err) {
+		if err = r.put(ctx, h, o, event); !isPassing(err) {
 			break
 		}
 		pause(ctx, time.Second<<attempt)
@@ -194,7 +199,7 @@ func isPassing(err error) bool {
 }
 
 // put counts up the event that was written before, or creates one.
-func (r *Recorder) put(ctx context.Context, h happening, o occurrences) error {
+func (r *Recorder) put(ctx context.Context, h happening, o occurrences, event *corev1.Event) error {
 	if before, again := r.written[h]; again {
 		before.count += o.count
 		patch, err := json.Marshal(map[string]any{"count": before.count, "lastTimestamp": o.last, "message": o.message})
@@ -209,14 +214,13 @@ func (r *Recorder) put(ctx context.Context, h happening, o occurrences) error {
 			return err
 		}
 	}
-	created, err := r.events.Create(ctx, r.event(h, o), metav1.CreateOptions{})
-	if err != nil {
+	if _, err := r.events.Create(ctx, event, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	if len(r.written) >= keptRecords {
 		clear(r.written) // counts begin anew: cheaper than remembering who is oldest
 	}
-	r.written[h] = record{created.Namespace, created.Name, o.count}
+	r.written[h] = record{event.Namespace, event.Name, o.count}
 	return nil
 }
 

@@ -28,6 +28,7 @@ type eventServer struct {
 	mu     sync.Mutex
 	events map[string]*corev1.Event
 	down   bool
+	lost   bool // the next answer is
 	writes int
 }
 
@@ -54,7 +55,14 @@ func (s *eventServer) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	event.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Event"}
+	if r.Method == http.MethodPost && s.events[event.Name] != nil {
+		return respond(http.StatusConflict, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"AlreadyExists","code":409}`)), nil
+	}
 	s.events[event.Name] = event
+	if s.lost {
+		s.lost = false
+		return nil, fmt.Errorf("connection reset")
+	}
 	body, err = json.Marshal(event)
 	return respond(status, body), err
 }
@@ -206,6 +214,29 @@ func TestEventWaitsForAServerThatIsAwayForAMoment(t *testing.T) {
 }
 
 // TestSimilarEventsBecomeOne has a reason whose messages differ, as client-go's correlator is tested.
+func TestEventWhoseAnswerIsLostIsOneEvent(t *testing.T) {
+	t.Parallel()
+	recording(t, func(r *Recorder, s *eventServer) {
+		s.lost = true
+		r.Normal(pod, "Synced", "done")
+		time.Sleep(time.Minute)
+		r.Normal(pod, "Synced", "done")
+		if e := s.only(t); e.Count != 2 {
+			t.Errorf("counted %d, want 2", e.Count)
+		}
+	})
+}
+
+func TestEventsMessageIsCutBetweenCharacters(t *testing.T) {
+	t.Parallel()
+	recording(t, func(r *Recorder, s *eventServer) {
+		r.Normal(pod, "Synced", "%s", strings.Repeat("語", 1000))
+		if e := s.only(t); e.Message != strings.Repeat("語", 341) {
+			t.Errorf("got %d bytes, %q at the end", len(e.Message), e.Message[len(e.Message)-6:])
+		}
+	})
+}
+
 func TestSimilarEventsBecomeOne(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {

@@ -210,6 +210,7 @@ func TestStandbyKeepsNothingOfWhatItSees(t *testing.T) {
 		<-informer.For[*corev1.ConfigMap](second.Informers(), configMaps).Synced()
 		for range 20 {
 			came := w.create("default", "")
+			synctest.Wait()
 			if err := w.maps.Delete(w.Context(), "default", came.Name, metav1.DeleteOptions{}); err != nil {
 				w.Fatal(err)
 			}
