@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics count what queues do, under client-go's names and with its buckets. It is a prometheus.Collector, safe for
-// concurrent use.
+// Metrics count what queues do, under client-go's names and with its buckets, and with controller-runtime's labels, except that
+// the depth of a queue is not told apart by priority. It is a prometheus.Collector, safe for concurrent use.
 type Metrics struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
@@ -23,7 +23,7 @@ var _ prometheus.Collector = (*Metrics)(nil)
 
 // NewMetrics makes metrics without queues.
 func NewMetrics() *Metrics {
-	label := []string{"name"}
+	label := []string{"name", "controller"} // the same, as controller-runtime has it
 	gauges := func(name, help string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, label)
 	}
@@ -71,11 +71,11 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 // the queue is used, and once at most.
 func (q *Queue[T]) Measure(m *Metrics, name string) {
 	q.measured = &measured{
-		depth: m.depth.WithLabelValues(name), adds: m.adds.WithLabelValues(name), retries: m.retries.WithLabelValues(name),
-		waited: m.waited.WithLabelValues(name), worked: m.worked.WithLabelValues(name),
+		depth: m.depth.WithLabelValues(name, name), adds: m.adds.WithLabelValues(name, name), retries: m.retries.WithLabelValues(name, name),
+		waited: m.waited.WithLabelValues(name, name), worked: m.worked.WithLabelValues(name, name),
 		start: time.Now(),
 	}
-	unfinished, longest := m.unfinished.WithLabelValues(name), m.longest.WithLabelValues(name)
+	unfinished, longest := m.unfinished.WithLabelValues(name, name), m.longest.WithLabelValues(name, name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refresh = append(m.refresh, func() {
