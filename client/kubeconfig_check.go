@@ -44,7 +44,7 @@ func (c *check) all() error {
 	}
 	if user, ok := c.config.AuthInfos[context.AuthInfo]; ok {
 		c.user(entry{c.origin(user.LocationOfOrigin), "users", context.AuthInfo, "user"}, user)
-	} else {
+	} else if context.AuthInfo != "" || len(c.config.AuthInfos) > 0 { // with no users at all, nobody is meant
 		c.missing(at, "user", "user", context.AuthInfo, slices.Sorted(maps.Keys(c.config.AuthInfos)))
 	}
 	return errors.Join(c.errs...)

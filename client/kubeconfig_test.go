@@ -237,6 +237,17 @@ func TestUnreadableKubeconfigs(t *testing.T) {
 }
 
 // However much of a kubeconfig got written, the error says which file it is, or there is none.
+// As with kubectl, a file without users is for a server that asks nobody's name.
+func TestKubeconfigWithoutUsersIsNobodys(t *testing.T) {
+	t.Parallel()
+	path := write(t, "kubeconfig", []byte(`{clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}],
+contexts: [{name: x, context: {cluster: c}}], current-context: x}`))
+	config, err := client.Load(client.Flags{Kubeconfig: path})
+	if err != nil || config.Host != "http://127.0.0.1:1" || config.BearerToken != "" || config.CertFile != "" {
+		t.Errorf("got %v, %v", config, err)
+	}
+}
+
 func TestHalfWrittenKubeconfigs(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)

@@ -99,7 +99,7 @@ func TestNamesThatDashboardsAndAlertsAskFor(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`le="0.05"`, `le="1"`, `le="60"`, `workqueue_adds_total{name="namespace"}`,
+		`le="0.05"`, `le="1"`, `le="60"`, `workqueue_adds_total{controller="namespace",name="namespace"}`,
 		`apiserver_longrunning_requests{component="apiserver",group="",resource="configmaps",scope="namespace",subresource="",verb="WATCH",version="v1"} 1`,
 		`apiserver_watch_events_total{group="",resource="configmaps",version="v1"} 1`,
 	} {

@@ -85,7 +85,7 @@ func TestBackupThatBreaksOffLeavesNoFile(t *testing.T) {
 			_, _ = w.Write(damaged)
 		}, "is damaged"},
 		"it is no bowline":       {http.NotFound, "does not know /bowline/backup: it is not bowline, or an older one"},
-		"it answers with a page": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "<html>") }, "this is no backup of bowline"},
+		"it answers with a page": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "<html>") }, "with a page of HTML"},
 		"it fails": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
 			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the roof is leaking"}`)
