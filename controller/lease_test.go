@@ -142,7 +142,9 @@ func TestLostLeaseStopsTheManagerAndAnotherTakesOver(t *testing.T) {
 func stuckLeader(w *world, free chan struct{}) (*running, *cut) {
 	w.Helper()
 	config, connection := w.cuttable()
-	m := w.manager(config, controller.ManagerOptions{LeaderElection: &controller.LeaderElection{Name: "loop", Identity: "first"}})
+	m := w.manager(config, controller.ManagerOptions{LeaderElection: &controller.LeaderElection{
+		Name: "loop", Identity: "first", RetryPeriod: 3 * time.Second, // so that no attempt coincides with the end of RenewDeadline
+	}})
 	maps := informer.For[*corev1.ConfigMap](m.Informers(), configMaps)
 	m.Add(controller.Options{Name: "maps", Sources: []controller.Source{controller.For(maps)}, Reconciler: controller.Func(
 		func(context.Context, controller.Request) (controller.Result, error) {
@@ -165,7 +167,7 @@ func TestLostLeaseIsNotReleased(t *testing.T) {
 		r, connection := stuckLeader(w, free)
 		time.Sleep(time.Second)
 		connection.off.Store(true)
-		time.Sleep(10500 * time.Millisecond)
+		time.Sleep(11500 * time.Millisecond) // the attempts that fail are those of second 3 to 12, and renewing ends with second 13
 		connection.off.Store(false)
 		time.Sleep(time.Minute)
 		if holder := w.holder(); holder != "first" {
@@ -193,7 +195,7 @@ func TestLeaseOfAManagerWithAStuckReconcileIsNotReleased(t *testing.T) {
 		second, _, secondRun := candidate(w, "second", w.plane.RESTConfig())
 		begun := time.Now()
 		<-second.Ready()
-		if took := time.Since(begun); took < 13*time.Second {
+		if took := time.Since(begun); took < 12*time.Second { // 15 s from the last renewal, which was 3 s before at most
 			w.Errorf("another took over after %v, want the lease to have expired", took)
 		}
 		close(free)
