@@ -62,6 +62,7 @@ func (s *Server) watch(c *call) error {
 		return store.ErrClosed
 	}
 	c.spans.at(stageAnswer)
+	snapshot, err := w.begin()
 	events, uncount := s.metrics.watching(c.route)
 	w.stream = newStream(c, s.patience, events)
 	unhurry := context.AfterFunc(s.ctx, w.stream.hurry)
@@ -81,7 +82,7 @@ func (s *Server) watch(c *call) error {
 			w.close()
 		}
 	}()
-	if follows = w.run(); follows {
+	if follows = w.run(snapshot, err); follows {
 		c.exchange.watch = w
 	}
 	return nil
@@ -116,28 +117,37 @@ func (s *Server) newWatching(c *call) (*watching, error) {
 			return nil, err
 		}
 	}
-	if after == 0 && !initial {
-		after = s.store.Current() // before the head of the answer, which tells the client that the watch has begun
-	}
 	return &watching{
 		c: c, s: s, selected: selected, after: after, state: initial, bookmarks: o.AllowWatchBookmarks,
 		form: c.accept.form(c.endpoint.GroupVersion()), ends: time.Now().Add(lifetime(o)),
 	}, nil
 }
 
-// run sends the state where the client asked for it, and says whether the changes are to follow. What goes wrong from here
-// on is an event.
-func (w *watching) run() bool {
-	if w.state {
-		snapshot, err := w.newest()
-		if err == nil {
-			err = w.initial(snapshot)
+// begin settles what the watch begins after, before the head of the answer, which tells the client that it has begun. The
+// snapshot is of a watch that sends the state first.
+func (w *watching) begin() (*store.Snapshot, error) {
+	if !w.state {
+		if w.after == 0 {
+			w.after = w.s.store.Current()
 		}
-		if err != nil {
-			w.fail(err) // unless the client is gone, and there is nobody to tell
-			return false
-		}
+		return nil, nil
+	}
+	snapshot, err := w.newest()
+	if err == nil {
 		w.after = snapshot.Revision()
+	}
+	return snapshot, err
+}
+
+// run sends the state, if there is a snapshot of it, and says whether the changes are to follow. What has gone wrong, here or
+// where the watch began, is an event.
+func (w *watching) run(snapshot *store.Snapshot, err error) bool {
+	if err == nil && snapshot != nil {
+		err = w.initial(snapshot)
+	}
+	if err != nil {
+		w.fail(err) // unless the client is gone, and there is nobody to tell
+		return false
 	}
 	if w.stream.flush() != nil {
 		return false

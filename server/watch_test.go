@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/auth"
 )
 
 // event is one line of a JSON watch.
@@ -104,6 +105,56 @@ func TestWatchFromARevision(t *testing.T) {
 	}
 	one := w.open(t, "/api/v1/watch/namespaces/default/configmaps/b?resourceVersion="+from)
 	one.want(t, "ADDED b", "DELETED b")
+}
+
+// TestWatchHasBegunWhenItsHeadIsSent: what a client writes once it has the head of a watch's answer, it sees as a change.
+func TestWatchHasBegunWhenItsHeadIsSent(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"?watch=true": "ADDED a MODIFIED a", "?watch=true&resourceVersion=0": "ADDED a MODIFIED a",
+		"?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan":                         "MODIFIED a",
+		"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true": "ADDED a BOOKMARK MODIFIED a",
+	} {
+		t.Run(query, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t)
+				w.fill(t, "default", "a")
+				ctx, cancel := context.WithTimeout(auth.WithUser(t.Context(), auth.NewUser("watcher", auth.AdminGroup)), 10*time.Second)
+				defer cancel()
+				answer := &headed{recorded: recorded{header: http.Header{}, end: func() {}}, sent: func() {
+					w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+				}}
+				w.Handler().ServeHTTP(answer, must(http.NewRequestWithContext(ctx, http.MethodGet, "http://watched"+configMaps+query, nil))(t))
+				var got []string
+				lines := &streaming{lines: bufio.NewScanner(&answer.body)}
+				for e, ok := lines.next(t); ok; e, ok = lines.next(t) {
+					got = append(got, e.String())
+				}
+				if strings.Join(got, " ") != want {
+					t.Errorf("sent %q, want %s", got, want)
+				}
+			})
+		})
+	}
+}
+
+// headed is an answer that says when its head is sent.
+type headed struct {
+	recorded
+	sent func()
+}
+
+func (h *headed) WriteHeader(code int) {
+	if h.code == 0 {
+		h.sent()
+	}
+	h.recorded.WriteHeader(code)
+}
+
+func (h *headed) Write(p []byte) (int, error) {
+	h.WriteHeader(http.StatusOK)
+	return h.recorded.Write(p)
 }
 
 // TestDeletedEventsCarryTheRevisionOfTheDeletion so that a watch may resume after them.
