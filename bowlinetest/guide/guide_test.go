@@ -9,10 +9,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
 )
 
 func TestServerRefusesBadNames(t *testing.T) {
@@ -103,4 +105,26 @@ func TestStrangersSayNothing(t *testing.T) {
 			t.Errorf("permitted: %v, and the answer is %v", permitted, err)
 		}
 	}
+}
+
+func TestGreetingsWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, bowlinetest.Scenario{
+		Options:   []bowlinetest.Option{bowlinetest.Types(addToScheme, nil)},
+		Processes: []bowlinetest.Process{{Name: "greeter", Run: run}}, // as main runs it
+		Act: func(ctx context.Context, config *rest.Config) error { // what users do, with any client
+			c, err := client.New(config, client.Types(addToScheme))
+			if err != nil {
+				return err
+			}
+			greeting := &Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello"}, Spec: GreetingSpec{Name: "Ann"}}
+			if _, err := client.For[*Greeting](c).Create(ctx, greeting, metav1.CreateOptions{}); err != nil {
+				return err
+			}
+			time.Sleep(time.Minute) // of virtual time
+			patch := []byte(`{"spec": {"name": "Ben"}}`)
+			_, err = client.For[*Greeting](c).Patch(ctx, "default", "hello", "", types.MergePatchType, patch, metav1.PatchOptions{})
+			return err
+		},
+	})
 }

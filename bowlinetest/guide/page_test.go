@@ -6,29 +6,35 @@ import (
 	"testing"
 )
 
-// TestPageShowsWhatIsTested: each block of Go in the page is a part of the files here, word for word.
-func TestPageShowsWhatIsTested(t *testing.T) {
+// TestPagesShowWhatIsTested: each block of Go in the pages is a part of a test, word for word.
+func TestPagesShowWhatIsTested(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/testing.md")
+	for page, files := range map[string][]string{
+		"testing.md": {"greeting_test.go", "guide_test.go"},
+		"explore.md": {"../../examples/network/controller/explore_test.go"},
+	} {
+		var tested strings.Builder
+		for _, file := range files {
+			tested.WriteString(read(t, file))
+		}
+		blocks := strings.Split(read(t, "../../docs/"+page), "\n```go\n")[1:]
+		if len(blocks) == 0 {
+			t.Errorf("%s has no examples", page)
+		}
+		for _, block := range blocks {
+			block, _, _ = strings.Cut(block, "\n```\n")
+			if !strings.Contains(tested.String(), block+"\n") {
+				t.Errorf("%s shows what no test runs:\n%s", page, block)
+			}
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var tested strings.Builder
-	for _, file := range []string{"greeting_test.go", "guide_test.go"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tested.Write(text)
-	}
-	blocks := strings.Split(string(page), "\n```go\n")[1:]
-	if len(blocks) == 0 {
-		t.Error("the page has no examples")
-	}
-	for _, block := range blocks {
-		block, _, _ = strings.Cut(block, "\n```\n")
-		if !strings.Contains(tested.String(), block+"\n") {
-			t.Errorf("the page shows what no test runs:\n%s", block)
-		}
-	}
+	return string(text)
 }
