@@ -1,0 +1,145 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// diary is the names of the requests that a controller worked on, each of which takes it so long.
+type diary struct {
+	takes time.Duration
+	mu    sync.Mutex
+	names []string
+}
+
+func (d *diary) Reconcile(_ context.Context, r Request) (Result, error) {
+	d.mu.Lock()
+	d.names = append(d.names, r.Name)
+	d.mu.Unlock()
+	time.Sleep(d.takes)
+	return Result{}, nil
+}
+
+// read is what came since it was read last.
+func (d *diary) read() []string {
+	synctest.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	names := d.names
+	d.names = nil
+	return names
+}
+
+// fed runs controllers of the pods of a feeder in a bubble until test returns.
+func fed(t *testing.T, list []*object.Object, options ManagerOptions, controllers func(*Manager, *informer.Informer[*corev1.Pod]), test func(*feeder)) {
+	t.Helper()
+	f := &feeder{list: list, events: make(chan client.Event)}
+	options.Source, options.Log = f, slog.New(slog.DiscardHandler)
+	m, err := NewManager(&rest.Config{Host: "http://unused"}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	controllers(m, informer.For[*corev1.Pod](m.Informers(), pods))
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { m.Run(ctx) })
+	<-m.Ready()
+	test(f)
+	cancel()
+	running.Wait()
+}
+
+// generation is a pod that an owner declares for the so-manieth time.
+func generation(t *testing.T, n int64, label string, revision object.Revision) *object.Object {
+	t.Helper()
+	pod := owned("p", "ReplicaSet", "rs")
+	pod.Generation, pod.Labels = n, map[string]string{"l": label}
+	return stored(t, pod, revision)
+}
+
+func TestSourcesLetThroughWhatAllTheirPredicatesPass(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		seen := map[string]*diary{"for": {}, "owns": {}, "watches": {}, "all": {}}
+		fed(t, []*object.Object{generation(t, 1, "a", 1)}, ManagerOptions{}, func(m *Manager, i *informer.Informer[*corev1.Pod]) {
+			for name, source := range map[string]Source{
+				"for":  For(i, GenerationChanged),
+				"owns": Owns(i, schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, GenerationChanged),
+				"watches": Watches(i, func(*corev1.Pod) []Request { return []Request{{Name: "any"}} }, GenerationChanged, If(func(old, new *corev1.Pod) bool {
+					return old == nil || new == nil || old.Labels["l"] == "a" && new.Labels["l"] == "b" // the state before and the one after
+				})),
+				"all": For(i),
+			} {
+				m.Add(Options{Name: name, Sources: []Source{source}, Reconciler: seen[name]})
+			}
+		}, func(f *feeder) {
+			expect := func(what string, want map[string]int) {
+				t.Helper()
+				for name, d := range seen {
+					if got := d.read(); len(got) != want[name] {
+						t.Errorf("%s: %s reconciled %q, want %d", what, name, got, want[name])
+					}
+				}
+			}
+			modified := func(n int64, label string, revision object.Revision) {
+				f.events <- client.Event{Type: watch.Modified, Codec: podCodec{}, Object: generation(t, n, label, revision), Revision: revision}
+			}
+			expect("at first", map[string]int{"for": 1, "owns": 1, "watches": 1, "all": 1})
+			modified(1, "a", 2)
+			expect("a change of the status", map[string]int{"all": 1})
+			modified(2, "a", 3)
+			expect("a change of the spec", map[string]int{"for": 1, "owns": 1, "all": 1})
+			modified(3, "b", 4)
+			expect("a change of both", map[string]int{"for": 1, "owns": 1, "watches": 1, "all": 1})
+			f.events <- client.Event{Type: watch.Deleted, Codec: podCodec{}, Object: generation(t, 3, "b", 5), Revision: 5}
+			expect("the deletion", map[string]int{"for": 1, "owns": 1, "watches": 1, "all": 1})
+		})
+	})
+}
+
+// What was there when the controller began, and what a resync looks at again, nobody waits for: somebody waits for a change.
+func TestChangesGoBeforeWhatWasThereAndBeforeResyncs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var list []*object.Object
+		for n := range 20 {
+			list = append(list, stored(t, owned(fmt.Sprintf("p-%02d", n), "ReplicaSet", "rs"), 1))
+		}
+		seen := &diary{takes: time.Second}
+		fed(t, list, ManagerOptions{Resync: 10 * time.Minute}, func(m *Manager, i *informer.Informer[*corev1.Pod]) {
+			m.Add(Options{Name: "slow", Sources: []Source{For(i)}, Reconciler: seen})
+		}, func(f *feeder) {
+			change := func(kind watch.EventType, name string, revision object.Revision) {
+				seen.read()
+				f.events <- client.Event{Type: kind, Codec: podCodec{}, Object: stored(t, owned(name, "ReplicaSet", "rs"), revision), Revision: revision}
+				time.Sleep(time.Second)
+				if got := seen.read(); !slices.Equal(got, []string{name}) {
+					t.Errorf("%s %s while others wait: the next was %q", name, kind, got)
+				}
+			}
+			time.Sleep(2500 * time.Millisecond) // of twenty
+			change(watch.Added, "new", 2)
+			time.Sleep(10*time.Minute - 3500*time.Millisecond + 2500*time.Millisecond) // of twenty-one that are looked at again
+			change(watch.Modified, "p-19", 3)
+			time.Sleep(time.Minute)
+			if got := seen.read(); len(got) < 16 || slices.Contains(got, "p-19") {
+				t.Errorf("after that %q were looked at again, want those that waited, and each once", got)
+			}
+		})
+	})
+}
