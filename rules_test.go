@@ -44,7 +44,7 @@ var onlyThere = map[string][]string{
 	"k8s.io/kubectl":         {"cmd"},
 	"k8s.io/cli-runtime":     {"cmd"},
 	"go.etcd.io/etcd":        {"store/log/etcd"},
-	"k8s.io/kubernetes":      {},
+	"k8s.io/kubernetes":      {}, // nor may another module, but for compatibility/apiserver: see below
 	"github.com/spf13/cobra": {"cmd"},
 
 	// A library user who keeps nothing on disk links no database: the root leaves it to its caller to open one.
@@ -90,6 +90,26 @@ func TestHeavyLibrariesStayInTheirFolder(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNoModuleRequiresKubernetes looks into the other modules too. compatibility/apiserver is what builds a kube-apiserver to
+// compare with; nothing imports it.
+func TestNoModuleRequiresKubernetes(t *testing.T) {
+	const builder = "compatibility/apiserver"
+	var requiring []string
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "go.mod" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if strings.Contains(string(text), "k8s.io/kubernetes v") || strings.Contains(string(text), builder) {
+			requiring = append(requiring, filepath.ToSlash(filepath.Dir(path)))
+		}
+		return err
+	})
+	if err != nil || !slices.Equal(requiring, []string{builder}) {
+		t.Errorf("%v require k8s.io/kubernetes, which only %s may, and nobody that (%v)", requiring, builder, err)
+	}
 }
 
 // TestEachPackageSaysWhatItIsFor finds packages with no package comment, or with more than one.
