@@ -142,6 +142,10 @@ func TestReadersAllocateNothingForAnObject(t *testing.T) {
 			}
 		},
 		"InNamespace": func() { found += len(x.InNamespace("ns-a")) },
+		"ByIndex": func() {
+			objects, _ := x.ByIndex(byNamespace, "ns-a")
+			found += len(objects)
+		},
 	} {
 		if allocations := testing.AllocsPerRun(10, read); allocations > 1 {
 			t.Errorf("%s of 1000 objects makes %v allocations", name, allocations)

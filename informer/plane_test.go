@@ -255,7 +255,7 @@ func (w *planeWatch) Next(ctx context.Context) ([]client.Event, error) {
 	for {
 		var news []client.Event
 		for _, event := range p.history {
-			if event.Revision > w.after && selected(event.Object, w.options) {
+			if event.Revision > w.after && (event.Type == watch.Bookmark || selected(event.Object, w.options)) {
 				news = append(news, event)
 			}
 		}

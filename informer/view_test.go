@@ -1,0 +1,181 @@
+package informer_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// A handler that reads the cache finds what it is told of there, or what came after.
+func TestTheCacheHasWhatAHandlerIsToldOf(t *testing.T) {
+	t.Parallel()
+	for _, lazy := range []bool{false, true} {
+		options := func() options { o := quiet(); o.Lazy = lazy; return o }
+		there := func() *plane { p := newPlane(); p.put("a", "1"); return p }
+		inBubble(t, there, options, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
+			calls := 0
+			check := func(told *corev1.ConfigMap, gone bool) {
+				calls++
+				if got, ok := i.Indexer().Get(informer.KeyOf(told)); ok == gone || ok && got.ResourceVersion != told.ResourceVersion {
+					t.Errorf("lazy %t: told of %s at %s, gone %t; the cache has %v", lazy, told.Name, told.ResourceVersion, gone, got)
+				}
+				if found := i.Indexer().InNamespace("ns"); (len(found) == 0) != gone {
+					t.Errorf("lazy %t: told of %s, gone %t; the index has %d", lazy, told.Name, gone, len(found))
+				}
+			}
+			i.AddHandler(funcs{
+				Add:    func(obj *corev1.ConfigMap, _ bool) { check(obj, false) },
+				Update: func(_, obj *corev1.ConfigMap) { check(obj, false) },
+				Delete: func(obj *corev1.ConfigMap, _ bool) { check(obj, true) },
+			})
+			synctest.Wait()
+			for _, change := range []func(){func() { p.put("a", "2") }, func() { p.remove("a") }, func() { p.put("a", "3") }} {
+				change()
+				synctest.Wait()
+			}
+			if calls != 4 {
+				t.Errorf("lazy %t: %d calls", lazy, calls)
+			}
+		})
+	}
+}
+
+// Without bookmarks, an informer of objects that seldom change would lose its place whenever the history moves on.
+func TestBookmarksMoveThePlaceWhereAWatchGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, told := range []bool{true, false} {
+		inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+			p.put("a", "1")
+			d.read()
+			p.mu.Lock()
+			p.revision += 100 // by what other resources' writers did
+			if told {
+				p.tell(client.Event{Type: watch.Bookmark, Object: p.object("", "", ""), Revision: p.revision})
+			}
+			p.mu.Unlock()
+			synctest.Wait()
+			p.set(func(p *plane) { p.oldest, p.history = p.revision, nil })
+			p.put("a", "2")
+			pause()
+			d.expect(t, "update a=1->2")
+			if lists, _ := p.requests(); (lists == 1) != told {
+				t.Errorf("a bookmark came: %t; there were %d lists", told, lists)
+			}
+		})
+	}
+}
+
+// numbered is a Go type that says something else of a field than the server does.
+type numbered struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Data              struct {
+		Value int32 `json:"value"`
+	} `json:"data"`
+}
+
+func (n *numbered) DeepCopyObject() runtime.Object {
+	c := *n
+	n.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return &c
+}
+
+// A definition that does not match the Go type: the object is skipped, counted and reported with the field and the value.
+func TestValuesThatDoNotFitTheGoTypeAreReportedAndTheRestGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, lazy := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			const list = `{"kind":"NumberList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"},"items":[
+				{"metadata":{"namespace":"ns","name":"bad","resourceVersion":"7"},"data":{"value":"many"}},
+				{"metadata":{"namespace":"ns","name":"good","resourceVersion":"8"},"data":{"value":3}}]}`
+			transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if r.URL.Query().Get("watch") == "" {
+					fmt.Fprint(w, list)
+					return
+				}
+				w.(http.Flusher).Flush()
+				<-r.Context().Done()
+			}))
+			defer transport.Close()
+			c, err := client.New(transport.RESTConfig())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var log strings.Builder
+			i := informer.New(client.NewSource(c), configmaps, informer.Options[*numbered]{Lazy: lazy, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			stop := run(i)
+			<-i.Synced()
+			read := i.Indexer().List()
+			stop()
+			if len(read) != 1 || read[0].Data.Value != 3 || i.Unreadable() != 1 {
+				t.Errorf("lazy %t: the cache has %v, %d could not be read", lazy, read, i.Unreadable())
+			}
+			for _, part := range []string{"ns/bad", "*informer_test.numbered", "data.value is", "many", "int32"} {
+				if !strings.Contains(log.String(), part) {
+					t.Errorf("lazy %t: the log does not say %s:\n%s", lazy, part, &log)
+				}
+			}
+		})
+	}
+}
+
+// The waits of a server that is away get longer, to ten seconds, and are not the same for everybody.
+func TestWaitsGetLongerAndDiffer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		asked := make([][]time.Duration, 20)
+		begun := time.Now()
+		var stops []func()
+		for n := range asked {
+			transport := client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				mu.Lock()
+				asked[n] = append(asked[n], time.Since(begun))
+				mu.Unlock()
+				w.WriteHeader(http.StatusInternalServerError)
+			}))
+			defer transport.Close()
+			c, err := client.New(transport.RESTConfig())
+			if err != nil {
+				t.Fatal(err)
+			}
+			stops = append(stops, run(informer.New(client.NewSource(c), configmaps, quiet())))
+		}
+		time.Sleep(10 * time.Minute)
+		for _, stop := range stops {
+			stop()
+		}
+		differ := map[time.Duration]bool{}
+		for _, at := range asked {
+			if len(at) < 60 || len(at) > 130 { // ten minutes of waits between 5 and 10 s, and some shorter ones before
+				t.Errorf("it was asked %d times in ten minutes", len(at))
+			}
+			if first := at[1] - at[0]; first > 200*time.Millisecond {
+				t.Errorf("the first wait took %v", first)
+			}
+			for k := 10; k+1 < len(at); k++ {
+				wait := at[k+1] - at[k]
+				if differ[wait.Round(time.Millisecond)] = true; wait < 5*time.Second || wait > 10*time.Second {
+					t.Errorf("wait %d took %v", k, wait)
+				}
+			}
+		}
+		if len(differ) < 100 {
+			t.Errorf("there were %d different waits of twenty informers", len(differ))
+		}
+	})
+}
