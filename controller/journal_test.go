@@ -39,28 +39,32 @@ var it = why.ObjectOf(configMaps.GroupResource(), "default", "it")
 // onStage runs a test in a bubble of virtual time.
 func onStage(t *testing.T, test func(s *stage)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := &stage{T: t}
-		plane, err := bowline.Start(t.Context(), bowline.Options{
-			Controllers: []string{}, Log: slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.plane = plane
-		c, err := client.New(plane.RESTConfig())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.maps = client.Of[*corev1.ConfigMap](c, configMaps)
-		s.ctx, s.stop = context.WithCancel(t.Context())
-		test(s)
-		s.stop()
-		s.parts.Wait()
-		if err := plane.Close(); err != nil {
-			t.Error(err)
-		}
+	synctest.Test(t, func(t *testing.T) { onPlane(t, test) })
+}
+
+// onPlane runs a part of a test on a plane of its own.
+func onPlane(t *testing.T, test func(s *stage)) {
+	t.Helper()
+	s := &stage{T: t}
+	plane, err := bowline.Start(t.Context(), bowline.Options{
+		Controllers: []string{}, Log: slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.plane = plane
+	c, err := client.New(plane.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.maps = client.Of[*corev1.ConfigMap](c, configMaps)
+	s.ctx, s.stop = context.WithCancel(t.Context())
+	test(s)
+	s.stop()
+	s.parts.Wait()
+	if err := plane.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // reconcile is a controller's function with what it reads and writes.

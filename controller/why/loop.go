@@ -6,10 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/bowline-dev/bowline/object"
 )
 
 // What makes a hot loop. A controller that takes several steps, or two that bring something about together, come round a few
@@ -65,49 +61,6 @@ func (r rate) add(now time.Time, limit int) (next rate, hot bool) {
 	next = append(make(rate, 0, limit), r[max(0, len(r)-limit+1):]...)
 	next = append(next, now)
 	return next, len(next) == limit && recent(next[0], now)
-}
-
-// judge finds the writes of a run that changed nothing: those whose answer is the state that the controller knew before.
-func (h *history) judge(r *Run) {
-	for k := range r.Causes {
-		h.learn(r.Causes[k].Object, r.Causes[k].Revision)
-	}
-	for k := range r.Writes {
-		w := &r.Writes[k]
-		if w.Err != "" || w.Revision == 0 {
-			continue
-		}
-		w.Unchanged = w.Verb != "create" && w.Verb != "delete" && !w.Deleting && h.knows(w.Object) == w.Revision
-		h.learn(w.Object, w.Revision)
-	}
-}
-
-const maxSeen = 8
-
-func (h *history) knows(o Object) object.Revision {
-	for k := range h.known {
-		if h.known[k].object == o {
-			return h.known[k].revision
-		}
-	}
-	return 0
-}
-
-// learn remembers the newest state of an object.
-func (h *history) learn(o Object, revision object.Revision) {
-	if revision == 0 {
-		return
-	}
-	for k := range h.known {
-		if h.known[k].object == o {
-			h.known[k].revision = max(h.known[k].revision, revision)
-			return
-		}
-	}
-	if len(h.known) == maxSeen {
-		h.known = slices.Delete(h.known, 0, 1)
-	}
-	h.known = append(h.known, seen{o.own(), revision})
 }
 
 // circles looks whether a run that has ended is one round more of a hot loop.
@@ -171,7 +124,7 @@ func (j *Journal) back(e *entry) []*entry {
 				continue
 			}
 			steps = append(steps, step{parent, k})
-			if parent.run.Controller == e.run.Controller && parent.run.Object == e.run.Object {
+			if parent.run.Controller == e.run.Controller && parent.run.Object == e.run.Object && same(parent.run.uid(), e.run.uid()) {
 				path := []*entry{}
 				for at := len(steps) - 1; at > 0; at = steps[at].from {
 					path = append(path, steps[at].entry)
@@ -182,33 +135,6 @@ func (j *Journal) back(e *entry) []*entry {
 		}
 	}
 	return nil
-}
-
-// parents are the runs whose writes caused a run.
-func (j *Journal) parents(r *Run) []*entry {
-	var found []*entry
-	for k := range r.Causes {
-		c := &r.Causes[k]
-		for _, w := range j.written[c.Object] {
-			if c.madeBy(w.revision, w.uid) && !slices.Contains(found, w.entry) {
-				found = append(found, w.entry)
-			}
-		}
-	}
-	return found
-}
-
-// madeBy says whether a write with this answer is a part of the cause.
-func (c *Cause) madeBy(revision object.Revision, uid types.UID) bool {
-	switch {
-	case c.Kind != Changed || revision == 0:
-		return false
-	case c.Change == Added:
-		return revision == c.Revision || uid == c.UID && uid != "" && revision < c.Revision
-	case c.Since == 0:
-		return revision == c.Revision
-	}
-	return c.Since < revision && revision <= c.Revision
 }
 
 // circleOf are the controllers of a way round, and what they write to lead to each other.
@@ -268,3 +194,6 @@ func (j *Journal) forgetLoops(now time.Time) {
 		}
 	}
 }
+
+// recent says whether something was so shortly ago that it belongs to what happens now.
+func recent(then, now time.Time) bool { return now.Sub(then) <= window }

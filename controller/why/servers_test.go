@@ -1,0 +1,88 @@
+package why
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// on is a run of a controller on the ConfigMap a of a server: because it changed from that revision to the next, it wrote the one
+// after that, or nothing.
+func on(j *Journal, server types.UID, controller string, since object.Revision, writes bool) {
+	cause := change("a", since, since+1)
+	cause.UID = server
+	o := j.Begin(controller, mapOf("a"), []Cause{cause}, 0)
+	if writes {
+		w := wrote("a", since+2)
+		w.UID = server
+		o.Wrote(w)
+	}
+	o.End(nil, 0)
+	time.Sleep(time.Second)
+}
+
+// Two servers have objects with the same resource, name and revision. They are told apart by their UIDs, since each process has
+// its own name for a server.
+func TestObjectsOfTwoServersAreNotOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := New(quietly(Options{}))
+		on(j, "here", "first", 1, true)
+		on(j, "there", "alien", 2, false)
+		on(j, "here", "second", 2, false)
+		want := []string{"first", "alien", "second first"}
+		if got := story(j.Report(mapOf("a"), 0)); !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}
+
+func TestControllersOfTwoServersAreInNoLoop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := New(quietly(Options{}))
+		for k := range object.Revision(100) { // as if each had seen what the other wrote
+			on(j, "here", "left", 2*k, true)
+			on(j, "there", "right", 2*k+1, true)
+		}
+		if got := loops(j, Object{}); len(got) > 0 {
+			t.Errorf("they are named: %q", got)
+		}
+	})
+}
+
+// The answer that one server gives is not what the controller knew before of another.
+func TestAWriteToAnotherServerIsNoWriteForNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := New(quietly(Options{}))
+		on(j, "here", "c", 1, true)
+		on(j, "there", "c", 1, true)
+		for _, run := range j.Report(mapOf("a"), 0).Runs {
+			if run.Writes[0].Unchanged {
+				t.Errorf("a write is taken for one that changed nothing: %+v", run)
+			}
+		}
+	})
+}
+
+func TestRunsThatDidNothingAreMergedForEachServer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := New(quietly(Options{}))
+		for k := range object.Revision(10) {
+			on(j, "here", "c", k, false)
+			on(j, "there", "c", k, false)
+		}
+		for _, run := range j.Report(mapOf("a"), 0).Runs {
+			if run.Times != 10 {
+				t.Errorf("%d runs are one, want 10: %+v", run.Times, run)
+			}
+		}
+	})
+}

@@ -1,0 +1,70 @@
+package why
+
+import (
+	"container/list"
+	"slices"
+)
+
+// shelf is a part of the journal with bounds of its own, oldest first.
+type shelf struct {
+	entries          list.List // of *entry
+	bytes            int
+	maxRuns, maxSize int
+}
+
+// keep puts a run that has ended on its shelf.
+func (j *Journal) keep(h *history, e *entry) {
+	j.circles(h, e)
+	e.on = &j.did
+	if e.run.quiet() {
+		e.on = &j.quiet
+	}
+	h.runs = append(h.runs, e)
+	j.ids[e.run.ID] = e
+	e.place = e.on.entries.PushBack(e)
+	e.on.resize(e)
+	if len(h.runs) > j.options.Each {
+		j.drop(h.runs[0])
+	}
+	j.bound(e.on)
+}
+
+// resize counts an entry's bytes anew.
+func (s *shelf) resize(e *entry) {
+	s.bytes -= e.bytes
+	e.bytes = e.run.size()
+	s.bytes += e.bytes
+}
+
+// bound drops what a shelf has no room for.
+func (j *Journal) bound(s *shelf) {
+	for s.entries.Len() > s.maxRuns || s.bytes > s.maxSize && s.entries.Len() > 1 {
+		j.drop(s.entries.Front().Value.(*entry))
+	}
+}
+
+// drop forgets a run.
+func (j *Journal) drop(e *entry) {
+	e.on.entries.Remove(e.place)
+	e.on.bytes -= e.bytes
+	delete(j.ids, e.run.ID)
+	for _, w := range e.run.Writes {
+		left := slices.DeleteFunc(j.written[w.Object], func(x writer) bool { return x.entry == e })
+		if len(left) == 0 {
+			delete(j.written, w.Object)
+		} else {
+			j.written[w.Object] = left
+		}
+	}
+	s := subject{e.run.Controller, e.run.Object}
+	if h := j.subjects[s]; h != nil {
+		h.runs = slices.DeleteFunc(h.runs, func(x *entry) bool { return x == e })
+		if len(h.runs) == 0 {
+			delete(j.subjects, s)
+			j.spareHistory = h
+		}
+	}
+	if e.run.quiet() { // nothing else points to it
+		j.spareEntry = e
+	}
+}

@@ -1,0 +1,90 @@
+package why
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+// writer is who made a state of an object.
+type writer struct {
+	revision object.Revision
+	uid      types.UID
+	entry    *entry
+}
+
+// wrote enters a write of a run that goes on into the index: what it causes may run before this one ends.
+func (j *Journal) wrote(e *entry, r *Run, span trace.SpanContext, w Write) *entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if e == nil {
+		e = &entry{run: Run{Controller: r.Controller, Object: r.Object, Start: r.Start, Causes: r.Causes}, span: span}
+	}
+	e.run.Writes = append(e.run.Writes, w)
+	j.index(e, w)
+	return e
+}
+
+// index notes who made a state. The oldest are forgotten with their entries, and when there are very many of one object.
+func (j *Journal) index(e *entry, w Write) {
+	if w.Revision == 0 && w.Verb != "delete" || w.Object.Name == "" {
+		return
+	}
+	known := j.written[w.Object]
+	if limit := 4 * j.options.Each; len(known) >= limit {
+		known = slices.Delete(known, 0, len(known)-limit+1)
+	}
+	j.written[w.Object] = append(known, writer{w.Revision, w.UID, e})
+}
+
+// disown takes the states out of the index that a run found and did not make.
+func (j *Journal) disown(e *entry, r *Run) {
+	for _, w := range r.Writes {
+		if w.Unchanged {
+			j.written[w.Object] = slices.DeleteFunc(j.written[w.Object], func(x writer) bool { return x == writer{w.Revision, w.UID, e} })
+		}
+	}
+}
+
+// parents are the runs whose writes caused a run.
+func (j *Journal) parents(r *Run) []*entry {
+	var found []*entry
+	for k := range r.Causes {
+		c := &r.Causes[k]
+		for _, w := range j.written[c.Object] {
+			if c.madeBy(w.revision, w.uid) && !slices.Contains(found, w.entry) {
+				found = append(found, w.entry)
+			}
+		}
+	}
+	return found
+}
+
+// madeBy says whether a write with this answer is a part of the cause.
+func (c *Cause) madeBy(revision object.Revision, uid types.UID) bool {
+	switch {
+	case c.Kind != Changed || revision == 0 || !same(uid, c.UID):
+		return false
+	case c.Change == Added:
+		return revision == c.Revision || uid == c.UID && uid != "" && revision < c.Revision
+	case c.Since == 0:
+		return revision == c.Revision
+	}
+	return c.Since < revision && revision <= c.Revision
+}
+
+// Spans are those of the runs whose writes are causes.
+func (j *Journal) Spans(causes []Cause) []trace.SpanContext {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var spans []trace.SpanContext
+	for _, e := range j.parents(&Run{Causes: causes}) {
+		if e.span.IsValid() {
+			spans = append(spans, e.span)
+		}
+	}
+	return spans
+}
