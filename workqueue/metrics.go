@@ -1,21 +1,23 @@
 package workqueue
 
 import (
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics count what queues do, under client-go's names and with its buckets, and with controller-runtime's labels, except that
-// the depth of a queue is not told apart by priority. It is a prometheus.Collector, safe for concurrent use.
+// Metrics count what queues do, under client-go's names and with its buckets, and with controller-runtime's labels: the depth of a
+// queue is told apart by priority, which is -100 for Low as there, 0 for Normal and 100 for High. It is a prometheus.Collector,
+// safe for concurrent use.
 type Metrics struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
 	waited, worked             *prometheus.HistogramVec
 
 	mu sync.Mutex
-	// refresh brings the gauges that grow with time up to date, for each queue.
+	// refresh brings the gauges up to date, for each queue.
 	refresh []func()
 }
 
@@ -34,7 +36,9 @@ func NewMetrics() *Metrics {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: prometheus.ExponentialBuckets(10e-9, 10, 10)}, label)
 	}
 	return &Metrics{
-		depth:      gauges("workqueue_depth", "Items that wait in order."),
+		depth: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "workqueue_depth", Help: "Items that wait in order, by priority.",
+		}, append(label, "priority")),
 		adds:       counters("workqueue_adds_total", "Items that were added."),
 		waited:     seconds("workqueue_queue_duration_seconds", "How long items waited in order."),
 		worked:     seconds("workqueue_work_duration_seconds", "How long the work on an item took."),
@@ -71,36 +75,50 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 // the queue is used, and once at most.
 func (q *Queue[T]) Measure(m *Metrics, name string) {
 	q.measured = &measured{
-		depth: m.depth.WithLabelValues(name, name), adds: m.adds.WithLabelValues(name, name), retries: m.retries.WithLabelValues(name, name),
+		adds: m.adds.WithLabelValues(name, name), retries: m.retries.WithLabelValues(name, name),
 		waited: m.waited.WithLabelValues(name, name), worked: m.worked.WithLabelValues(name, name),
 		start: time.Now(),
+	}
+	var depth [High - Low + 1]prometheus.Gauge
+	for k := range depth {
+		depth[k] = m.depth.WithLabelValues(name, name, strconv.Itoa(100*(k+int(Low))))
 	}
 	unfinished, longest := m.unfinished.WithLabelValues(name, name), m.longest.WithLabelValues(name, name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refresh = append(m.refresh, func() {
-		total, most := q.underWork()
-		unfinished.Set(total.Seconds())
-		longest.Set(most.Seconds())
+		now := q.look()
+		for k := range depth {
+			depth[k].Set(float64(now.waiting[k]))
+		}
+		unfinished.Set(now.total.Seconds())
+		longest.Set(now.most.Seconds())
 	})
 }
 
-// underWork is how long the items that are being worked on have been: together, and the one that is the longest.
-func (q *Queue[T]) underWork() (total, most time.Duration) {
+// sight is what is seen of a queue at one moment.
+type sight struct {
+	waiting     [High - Low + 1]int // items to be worked on, by priority
+	total, most time.Duration       // how long the items that are being worked on have been: together, and the longest
+}
+
+func (q *Queue[T]) look() (s sight) {
 	q.lock()
 	defer q.unlock()
 	for e := range q.entries.all() {
+		if e.dirty {
+			s.waiting[e.priority-Low]++
+		}
 		if e.processing {
 			took := q.measured.since(e.begun)
-			total, most = total+took, max(most, took)
+			s.total, s.most = s.total+took, max(s.most, took)
 		}
 	}
-	return total, most
+	return s
 }
 
 // measured is what is counted of one queue, under its lock. Nil counts nothing, and looks at no clock.
 type measured struct {
-	depth          prometheus.Gauge
 	adds, retries  prometheus.Counter
 	waited, worked prometheus.Observer
 	start          time.Time // of its clock
@@ -115,7 +133,6 @@ func (m *measured) add(added *int64) {
 		return
 	}
 	m.adds.Inc()
-	m.depth.Inc()
 	*added = m.now()
 }
 
@@ -123,7 +140,6 @@ func (m *measured) take(added int64, begun *int64) {
 	if m == nil {
 		return
 	}
-	m.depth.Dec()
 	m.waited.Observe(m.since(added).Seconds())
 	*begun = m.now()
 }
