@@ -34,7 +34,8 @@ type Queue[T comparable] struct {
 
 	intake intake[T]
 	ahead  atomic.Pointer[batch[T]] // is replaced under the lock, when it is used up
-	asleep atomic.Bool              // some calls of Get wait
+	asleep atomic.Bool              // some calls of Get wait; is written under the lock
+	_      cacheLine
 
 	mu       sync.Mutex
 	entries  table[T]
@@ -201,7 +202,9 @@ func (q *Queue[T]) wakeNext() {
 	if q.waiting.count > 0 || q.ahead.Load().left() > 0 {
 		q.getters.wakeOne()
 	}
-	q.asleep.Store(len(q.getters.waiting) > 0)
+	if asleep := len(q.getters.waiting) > 0; asleep != q.asleep.Load() { // a write is dearer
+		q.asleep.Store(asleep)
+	}
 }
 
 // Done says that the work on an item that Get gave has ended. If it was added meanwhile it goes back into line.
