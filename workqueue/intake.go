@@ -12,7 +12,7 @@ import (
 // What different goroutines write is in different cache lines: else each write of one of them has the others' processors fetch
 // again what they read.
 type intake[T comparable] struct {
-	pending atomic.Bool // something was put in
+	pending atomic.Bool // there are asks
 	_       cacheLine
 	mu      sync.Mutex
 	asks    []ask[T]
@@ -40,18 +40,18 @@ func (i *intake[T]) put(a ask[T]) (before int) {
 	if before < mostAsks {
 		i.asks = append(i.asks, a)
 	}
-	i.mu.Unlock()
 	if before == 0 {
 		i.pending.Store(true)
 	}
+	i.mu.Unlock()
 	return before
 }
 
 // take is what was put in, in order, to be reused afterwards. The lock of the queue is held.
 func (i *intake[T]) take() []ask[T] {
-	i.pending.Store(false)
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.pending.Store(false)
 	asks := i.asks
 	i.asks = i.used
 	return asks
