@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,13 +42,36 @@ func (r reply) owners(t testing.TB) []string {
 	return out
 }
 
-// owned fails the test unless the object in an answer is owned as lines says.
+// owned fails the test unless the object in an answer is owned as lines says, in any order: that depends on when a second ends.
 func (r reply) owned(t testing.TB, lines ...string) {
 	t.Helper()
 	r.want(t, http.StatusOK)
-	if got := r.owners(t); strings.Join(got, "\n") != strings.Join(lines, "\n") {
-		t.Errorf("owners are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(lines, "\n"))
+	got, want := slices.Sorted(slices.Values(r.owners(t))), slices.Sorted(slices.Values(lines))
+	if !slices.Equal(got, want) {
+		t.Errorf("owners are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// TestOwnersStandInOrder: who applies before who updates, then by the second of the write, then by name.
+func TestOwnersStandInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		a := configMaps + "/a"
+		applied := func(key string) string {
+			return `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"` + key + `":"1"}}`
+		}
+		w.send(t, http.MethodPost, configMaps+"?fieldManager=a-first", `{"metadata":{"name":"a"},"data":{"k":"1"}}`).want(t, http.StatusCreated)
+		w.apply(t, a, "z", applied("z")).want(t, http.StatusOK)
+		time.Sleep(time.Second)
+		w.apply(t, a, "y", applied("y")).want(t, http.StatusOK)
+		got := w.apply(t, a, "x", applied("x")).owners(t)
+		for i, manager := range []string{"z Apply", "x Apply", "y Apply", "a-first Update"} {
+			if i >= len(got) || !strings.HasPrefix(got[i], manager+" ") {
+				t.Errorf("owner %d of %q is not %s", i, got, manager)
+			}
+		}
+	})
 }
 
 // TestEachWriteOwnsWhatItChanges: the manager is that of the request, or the beginning of its User-Agent.
