@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -144,9 +145,11 @@ func TestBuiltInTypesAreOfKubernetesOwnGroups(t *testing.T) {
 			answer(w, 200, `{"kind":"APIGroupList","apiVersion":"v1","groups":[
 				{"name":"autoscaling.k8s.io","versions":[{"version":"v2"}]},{"name":"autoscaling","versions":[{"version":"v2"}]},
 				{"name":"storage.other.k8s.io","versions":[{"version":"v1"}]},{"name":"storage.k8s.io","versions":[{"version":"v1"}]},
-				{"name":"policy","versions":[{"version":"v1beta1"}]}]}`)
+				{"name":"internal.apiserver.k8s.io","versions":[{"version":"v1alpha1"}]},{"name":"policy","versions":[{"version":"v1beta1"}]}]}`)
 		case "/apis/autoscaling/v2":
 			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"horizontalpodautoscalers","kind":"HorizontalPodAutoscaler"}]}`)
+		case "/apis/internal.apiserver.k8s.io/v1alpha1":
+			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"storageversions","kind":"StorageVersion"}]}`)
 		case "/apis/storage.k8s.io/v1":
 			answer(w, 200, `{"kind":"APIResourceList","apiVersion":"v1","resources":[{"name":"storageclasses","kind":"StorageClass"}]}`)
 		default:
@@ -154,8 +157,9 @@ func TestBuiltInTypesAreOfKubernetesOwnGroups(t *testing.T) {
 		}
 	})
 	for want, got := range map[string]string{
-		"autoscaling/v2/horizontalpodautoscalers": which[*autoscalingv2.HorizontalPodAutoscaler](t, c),
-		"storage.k8s.io/v1/storageclasses":        which[*storagev1.StorageClass](t, c),
+		"autoscaling/v2/horizontalpodautoscalers":            which[*autoscalingv2.HorizontalPodAutoscaler](t, c),
+		"storage.k8s.io/v1/storageclasses":                   which[*storagev1.StorageClass](t, c),
+		"internal.apiserver.k8s.io/v1alpha1/storageversions": which[*apiserverinternalv1alpha1.StorageVersion](t, c),
 		"the resource of *v1.PodDisruptionBudget: the server has no group policy, or only of another version than v1": which[*policyv1.PodDisruptionBudget](t, c),
 	} {
 		if got != want {

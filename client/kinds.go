@@ -123,6 +123,9 @@ func (c *Client) builtinKind(ctx context.Context, t reflect.Type) (schema.GroupV
 	if folder == "core" {
 		return schema.GroupVersionKind{Version: version, Kind: t.Name()}, nil
 	}
+	if folder == "apiserverinternal" { // the one whose group does not begin with its name
+		folder = "internal.apiserver.k8s.io"
+	}
 	var groups metav1.APIGroupList
 	if err := c.discover(ctx, &groups, "/apis"); err != nil {
 		return schema.GroupVersionKind{}, err
