@@ -16,16 +16,19 @@ const page = "../docs/informer.md"
 // terms are the words that descriptions of Kubernetes' controllers use for their parts.
 const terms = `
 kubeconfig clusters users contexts RESTClient ClientSet DynamicClient DiscoveryClient unstructured InClusterConfig BuildConfigFromFlags NewForConfig
-Informer SharedIndexInformer SharedInformerFactory InformerFactory NewSharedInformerFactory InformerFor Start WaitForCacheSync HasSynced
-Reflector ListAndWatch ListerWatcher LIST WATCH ADDED MODIFIED DELETED BOOKMARK chunked ResourceVersion lastSyncResourceVersion resyncPeriod resync
+Informer SharedInformer SharedIndexInformer SharedInformerFactory InformerFactory NewSharedInformerFactory InformerFor Start WaitForCacheSync HasSynced
+Reflector ListAndWatch ListerWatcher LIST WATCH WatchEvent ADDED MODIFIED DELETED BOOKMARK chunked ResourceVersion lastSyncResourceVersion resyncPeriod resync
 Delta DeltaFIFO FIFO Queue Store cache UndeltaStore PushFunc KeyOf ObjKey MetaNamespaceKeyFunc queue items Add Update Delete Replace Pop
 Added Updated Deleted Replaced Sync HandleDeltas HandlerDelta processLoop processDeltas clientState NewIndexerInformer newInformer
-distribute sharedProcessor Listener AddEventHandler ResourceEventHandler EventHandler AddFunc UpdateFunc DeleteFunc
+distribute sharedProcessor processorListener Listener AddEventHandler ResourceEventHandler EventHandler AddFunc UpdateFunc DeleteFunc
 Indexer ThreadSafeMap ThreadSafeStore IndexFunc Indexers Indices Index MetaNamespaceIndexFunc NodeNameIndexFunc Lister
 WorkQueue dirty processing AddAfter AddRateLimited Forget NumRequeues ShutDown ShutDownWithDrain RateLimiter
 exponential counter mixed NewNamedRateLimitingQueue enqueue
 worker runWorker processNextWorkItem processWorkItem syncHandler SplitMetaNamespaceKey wait.Until threadiness stopCh
-Reconcile desired actual status spec kube-controller-manager event-driven CRD genclient clientset`
+Reconcile desired actual status spec kube-controller-manager event-driven CRD genclient clientset
+RateLimiter BucketRateLimiter ItemExponentialFailureRateLimiter ItemFastSlowRateLimiter MaxOfRateLimiter
+Do Into masterURL addKnownTypes AddToScheme TwoWayMergePatch qps token Neutron Etcd Initializer InitializerConfiguration
+Group Version Resource Admission Validation Convert MUX Registry`
 
 func TestTheDocumentHasAWordForEachTerm(t *testing.T) {
 	t.Parallel()
@@ -35,7 +38,7 @@ func TestTheDocumentHasAWordForEachTerm(t *testing.T) {
 			t.Errorf("%s says nothing of %s", page, term)
 		}
 	}
-	for _, term := range []string{"token bucket", "fast-slow", "max-of", "control loop"} {
+	for _, term := range []string{"token bucket", "fast-slow", "max-of", "control loop", "informer map", "Super Version"} {
 		if !strings.Contains(text, term) {
 			t.Errorf("%s says nothing of a %s", page, term)
 		}
@@ -47,18 +50,19 @@ func TestEachLinkOfTheDocumentLeadsSomewhere(t *testing.T) {
 	t.Parallel()
 	text := regexp.MustCompile("`[^`\n]*`|(?m)^    .*$").ReplaceAllString(read(t, page), "") // code links nowhere
 	links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(text, -1)
-	pictures := 0
+	pictures := map[string]bool{}
 	for _, link := range links {
 		file := filepath.Join(filepath.Dir(page), link[1])
 		if filepath.Ext(file) == ".svg" {
-			pictures++
+			pictures[file] = true
 			readXML(t, file)
 		} else if _, err := os.Stat(file); err != nil {
 			t.Error(err)
 		}
 	}
-	if pictures < 10 {
-		t.Errorf("%s has %d pictures", page, pictures)
+	drawn, err := filepath.Glob("../docs/informer-*.svg")
+	if err != nil || len(drawn) < 13 || len(drawn) != len(pictures) {
+		t.Errorf("%d pictures are drawn (%v), %s shows %d", len(drawn), err, page, len(pictures))
 	}
 }
 
