@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// backoff is how long to wait after a failure: twice as long each time, and up to as much again by chance, so that the
-// clients of a server that was away do not come back all at once.
+// backoff is how long to wait after a failure: twice as long each time, less up to half of that by chance, so that the clients
+// of a server that was away do not come back all at once.
 type backoff struct {
 	first, most time.Duration
 	current     time.Duration
