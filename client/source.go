@@ -36,6 +36,10 @@ type Options struct {
 	MetadataOnly bool
 	// Protobuf says that the reader reads protobuf as well as JSON, so that it may get what the source can have quicker.
 	Protobuf bool
+	// New makes an empty object of the type that the reader reads all objects into and changes none of. A source over the wire
+	// may then read those of a list as they arrive, and have them share what they have in common; ReadObject returns them. nil
+	// leaves them as they came.
+	New func() Object
 }
 
 // List is the objects of a resource at one revision. The objects are shared and must not be changed.

@@ -70,9 +70,6 @@ func (s *stream) bytes(size int) ([]byte, error) {
 
 // enveloped takes a message of so many bytes and puts it behind the beginning of an envelope.
 func (s *stream) enveloped(head []byte, size int) ([]byte, error) {
-	if size > largestValue {
-		return nil, fmt.Errorf("%w: a value of %d bytes, of at most %d", ErrUnreadable, size, largestValue)
-	}
 	if head == nil {
 		return s.appended(nil, size)
 	}
@@ -85,6 +82,9 @@ const mostAhead = 1 << 20
 
 // appended takes so many bytes and puts them behind data.
 func (s *stream) appended(data []byte, size int) ([]byte, error) {
+	if size > largestValue {
+		return nil, fmt.Errorf("%w: a value of %d bytes, of at most %d", ErrUnreadable, size, largestValue)
+	}
 	for size > 0 {
 		at, n := len(data), min(size, mostAhead)
 		data = slices.Grow(data, n)[:at+n]

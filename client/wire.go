@@ -64,8 +64,9 @@ func (s *wireSource) pages(ctx context.Context, resource schema.GroupVersionReso
 	query.Limit = pageSize
 	list := List{Codec: s.codec}
 	objects := object.NewReceiver(resource.GroupResource(), s.codec)
+	ready := newReadyReader(resource.GroupResource(), s.codec, options.New)
 	for {
-		next, err := s.page(ctx, resource, options, query, objects, &list)
+		next, err := s.page(ctx, resource, options, query, objects, ready, &list)
 		if query.Continue != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
 			// The server has forgotten the revision of the first pages. Where that happens once it may happen again.
 			list, query.Continue, query.Limit = List{Codec: s.codec}, "", 0
@@ -83,13 +84,16 @@ func (s *wireSource) pages(ctx context.Context, resource schema.GroupVersionReso
 
 // page adds a page to a list, and tells where the next begins.
 func (s *wireSource) page(ctx context.Context, resource schema.GroupVersionResource, options Options, query metav1.ListOptions,
-	objects *object.Receiver, list *List) (next string, err error) {
+	objects *object.Receiver, ready *readyReader, list *List) (next string, err error) {
 	body, err := open(ctx, s.request(resource, options, &query, "List"))
 	if err != nil {
 		return "", err
 	}
 	defer body.Close()
 	l := listReader{in: &stream{body: body}, item: func(format object.Format, data []byte) { list.add(objects.Receive(format, data)) }}
+	if ready != nil {
+		l.ready = func(message []byte) bool { return ready.read(l.itemKind(), message, list) }
+	}
 	if err := l.read(); err != nil {
 		return "", fmt.Errorf("list of %s: %w", resource.Resource, err)
 	}

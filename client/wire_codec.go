@@ -59,14 +59,24 @@ func ReadsProtobuf[T Object]() bool {
 	return builtin(t.Elem()) || strings.HasPrefix(t.Elem().PkgPath(), "k8s.io/apimachinery/")
 }
 
-// ReadObject makes a T of an object as a source over the wire has it. The result belongs to the caller.
+// ReadObject makes a T of an object as a source over the wire has it. The result belongs to the caller, unless the source read
+// it already (Options.New): then it must not be changed.
 func ReadObject[T Object](o *object.Object) (T, error) {
+	if o.IsReady() {
+		ready, _ := o.Decoded(&wireCodec{})
+		if obj, ok := ready.(T); ok {
+			return obj, nil
+		}
+	}
 	obj := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	return obj, ReadObjectInto(o, obj)
 }
 
 // ReadObjectInto is ReadObject into an empty object, of a type that is known only when the program runs.
 func ReadObjectInto(o *object.Object, obj Object) error {
+	if o.IsReady() {
+		return fmt.Errorf("%s: it was read into another Go type than %T", o.Key, obj)
+	}
 	stored := o.Stored()
 	if stored.Form.Format == object.JSON {
 		if err := DecodeInto(stored.Bytes(), obj); err != nil {
@@ -78,14 +88,24 @@ func ReadObjectInto(o *object.Object, obj Object) error {
 	if !ok {
 		return fmt.Errorf("%s: it came as protobuf, and %T cannot be read from that", o.Key, obj)
 	}
-	if kind := stored.Kind(); !holds(obj, kind) && kind != "PartialObjectMetadata" {
+	if kind := stored.Kind(); !readable(obj, kind) {
 		return fmt.Errorf("%s: the server has a %s there, which cannot be read into a %T", o.Key, kind, obj)
 	}
 	if err := reads.Unmarshal(stored.Message()); err != nil {
 		return fmt.Errorf("%s: reading a %T: %w", o.Key, obj, err)
 	}
-	if kind, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
-		*kind = metav1.TypeMeta{APIVersion: stored.Form.APIVersion, Kind: reflect.TypeOf(obj).Elem().Name()}
-	}
+	setType(obj, stored.Form.APIVersion)
 	return nil
+}
+
+// readable says whether the message of a kind can be read into an object.
+func readable(obj Object, kind string) bool {
+	return holds(obj, kind) || kind == "PartialObjectMetadata"
+}
+
+// setType has an object that was read from protobuf say what it is.
+func setType(obj Object, apiVersion string) {
+	if kind, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
+		*kind = metav1.TypeMeta{APIVersion: apiVersion, Kind: reflect.TypeOf(obj).Elem().Name()}
+	}
 }

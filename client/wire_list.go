@@ -23,6 +23,10 @@ type listReader struct {
 	kind metav1.TypeMeta
 	meta metav1.ListMeta
 	item func(format object.Format, data []byte)
+	// ready is given the message of each item first, unless it is nil, and may keep nothing of it. item gets those that ready
+	// can make nothing of.
+	ready   func(message []byte) bool
+	message []byte // of the last item, whose place the next one takes
 	// kindless are items that came before the list said what they are.
 	kindless [][]byte
 }
@@ -187,11 +191,7 @@ func (l *listReader) readMessage(left int) error {
 				}
 				return l.meta.Unmarshal(data)
 			case listItem:
-				data, err := l.in.enveloped(head, size)
-				if err == nil {
-					l.item(object.Protobuf, data)
-				}
-				return err
+				return l.readListItem(head, size)
 			}
 			_, err := l.in.bytes(size)
 			return err
@@ -202,6 +202,21 @@ func (l *listReader) readMessage(left int) error {
 		left = after
 	}
 	return nil
+}
+
+// readListItem reads an item of so many bytes.
+func (l *listReader) readListItem(head []byte, size int) (err error) {
+	if l.ready == nil {
+		data, err := l.in.enveloped(head, size)
+		if err == nil {
+			l.item(object.Protobuf, data)
+		}
+		return err
+	}
+	if l.message, err = l.in.appended(l.message[:0], size); err == nil && !l.ready(l.message) {
+		l.item(object.Protobuf, append(protowire.AppendVarint(bytes.Clone(head), uint64(size)), l.message...))
+	}
+	return err
 }
 
 // envelopeHead is what stands before the message of an object of a kind: the envelope's first field, and the tag of the next.

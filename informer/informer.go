@@ -7,8 +7,9 @@
 //	handlers     any number, each told everything, in order, on a goroutine of its own, from a backlog of its own
 //
 // One informer is one watch and one cache for all who use it; a Factory shares informers among controllers. Where the
-// source is in the server's own process, cached objects are the server's own. Either way they are immutable;
-// DetectMutations makes a test fail that changes one, and names the field and, where it can, the handler.
+// source is in the server's own process, cached objects are the server's own; over the wire, objects of a list share what is
+// equal in them, the containers of a Deployment's Pods, say. Either way they are immutable; DetectMutations makes a test fail
+// that changes one, and names the field and, where it can, the handler.
 //
 // What is held is bounded by the objects, never by what happens to them. A lazy informer (Options.Lazy) holds them
 // undecoded, and answers questions about names, labels and owners as they are; a Transform, or a Go type with the fields that
@@ -21,6 +22,7 @@ package informer
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -124,13 +126,23 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 		resource: resource,
 		options: client.Options{
 			Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields,
-			MetadataOnly: onlyMetadata[T](), Protobuf: options.Decode == nil && client.ReadsProtobuf[T](),
+			MetadataOnly: onlyMetadata[T](), Protobuf: options.Decode == nil && client.ReadsProtobuf[T](), New: newObject(options),
 		},
 		relist: options.Relist,
 		fifo:   i.fifo,
 		log:    log,
 	}
 	return i
+}
+
+// newObject makes an empty T for the source to read an object into, unless the informer is to have the object's bytes. Such
+// objects share what is equal in them: a Transform may change what it is given, and who changed one could not be told.
+func newObject[T client.Object](options Options[T]) func() client.Object {
+	if options.Lazy || options.Decode != nil || options.Transform != nil || options.Mutations != nil || !client.ReadsProtobuf[T]() {
+		return nil
+	}
+	t := reflect.TypeFor[T]().Elem()
+	return func() client.Object { return reflect.New(t).Interface().(client.Object) }
 }
 
 // onlyMetadata says that T is what a server sends to those who want no more than metadata.

@@ -68,6 +68,18 @@ func New(header Header, codec Codec, first Encoding) *Object {
 	return o
 }
 
+// Ready is an object that somebody has made a Go object of already, of which nothing else is kept: it has no bytes, and
+// Decoded by a codec of the stamp is that Go object.
+func Ready(header Header, revision Revision, by Codec, obj runtime.Object) *Object {
+	header.mark = markOf(header.Labels)
+	o := &Object{Header: header, Revision: revision, stamp: by.Stamp()}
+	o.decoded.Store(&shared{o.stamp, obj})
+	return o
+}
+
+// IsReady says whether the object is one of Ready.
+func (o *Object) IsReady() bool { return o.first.data == nil }
+
 // Stamp gives a new object the revision of its commit. Only the store calls it, before anybody else sees the object.
 func (o *Object) Stamp(r Revision) error {
 	o.Revision = r
@@ -184,6 +196,9 @@ func (o *Object) Decode(by Codec) (runtime.Object, error) {
 }
 
 func (o *Object) read(by Codec) (runtime.Object, error) {
+	if o.IsReady() {
+		return o.decoded.Load().obj.DeepCopyObject(), nil
+	}
 	if o.stamp != by.Stamp() {
 		if a, ok := by.(Adopter); ok {
 			return a.Adopt(o.first.Form, o.first.data)

@@ -1,0 +1,154 @@
+package message_test
+
+import (
+	"bytes"
+	"math/rand"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/randfill"
+
+	"github.com/bowline-dev/bowline/client/internal/message"
+)
+
+// protobuf is what all of Kubernetes' own types are.
+type protobuf interface {
+	message.Unmarshaler
+	Marshal() ([]byte, error)
+}
+
+// filler fills objects at random, the same ones each time.
+func filler(seed int64) *randfill.Filler {
+	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(seed), serializer.NewCodecFactory(scheme.Scheme))
+	return fill.NilChance(0.3).NumElements(0, 3).MaxDepth(14)
+}
+
+// eachType calls f with each of Kubernetes' own types.
+func eachType(t *testing.T, f func(name string, t reflect.Type)) {
+	n := 0
+	for kind, goType := range scheme.Scheme.AllKnownTypes() {
+		if _, ok := reflect.New(goType).Interface().(protobuf); ok && kind.Version != "__internal" && !strings.HasSuffix(kind.Kind, "Options") {
+			n++
+			f(kind.String(), goType)
+		}
+	}
+	if n < 300 {
+		t.Errorf("only %d types were tried", n)
+	}
+}
+
+func marshalled(t *testing.T, fill *randfill.Filler, of reflect.Type) []byte {
+	t.Helper()
+	obj := reflect.New(of).Interface().(protobuf)
+	fill.Fill(obj)
+	data, err := obj.Marshal()
+	if err != nil {
+		t.Fatalf("%s: %v", of, err)
+	}
+	return data
+}
+
+// Read makes what Unmarshal makes, of messages that were read before too, and of two in one, of which the second adds to the
+// first: and what it made stays as it was, whatever is read later.
+func TestReadMakesWhatUnmarshalMakes(t *testing.T) {
+	t.Parallel()
+	fill := filler(1)
+	eachType(t, func(name string, of reflect.Type) {
+		r := message.NewReader()
+		made, want := []message.Unmarshaler{}, []message.Unmarshaler{}
+		a, b := marshalled(t, fill, of), marshalled(t, fill, of)
+		for _, data := range [][]byte{a, b, a, append(bytes.Clone(a), b...), append(bytes.Clone(b), a...), b, {}} {
+			mine, theirs := reflect.New(of).Interface().(message.Unmarshaler), reflect.New(of).Interface().(message.Unmarshaler)
+			if err := theirs.Unmarshal(data); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			buffer := bytes.Clone(data)
+			if err := r.Read(buffer, mine); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			clear(buffer) // of which nothing is kept
+			made, want = append(made, mine), append(want, theirs)
+		}
+		if !reflect.DeepEqual(made, want) {
+			t.Errorf("%s: want -, got +:\n%s", name, cmp.Diff(want, made))
+		}
+	})
+}
+
+// What Unmarshal refuses, Read refuses: bytes that are no message, wherever one ends too early or has gone bad.
+func TestReadRefusesWhatUnmarshalRefuses(t *testing.T) {
+	t.Parallel()
+	fill, random := filler(2), rand.New(rand.NewSource(2))
+	refused, r := 0, message.NewReader()
+	for range 40 {
+		whole := marshalled(t, fill, reflect.TypeFor[corev1.Pod]())
+		for range 200 {
+			data := bytes.Clone(whole)
+			if random.Intn(2) == 0 {
+				data = data[:random.Intn(len(data))]
+			} else {
+				data[random.Intn(len(data))] = byte(random.Intn(256))
+			}
+			var mine, theirs corev1.Pod
+			if theirs.Unmarshal(data) == nil {
+				if r.Read(data, &mine) == nil && !equality.Semantic.DeepEqual(mine, theirs) {
+					t.Fatalf("want -, got +:\n%s", cmp.Diff(theirs, mine))
+				}
+				continue
+			}
+			refused++
+			if r.Read(data, &mine) == nil {
+				t.Fatalf("%q was read", data)
+			}
+		}
+	}
+	if refused < 1000 {
+		t.Errorf("only %d messages were bad", refused)
+	}
+}
+
+func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
+	t.Parallel()
+	pod := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "a"}},
+		Spec: corev1.PodSpec{
+			Containers: []corev1.Container{{
+				Name: "c", LivenessProbe: &corev1.Probe{PeriodSeconds: 5},
+				Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}},
+			}},
+		},
+	}
+	r := message.NewReader()
+	read := func() (into corev1.Pod) {
+		data, err := pod.Marshal()
+		if err == nil {
+			err = r.Read(data, &into)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return into
+	}
+	a, b := read(), read()
+	pod.Spec.Containers[0].Image = "another"
+	c := read()
+	if &a.Spec.Containers[0] != &b.Spec.Containers[0] || reflect.ValueOf(a.Labels).Pointer() != reflect.ValueOf(c.Labels).Pointer() {
+		t.Error("equal parts are there twice")
+	}
+	if cap(a.Spec.Containers) != len(a.Spec.Containers) {
+		t.Error("who appends to one writes into all")
+	}
+	if a.Spec.Containers[0].Image != "" || c.Spec.Containers[0].LivenessProbe != a.Spec.Containers[0].LivenessProbe {
+		t.Error("what differs in one part does not share the others")
+	}
+}

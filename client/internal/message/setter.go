@@ -1,0 +1,151 @@
+package message
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"unsafe"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// isMany says whether a type's field may be there several times. Some slices are messages of their own.
+func isMany(t reflect.Type) bool {
+	return !unmarshals(t) && (t.Kind() == reflect.Map || t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8)
+}
+
+// unmarshals says whether a type has a method to read itself.
+func unmarshals(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]())
+}
+
+// setter is how values of a type are read.
+func (r *Reader) setter(t reflect.Type) setter {
+	switch {
+	case r.reads(t):
+		return bytesOnly(r.plan(t).read)
+	case unmarshals(t):
+		return bytesOnly(func(_ *Reader, at unsafe.Pointer, v value) error {
+			return reflect.NewAt(t, at).Interface().(Unmarshaler).Unmarshal(v.data)
+		})
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return r.pointer(t)
+	case reflect.Slice:
+		return r.slice(t)
+	case reflect.Map:
+		return sharing(t, r.mapping(t))
+	case reflect.String:
+		return bytesOnly(func(r *Reader, at unsafe.Pointer, v value) error {
+			*(*string)(at) = r.word(v.data)
+			return nil
+		})
+	case reflect.Bool:
+		return number(protowire.VarintType, func(at unsafe.Pointer, n uint64) { *(*bool)(at) = n != 0 })
+	case reflect.Int32, reflect.Uint32:
+		return number(protowire.VarintType, func(at unsafe.Pointer, n uint64) { *(*uint32)(at) = uint32(n) })
+	case reflect.Int64, reflect.Uint64:
+		return number(protowire.VarintType, func(at unsafe.Pointer, n uint64) { *(*uint64)(at) = n })
+	case reflect.Float64:
+		return number(protowire.Fixed64Type, func(at unsafe.Pointer, n uint64) { *(*float64)(at) = math.Float64frombits(n) })
+	}
+	return func(*Reader, unsafe.Pointer, value) error { return fmt.Errorf("%s is no type that can be read", t) }
+}
+
+func number(kind protowire.Type, set func(at unsafe.Pointer, n uint64)) setter {
+	return func(_ *Reader, at unsafe.Pointer, v value) error {
+		if v.kind != kind {
+			return errKind(v)
+		}
+		set(at, v.number)
+		return nil
+	}
+}
+
+// pointer reads what is pointed to, of which there is a new one: what was pointed to before may be shared.
+func (r *Reader) pointer(t reflect.Type) setter {
+	set := r.setter(t.Elem())
+	read := func(r *Reader, at unsafe.Pointer, v value) error {
+		pointer, to := reflect.NewAt(t, at).Elem(), reflect.New(t.Elem())
+		if !pointer.IsNil() {
+			to.Elem().Set(pointer.Elem())
+		}
+		pointer.Set(to)
+		return set(r, to.UnsafePointer(), v)
+	}
+	if t.Elem().Kind() != reflect.Struct {
+		return read
+	}
+	return sharing(t, bytesOnly(read))
+}
+
+// slice reads bytes, or the elements of a slice, behind those that it has.
+func (r *Reader) slice(t reflect.Type) setter {
+	elem := t.Elem()
+	if elem.Kind() == reflect.Uint8 {
+		return bytesOnly(func(_ *Reader, at unsafe.Pointer, v value) error {
+			*(*[]byte)(at) = append([]byte{}, v.data...)
+			return nil
+		})
+	}
+	set := r.setter(elem)
+	return sharing(t, func(r *Reader, at unsafe.Pointer, v value) error {
+		old := reflect.NewAt(t, at).Elem()
+		n, _ := run(v.data, v.tag)
+		all := reflect.MakeSlice(t, old.Len()+n, old.Len()+n)
+		reflect.Copy(all, old)
+		old.Set(all)
+		i := uintptr(all.Len() - n)
+		return each(v.data, func(v value) error {
+			i++
+			return set(r, unsafe.Add(all.UnsafePointer(), (i-1)*elem.Size()), v)
+		})
+	})
+}
+
+// mapping reads the entries of a map, beside those that it has.
+func (r *Reader) mapping(t reflect.Type) setter {
+	setKey, setElem := r.setter(t.Key()), r.setter(t.Elem())
+	return bytesOnly(func(r *Reader, at unsafe.Pointer, v value) error {
+		old := reflect.NewAt(t, at).Elem()
+		n, _ := run(v.data, v.tag)
+		all := reflect.MakeMapWithSize(t, old.Len()+n)
+		for entries := old.MapRange(); entries.Next(); {
+			all.SetMapIndex(entries.Key(), entries.Value())
+		}
+		old.Set(all)
+		return each(v.data, func(entry value) error {
+			key, elem := reflect.New(t.Key()), reflect.New(t.Elem())
+			if t.Elem().Kind() == reflect.Slice && unmarshals(t.Elem()) {
+				elem.Elem().Set(reflect.MakeSlice(t.Elem(), 0, 0)) // a message without a field
+			}
+			err := each(entry.data, func(v value) error {
+				switch v.tag >> 3 {
+				case 1:
+					return setKey(r, key.UnsafePointer(), v)
+				case 2:
+					return setElem(r, elem.UnsafePointer(), v)
+				}
+				return nil
+			})
+			all.SetMapIndex(key.Elem(), elem.Elem())
+			return err
+		})
+	})
+}
+
+// each calls f for each field of a message.
+func each(message []byte, f func(v value) error) error {
+	for len(message) > 0 {
+		v, rest, err := next(message)
+		if err == nil {
+			err = f(v)
+		}
+		if err != nil {
+			return err
+		}
+		message = rest
+	}
+	return nil
+}

@@ -1,0 +1,97 @@
+package client_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// threeMaps is the answer to a list, in protobuf: the second is spoiled where its data are, the third has no revision.
+func threeMaps(t *testing.T) []byte {
+	t.Helper()
+	maps := corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
+	for i, name := range []string{"a", "spoiled", "nowhen"} {
+		maps.Items = append(maps.Items, corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: "u", ResourceVersion: []string{"5", "6", ""}[i], Labels: map[string]string{"l": "x"},
+				OwnerReferences: []metav1.OwnerReference{{UID: "owner"}}},
+			Data: map[string]string{"key": "value of " + name},
+		})
+	}
+	raw, err := maps.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw = []byte(strings.Replace(string(raw), "\x12\x10value of spoiled", "\x12\x7fvalue of spoiled", 1)) // longer than its entry
+	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, Raw: raw}
+	data, err := envelope.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]byte(object.ProtobufMagic), data...)
+}
+
+// What is read as it arrives is what is read later, or not, by itself: only whether its bytes are kept differs.
+func TestItemsThatAreReadAsTheyArriveAreTheSame(t *testing.T) {
+	t.Parallel()
+	source := (&said{threeMaps(t)}).source(t)
+	options := client.Options{Protobuf: true}
+	later, err := source.List(t.Context(), configmaps, options)
+	if err != nil || len(later.Items) != 2 {
+		t.Fatalf("listed %v, %v", later, err)
+	}
+	options.New = func() client.Object { return &corev1.ConfigMap{} }
+	now, err := source.List(t.Context(), configmaps, options)
+	if err != nil || len(now.Items) != 2 || len(now.Unreadable) != 1 || now.Revision != later.Revision {
+		t.Fatalf("listed %v, %v", now, err)
+	}
+	for i, o := range now.Items {
+		if !reflect.DeepEqual(o.Header, later.Items[i].Header) || o.Revision != later.Items[i].Revision {
+			t.Errorf("header %+v at %d, want %+v", o.Header, o.Revision, later.Items[i].Header)
+		}
+		got, wrong := client.ReadObject[*corev1.ConfigMap](o)
+		want, err := client.ReadObject[*corev1.ConfigMap](later.Items[i])
+		if diff := cmp.Diff(want, got); diff != "" && err == nil || (err == nil) != (wrong == nil) || (err == nil) != (i == 0) {
+			t.Errorf("%v and %v; later -, as it arrives +:\n%s", err, wrong, diff)
+		}
+	}
+	if !now.Items[0].IsReady() || now.Items[1].IsReady() || later.Items[0].IsReady() {
+		t.Error("what is read as it arrives keeps its bytes, or what is not does not")
+	}
+}
+
+func TestAnItemThatWasReadCanBeHadAsACopyAndAsNothingElse(t *testing.T) {
+	t.Parallel()
+	list, err := (&said{threeMaps(t)}).source(t).List(t.Context(), configmaps,
+		client.Options{Protobuf: true, New: func() client.Object { return &corev1.ConfigMap{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, err := client.ReadObject[*corev1.ConfigMap](list.Items[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mine, err := list.Items[0].Decode(list.Codec); err != nil || mine == runtime.Object(shared) || !reflect.DeepEqual(mine, shared) {
+		t.Errorf("a copy is %v, %v", mine, err)
+	}
+	if secret, err := client.ReadObject[*corev1.Secret](list.Items[0]); err == nil || !strings.Contains(err.Error(), "ns/a: it was read into another Go type than *v1.Secret") {
+		t.Errorf("it was read as %+v, %v", secret, err)
+	}
+}
+
+// A server that has something else there than the reader thinks does not have it read as that.
+func TestItemsOfAnotherKindAreNotReadAsTheyArrive(t *testing.T) {
+	t.Parallel()
+	list, err := (&said{threeMaps(t)}).source(t).List(t.Context(), configmaps,
+		client.Options{Protobuf: true, New: func() client.Object { return &corev1.Secret{} }})
+	if err != nil || list.Items[0].IsReady() {
+		t.Errorf("listed %+v, %v", list, err)
+	}
+}

@@ -1,0 +1,56 @@
+package informer_test
+
+import (
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// Objects that a list over the wire brought share what is equal in them, but where somebody may change one, or wants to know who
+// did.
+func TestListedObjectsShareWhatIsEqual(t *testing.T) {
+	t.Parallel()
+	plane, err := bowline.Start(t.Context(), bowline.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plane.Close()
+	for _, name := range []string{"a", "b"} {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": "value"}}
+		if _, err := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(plane.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) { return obj, nil }
+	for name, test := range map[string]struct {
+		options
+		share bool
+	}{
+		"as they are":         {options{}, true},
+		"transformed":         {options{Transform: same}, false},
+		"looked after":        {options{Mutations: informer.DetectMutations(t)}, false},
+		"decoded when needed": {options{Lazy: true}, false},
+	} {
+		test.Namespace = "default"
+		i := informer.New(client.NewSource(c), configmaps, test.options)
+		stop := run(i)
+		<-i.Synced()
+		a, _ := i.Indexer().Get(informer.Key{Namespace: "default", Name: "a"})
+		b, _ := i.Indexer().Get(informer.Key{Namespace: "default", Name: "b"})
+		if shared := reflect.ValueOf(a.Data).Pointer() == reflect.ValueOf(b.Data).Pointer(); shared != test.share || b.Data["key"] != "value" {
+			t.Errorf("%s: they share their data: %t; %v", name, shared, b.Data)
+		}
+		stop()
+	}
+}
