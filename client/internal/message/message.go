@@ -1,6 +1,6 @@
 // Package message reads the protobuf messages of Kubernetes' own types into their Go structs, for caches: objects in a list are
 // alike, and what several have in common is read and kept once. Ten thousand Pods of one Deployment share their containers,
-// volumes and labels, and take a fifth of the memory, and less than half of the time, that their Unmarshal methods take.
+// volumes and labels, and take a fraction of the memory and the time that their Unmarshal method takes.
 //
 // It follows the structs' protobuf tags, and leaves what these do not describe, such as times and quantities, to its own
 // Unmarshal. A test holds it to the result of Unmarshal for every built-in type. Package client uses it.

@@ -26,7 +26,9 @@ func (r *Reader) setter(t reflect.Type) setter {
 		return bytesOnly(r.plan(t).read)
 	case unmarshals(t):
 		return bytesOnly(func(_ *Reader, at unsafe.Pointer, v value) error {
-			return reflect.NewAt(t, at).Interface().(Unmarshaler).Unmarshal(v.data)
+			into := reflect.NewAt(t, at)
+			makeEmpty(into.Elem())
+			return into.Interface().(Unmarshaler).Unmarshal(v.data)
 		})
 	}
 	switch t.Kind() {
@@ -51,6 +53,13 @@ func (r *Reader) setter(t reflect.Type) setter {
 		return number(protowire.Fixed64Type, func(at unsafe.Pointer, n uint64) { *(*float64)(at) = math.Float64frombits(n) })
 	}
 	return func(*Reader, unsafe.Pointer, value) error { return fmt.Errorf("%s is no type that can be read", t) }
+}
+
+// makeEmpty has a slice that is there not be nil, whether anything is in it or not.
+func makeEmpty(v reflect.Value) {
+	if v.Kind() == reflect.Slice && v.IsNil() {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	}
 }
 
 func number(kind protowire.Type, set func(at unsafe.Pointer, n uint64)) setter {
@@ -117,9 +126,7 @@ func (r *Reader) mapping(t reflect.Type) setter {
 		old.Set(all)
 		return each(v.data, func(entry value) error {
 			key, elem := reflect.New(t.Key()), reflect.New(t.Elem())
-			if t.Elem().Kind() == reflect.Slice && unmarshals(t.Elem()) {
-				elem.Elem().Set(reflect.MakeSlice(t.Elem(), 0, 0)) // a message without a field
-			}
+			makeEmpty(elem.Elem())
 			err := each(entry.data, func(v value) error {
 				switch v.tag >> 3 {
 				case 1:
