@@ -18,7 +18,7 @@ import (
 type decoder struct {
 	version schema.GroupVersion
 	goType  reflect.Type // a pointer to a struct
-	// kind is what objects are said to be that came as no more than metadata; empty for as they came.
+	// kind is what objects are said to be of which there is no more than metadata; empty for nothing.
 	kind      schema.GroupVersionKind
 	transform cache.TransformFunc // nil for none
 }
@@ -79,10 +79,16 @@ func (d *decoder) read(by object.Codec, o *object.Object) (obj client.Object, sh
 	if err := d.readInto(obj, by, o); err != nil {
 		return nil, false, err
 	}
-	if !d.kind.Empty() {
+	d.label(obj)
+	return obj, false, nil
+}
+
+// label has an object say what it is as client-go's informers have it: typed ones say nothing, and those of which there is no
+// more than metadata say what the example says, if anything.
+func (d *decoder) label(obj client.Object) {
+	if _, untyped := obj.(runtime.Unstructured); !untyped {
 		obj.GetObjectKind().SetGroupVersionKind(d.kind)
 	}
-	return obj, false, nil
 }
 
 func (d *decoder) readInto(obj client.Object, by object.Codec, o *object.Object) error {

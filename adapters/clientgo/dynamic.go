@@ -18,19 +18,36 @@ import (
 
 // NewDynamicSharedInformerFactory stands in for dynamicinformer.NewDynamicSharedInformerFactory.
 func NewDynamicSharedInformerFactory(source client.Source, resync time.Duration) dynamicinformer.DynamicSharedInformerFactory {
-	return newUntyped(source, resync, &unstructured.Unstructured{})
+	return newUntyped(source, FactoryOptions{Resync: resync}.perInformer(), &unstructured.Unstructured{})
+}
+
+// NewDynamicSharedInformerFactoryWithOptions stands in for dynamicinformer.NewFilteredDynamicSharedInformerFactory. Selectors of
+// Tweak that cannot be read are an error; ResyncOf, which is by Go types, does nothing.
+func NewDynamicSharedInformerFactoryWithOptions(
+	source client.Source, o FactoryOptions,
+) (dynamicinformer.DynamicSharedInformerFactory, error) {
+	return newTweaked(source, o, &unstructured.Unstructured{})
 }
 
 // NewMetadataSharedInformerFactory stands in for metadatainformer.NewSharedInformerFactory.
 func NewMetadataSharedInformerFactory(source client.Source, resync time.Duration) metadatainformer.SharedInformerFactory {
-	return newUntyped(source, resync, &metav1.PartialObjectMetadata{})
+	return newUntyped(source, FactoryOptions{Resync: resync}.perInformer(), &metav1.PartialObjectMetadata{})
+}
+
+// NewMetadataSharedInformerFactoryWithOptions stands in for metadatainformer.NewFilteredSharedInformerFactory, as
+// NewDynamicSharedInformerFactoryWithOptions does for its like.
+func NewMetadataSharedInformerFactoryWithOptions(
+	source client.Source, o FactoryOptions,
+) (metadatainformer.SharedInformerFactory, error) {
+	return newTweaked(source, o, &metav1.PartialObjectMetadata{})
 }
 
 // untyped makes informers of any resource, all of one Go type.
 type untyped struct {
-	source  client.Source
-	resync  time.Duration
-	example runtime.Object
+	source    client.Source
+	options   Options
+	transform cache.TransformFunc
+	example   runtime.Object
 
 	mu       sync.Mutex
 	made     map[schema.GroupVersionResource]cache.SharedIndexInformer
@@ -39,8 +56,18 @@ type untyped struct {
 	running  sync.WaitGroup
 }
 
-func newUntyped(source client.Source, resync time.Duration, example runtime.Object) *untyped {
-	return &untyped{source: source, resync: resync, example: example,
+func newTweaked(source client.Source, o FactoryOptions, example runtime.Object) (*untyped, error) {
+	options := o.perInformer()
+	if err := options.tweak(o.Tweak); err != nil {
+		return nil, err
+	}
+	f := newUntyped(source, options, example)
+	f.transform = o.Transform
+	return f, nil
+}
+
+func newUntyped(source client.Source, options Options, example runtime.Object) *untyped {
+	return &untyped{source: source, options: options, example: example,
 		made: map[schema.GroupVersionResource]cache.SharedIndexInformer{}, started: map[schema.GroupVersionResource]bool{}}
 }
 
@@ -50,9 +77,10 @@ func (f *untyped) ForResource(resource schema.GroupVersionResource) informers.Ge
 	defer f.mu.Unlock()
 	i, ok := f.made[resource]
 	if !ok {
-		i = New(f.source, resource, f.example, Options{
-			Resync: f.resync, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
-		})
+		i = New(f.source, resource, f.example, f.options)
+		if err := i.SetTransform(f.transform); err != nil {
+			panic(err) // cannot be: it has not started
+		}
 		f.made[resource] = i
 	}
 	return generic{i, resource.GroupResource()}

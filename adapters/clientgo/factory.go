@@ -48,13 +48,19 @@ func NewSharedInformerFactory(source client.Source, resync time.Duration) inform
 // NewSharedInformerFactoryWithOptions is NewSharedInformerFactory with options. Selectors of Tweak that cannot be read are an
 // error.
 func NewSharedInformerFactoryWithOptions(source client.Source, o FactoryOptions) (informers.SharedInformerFactory, error) {
-	own := Options{Namespace: o.Namespace, Lazy: o.Lazy, Mutations: o.Mutations, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
+	own := o.perInformer()
 	if err := own.tweak(o.Tweak); err != nil {
 		return nil, err
 	}
 	base := informers.NewSharedInformerFactoryWithOptions(nil, o.Resync,
 		informers.WithCustomResyncConfig(o.ResyncOf), informers.WithTransform(o.Transform))
 	return &factory{SharedInformerFactory: base, source: source, options: own}, nil
+}
+
+// perInformer is what the options say of each informer, but for its selectors.
+func (o FactoryOptions) perInformer() Options {
+	return Options{Namespace: o.Namespace, Resync: o.Resync, Lazy: o.Lazy, Mutations: o.Mutations,
+		Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}}
 }
 
 // tweak takes the selectors from what a function makes of empty options.

@@ -1,11 +1,12 @@
 package clientgo
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
@@ -16,6 +17,7 @@ import (
 type registration[T client.Object] struct {
 	to    cache.ResourceEventHandler
 	of    *sharedInformer[T]
+	log   klog.Logger
 	added *informer.Registration
 	// resync is how often the handler is passed every object again; 0 for never.
 	resync time.Duration
@@ -31,12 +33,14 @@ var (
 	_ cache.DoneChecker                      = &registration[client.Object]{}
 )
 
-// call calls the handler unless it was removed. Calls come one at a time.
+// call calls the handler unless it was removed. Calls come one at a time. Of a panic those are told who asked client-go to be
+// told, and then the informer, which goes on.
 func (r *registration[T]) call(f func()) {
 	if !r.begin() {
 		return
 	}
 	defer r.done()
+	defer utilruntime.HandleCrashWithLogger(r.log)
 	f()
 }
 
@@ -96,9 +100,10 @@ func (r *registration[T]) HasSynced() bool { return cache.IsDone(r) }
 func (r *registration[T]) HasSyncedChecker() cache.DoneChecker { return r }
 
 // Name implements cache.DoneChecker.
-func (r *registration[T]) Name() string {
-	return fmt.Sprintf("%s + event handler %T", r.of.Name(), r.to)
-}
+func (r *registration[T]) Name() string { return r.of.Name() + " + event handler " + r.String() }
+
+// String is what the handler is called in logs.
+func (r *registration[T]) String() string { return nameOf(r.to) }
 
 // Done implements cache.DoneChecker.
 func (r *registration[T]) Done() <-chan struct{} { return r.added.Synced() }

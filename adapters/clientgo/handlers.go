@@ -2,11 +2,12 @@ package clientgo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 )
 
 // shortestResync is how often a handler may be passed every object again, as in client-go.
@@ -18,21 +19,26 @@ func (i *sharedInformer[T]) AddEventHandler(to cache.ResourceEventHandler) (cach
 }
 
 // AddEventHandlerWithResyncPeriod is AddEventHandler for one that is passed every object again so often; 0 for never.
-func (i *sharedInformer[T]) AddEventHandlerWithResyncPeriod(to cache.ResourceEventHandler, resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+func (i *sharedInformer[T]) AddEventHandlerWithResyncPeriod(
+	to cache.ResourceEventHandler, resync time.Duration,
+) (cache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandlerWithOptions(to, cache.HandlerOptions{ResyncPeriod: &resync})
 }
 
 // AddEventHandlerWithOptions is AddEventHandler with options. Each handler has a period of resyncs of its own, exactly as
 // long as it asked for, but not below a second.
-func (i *sharedInformer[T]) AddEventHandlerWithOptions(to cache.ResourceEventHandler, options cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+func (i *sharedInformer[T]) AddEventHandlerWithOptions(
+	to cache.ResourceEventHandler, options cache.HandlerOptions,
+) (cache.ResourceEventHandlerRegistration, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.stopped {
-		return nil, fmt.Errorf("the informer of %s has stopped: a handler would be told of nothing", i.store.resource.GroupResource())
+	if i.stopped() {
+		return nil, fmt.Errorf("%s: the handler %s was not added to shared informer because it has stopped already",
+			i.store.resource.GroupResource(), nameOf(to))
 	}
-	r := &registration[T]{to: to, of: i, resync: i.resync, gone: make(chan struct{})}
-	if options.ResyncPeriod != nil {
-		r.resync = *options.ResyncPeriod
+	r := &registration[T]{
+		to: to, of: i, log: ptr.Deref(options.Logger, klog.Background()), resync: ptr.Deref(options.ResyncPeriod, i.resync),
+		gone: make(chan struct{}),
 	}
 	if r.resync > 0 {
 		r.resync = max(r.resync, shortestResync)
@@ -45,14 +51,16 @@ func (i *sharedInformer[T]) AddEventHandlerWithOptions(to cache.ResourceEventHan
 	return r, nil
 }
 
-var errForeign = errors.New("the registration is not one of this informer")
-
 // RemoveEventHandler has a handler told of nothing more. It does not wait for a call that is under way. Removing again does
-// nothing.
+// nothing, and so does removing what another informer has. What is no registration of ours is an error.
 func (i *sharedInformer[T]) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration[T])
-	if !ok || r.of != i {
-		return fmt.Errorf("removing a %T from the informer of %s: %w", handle, i.store.resource.GroupResource(), errForeign)
+	if !ok {
+		return fmt.Errorf("%s: a %T cannot be removed: it is not what adding a handler returned",
+			i.store.resource.GroupResource(), handle)
+	}
+	if r.of != i {
+		return nil
 	}
 	r.end()
 	i.mu.Lock()

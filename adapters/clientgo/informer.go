@@ -8,12 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/informer"
@@ -32,13 +34,16 @@ type Options struct {
 	Lazy bool
 	// Mutations finds out, in tests, who changes cached objects; nil does not look. See informer.DetectMutations.
 	Mutations *informer.Mutations
-	// Log is nil for slog.Default.
+	// Log is nil for klog's, where client-go's informers log.
 	Log *slog.Logger
 }
 
 // New makes an informer of its own on what a source has of a resource. The objects are of the Go type of example: a
 // pointer to a typed API struct, *unstructured.Unstructured, or *metav1.PartialObjectMetadata.
 func New(source client.Source, resource schema.GroupVersionResource, example runtime.Object, options Options) cache.SharedIndexInformer {
+	if options.Log == nil {
+		options.Log = slog.New(logr.ToSlogHandler(klog.Background()))
+	}
 	d := newDecoder(resource.GroupVersion(), example)
 	s := &reporting{Source: source, resource: resource, narrow: d.narrow}
 	i := adapt(informer.New(s, resource, informer.Options[client.Object]{
@@ -69,12 +74,11 @@ type sharedInformer[T client.Object] struct {
 	source  *reporting
 	decoder *decoder
 
-	mu               sync.Mutex
-	started, stopped bool
-	running          context.Context
-	watchError       cache.WatchErrorHandlerWithContext
-	handlers         map[*registration[T]]struct{}
-	resyncs          sync.WaitGroup
+	mu         sync.Mutex
+	running    context.Context // that of Run, once it was called
+	watchError cache.WatchErrorHandlerWithContext
+	handlers   map[*registration[T]]struct{}
+	resyncs    sync.WaitGroup
 }
 
 var _ cache.SharedIndexInformer = &sharedInformer[client.Object]{}
@@ -95,8 +99,8 @@ func (i *sharedInformer[T]) GetIndexer() cache.Indexer { return i.store }
 func (i *sharedInformer[T]) AddIndexers(indexers cache.Indexers) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.stopped {
-		return fmt.Errorf("the informer of %s has stopped: an index of it would find nothing", i.store.resource.GroupResource())
+	if i.stopped() {
+		return fmt.Errorf("%s: the indexer was not added because it has stopped already", i.store.resource.GroupResource())
 	}
 	return i.store.AddIndexers(indexers)
 }
@@ -114,9 +118,6 @@ func (i *sharedInformer[T]) RunWithContext(ctx context.Context) {
 	} else {
 		<-ctx.Done()
 	}
-	i.mu.Lock()
-	i.stopped = true
-	i.mu.Unlock()
 	i.resyncs.Wait()
 }
 
@@ -124,10 +125,10 @@ func (i *sharedInformer[T]) RunWithContext(ctx context.Context) {
 func (i *sharedInformer[T]) start(ctx context.Context) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.started {
+	if i.running != nil {
 		return false
 	}
-	i.started, i.running = true, ctx
+	i.running = ctx
 	for r := range i.handlers {
 		i.resyncRegularly(r)
 	}
@@ -148,20 +149,23 @@ func (i *sharedInformer[T]) Name() string {
 // Done implements cache.DoneChecker.
 func (i *sharedInformer[T]) Done() <-chan struct{} { return i.informer.Synced() }
 
-// LastSyncResourceVersion is the latest revision that the informer has heard of; empty before the first list.
+// LastSyncResourceVersion is the revision up to which the cache has everything; empty before the first list.
 func (i *sharedInformer[T]) LastSyncResourceVersion() string {
-	if i.source == nil {
-		return ""
+	if revision := i.informer.Revision(); revision > 0 {
+		return revision.String()
 	}
-	return i.source.revision()
+	return ""
 }
 
-// IsStopped says whether the informer has run and runs no more.
+// IsStopped says whether the informer was told to stop. A handler that does not return keeps it from nothing.
 func (i *sharedInformer[T]) IsStopped() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.stopped
+	return i.stopped()
 }
+
+// stopped is IsStopped while the lock is held.
+func (i *sharedInformer[T]) stopped() bool { return i.running != nil && i.running.Err() != nil }
 
 // SetTransform has every object changed before it is stored. It must come before Run.
 func (i *sharedInformer[T]) SetTransform(transform cache.TransformFunc) error {
@@ -188,8 +192,8 @@ func (i *sharedInformer[T]) configure(change func()) error {
 	switch {
 	case i.source == nil:
 		return errShared
-	case i.started:
-		return fmt.Errorf("the informer of %s has started already", i.store.resource.GroupResource())
+	case i.running != nil:
+		return fmt.Errorf("%s: the informer has already started", i.store.resource.GroupResource())
 	}
 	change()
 	return nil

@@ -73,15 +73,8 @@ var sides = map[string]func(*world) func(clientgo.Options) cache.SharedIndexInfo
 func compare(t *testing.T, behaviour func(*world) []string) {
 	t.Helper()
 	outcomes := map[string]string{}
-	for name, side := range sides {
-		synctest.Test(t, func(t *testing.T) {
-			plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{}}))(t)
-			defer plane.Close()
-			w := &world{t: t, plane: plane, faults: &faults{}}
-			w.clients = must(kubernetes.NewForConfig(plane.RESTConfig()))(t)
-			w.make = side(w)
-			outcomes[name] = strings.Join(behaviour(w), "\n")
-		})
+	for name := range sides {
+		outcomes[name] = on(t, name, behaviour)
 	}
 	wanted := outcomes["client-go"]
 	if wanted == "" {
@@ -92,6 +85,20 @@ func compare(t *testing.T, behaviour func(*world) []string) {
 			t.Errorf("%s:\n%s\n\nclient-go:\n%s", name, got, wanted)
 		}
 	}
+}
+
+// on runs a behaviour on one side.
+func on(t *testing.T, side string, behaviour func(*world) []string) (outcome string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		plane := must(bowline.Start(t.Context(), bowline.Options{Controllers: []string{}}))(t)
+		defer plane.Close()
+		w := &world{t: t, plane: plane, faults: &faults{}}
+		w.clients = must(kubernetes.NewForConfig(plane.RESTConfig()))(t)
+		w.make = sides[side](w)
+		outcome = strings.Join(behaviour(w), "\n")
+	})
+	return outcome
 }
 
 // config reaches the plane through the world's faults.

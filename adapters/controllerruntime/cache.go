@@ -2,14 +2,16 @@ package controllerruntime
 
 import (
 	"context"
-	"errors"
+	"log/slog"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/bowline-dev/bowline/adapters/clientgo"
 	"github.com/bowline-dev/bowline/client"
@@ -24,13 +26,12 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	return On(client.NewSource(c))(config, options)
 }
 
-var errNewInformer = errors.New("cache.Options.NewInformer is set: this cache has informers of its own")
-
-// On makes caches whose informers read a source, which must be one of the server that the manager talks to.
+// On makes caches whose informers read a source, which must be one of the server that the manager talks to. Who has set
+// cache.Options.NewInformer, as tests do with a fake one, gets those.
 func On(source client.Source) cache.NewCacheFunc {
 	return func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		if options.NewInformer != nil {
-			return nil, errNewInformer
+			return cache.New(config, options)
 		}
 		if options.HTTPClient == nil {
 			c, err := rest.HTTPClientFor(config)
@@ -40,14 +41,15 @@ func On(source client.Source) cache.NewCacheFunc {
 			options.HTTPClient = c
 		}
 		options.HTTPClient = askable(options.HTTPClient)
+		log := slog.New(logr.ToSlogHandler(ctrllog.Log.WithName("cache")))
 		options.NewInformer = func(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 			wanted, err := ask(lw)
 			if err != nil {
-				return clientgo.New(broken{err}, wanted.resource, example, clientgo.Options{})
+				return clientgo.New(broken{err}, wanted.resource, example, clientgo.Options{Log: log})
 			}
 			return clientgo.New(source, wanted.resource, example, clientgo.Options{
 				Namespace: wanted.namespace, Labels: wanted.labels, Fields: wanted.fields,
-				Resync: resync, Indexers: indexers,
+				Resync: resync, Indexers: indexers, Log: log,
 			})
 		}
 		return cache.New(config, options)

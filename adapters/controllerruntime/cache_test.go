@@ -3,7 +3,6 @@ package controllerruntime_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sort"
 	"strings"
@@ -21,8 +20,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/bowline-dev/bowline/adapters/controllerruntime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 )
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
@@ -271,15 +269,16 @@ type noObject struct{ corev1.ConfigMap }
 
 func (o *noObject) DeepCopyObject() runtime.Object { return o }
 
-func TestAnInformerOfOnesOwnIsRefused(t *testing.T) {
+func TestInformersOfOnesOwnAreTaken(t *testing.T) {
 	t.Parallel()
-	_, err := controllerruntime.On(nil)(nil, cache.Options{
-		HTTPClient: http.DefaultClient,
-		NewInformer: func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
-			return nil
-		},
+	compare(t, func(w *world) []string {
+		fake := controllertest.NewFakeInformer()
+		c := w.make(cache.Options{
+			NewInformer: func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
+				return fake
+			},
+		})
+		i, err := c.GetInformer(w.t.Context(), &corev1.ConfigMap{})
+		return []string{fmt.Sprint(i == fake, err)}
 	})
-	if err == nil {
-		t.Error("two makers of informers are taken")
-	}
 }

@@ -1,0 +1,219 @@
+package clientgo_test
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/bowline-dev/bowline/adapters/clientgo"
+)
+
+func TestHandlersAreToldWhatHappensInOrder(t *testing.T) {
+	t.Parallel()
+	compare(t, func(w *world) []string {
+		w.set("default/there=1")
+		i, heard := w.make(clientgo.Options{Namespace: "default"}), &events{}
+		must(i.AddEventHandler(heard))(w.t)
+		defer w.run(i)()
+		out := heard.take()
+		w.set("default/there=2")
+		w.set("default/new=1")
+		w.remove("default/there")
+		w.set("default/there=3")
+		return append(out, heard.take()...)
+	})
+}
+
+func TestAHandlerThatComesLateIsToldOfWhatIsThere(t *testing.T) {
+	t.Parallel()
+	compare(t, func(w *world) []string {
+		w.set("default/there=1")
+		i, heard := w.make(clientgo.Options{Namespace: "default"}), &events{}
+		defer w.run(i)()
+		handle := must(i.AddEventHandler(heard))(w.t)
+		out := heard.take()
+		w.set("default/there=2")
+		return append(append(out, heard.take()...), fmt.Sprint(handle.HasSynced()))
+	})
+}
+
+func TestAHandlerThatWasRemovedIsToldNothing(t *testing.T) {
+	t.Parallel()
+	compare(t, func(w *world) []string {
+		i, other, heard, stays := w.make(clientgo.Options{}), w.make(clientgo.Options{}), &events{}, &events{}
+		defer w.run(i)()
+		handle := must(i.AddEventHandler(heard))(w.t)
+		must(i.AddEventHandler(stays))(w.t)
+		foreign := must(other.AddEventHandler(&events{}))(w.t)
+		w.set("default/a=1")
+		out := []string{fmt.Sprint(i.RemoveEventHandler(handle), i.RemoveEventHandler(handle))}
+		w.set("default/a=2")
+		_ = i.RemoveEventHandler(foreign)
+		w.set("default/a=3")
+		out = append(out, onlyDefault(heard.take())...)
+		return append(out, onlyDefault(stays.take())...)
+	})
+}
+
+func TestShutDownEventHandlerWaitsForTheCallUnderWay(t *testing.T) {
+	t.Parallel()
+	compare(t, func(w *world) []string {
+		i := w.make(clientgo.Options{Namespace: "default"})
+		defer w.run(i)()
+		var out []string
+		release := make(chan struct{})
+		handle := must(i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) {
+			<-release
+			out = append(out, "handled")
+		}}))(w.t)
+		w.set("default/a=1")
+		go func() {
+			time.Sleep(time.Minute)
+			close(release)
+		}()
+		err := cache.ShutDownEventHandler(i, handle)
+		return append(out, fmt.Sprint(err))
+	})
+}
+
+func TestSyncedIsSaidWhenTheCacheAndTheHandlerHaveAll(t *testing.T) {
+	t.Parallel()
+	compare(t, func(w *world) []string {
+		w.set("default/a=1")
+		i := w.make(clientgo.Options{Namespace: "default"})
+		release := make(chan struct{})
+		handle := must(i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-release }}))(w.t)
+		state := func() string {
+			synctest.Wait()
+			return fmt.Sprint(i.HasSynced(), cache.IsDone(i.HasSyncedChecker()), i.GetController().HasSynced(),
+				handle.HasSynced(), cache.IsDone(handle.HasSyncedChecker()))
+		}
+		out := []string{state()}
+		defer w.run(i)()
+		out = append(out, state())
+		close(release)
+		return append(out, state())
+	})
+}
+
+func TestADeletionThatWasMissedComesAsATombstone(t *testing.T) {
+	t.Parallel()
+	compare(t, func(w *world) []string {
+		w.set("default/stays=1")
+		w.set("default/goes=1")
+		i, heard := w.make(clientgo.Options{Namespace: "default"}), &events{}
+		must(i.AddEventHandler(heard))(w.t)
+		defer w.run(i)()
+		heard.take()
+		w.faults.cut(apierrors.NewResourceExpired("too old"))
+		time.Sleep(time.Minute)
+		w.remove("default/goes")
+		w.set("default/stays=2")
+		w.faults.mend()
+		time.Sleep(10 * time.Minute) // longer than anybody backs off
+		out := heard.take()
+		slices.Sort(out) // which of the two is first is nobody's promise
+		return out
+	})
+}
+
+func TestEachHandlerResyncsAsOftenAsItAskedFor(t *testing.T) {
+	t.Parallel()
+	compare(t, func(w *world) []string {
+		w.set("default/a=1")
+		i := w.make(clientgo.Options{Namespace: "default", Resync: 10 * time.Second})
+		defaults, never, slow := &events{}, &events{}, &events{}
+		must(i.AddEventHandler(defaults))(w.t)
+		must(i.AddEventHandlerWithResyncPeriod(never, 0))(w.t)
+		thirty := 30 * time.Second
+		must(i.AddEventHandlerWithOptions(slow, cache.HandlerOptions{ResyncPeriod: &thirty}))(w.t)
+		defer w.run(i)()
+		time.Sleep(65 * time.Second)
+		out := []string{}
+		for _, heard := range []*events{defaults, never, slow} {
+			out = append(out, heard.take()...)
+			out = append(out, "-")
+		}
+		return out
+	})
+}
+
+func TestHandlersComeAndGoFromWithinACall(t *testing.T) {
+	t.Parallel()
+	compare(t, func(w *world) []string {
+		i, heard := w.make(clientgo.Options{Namespace: "default", Labels: labels.SelectorFromSet(labels.Set{"color": "red"})}), &events{}
+		var out []string
+		var handle cache.ResourceEventHandlerRegistration
+		handle = must(i.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+			must(i.AddEventHandler(heard))(w.t)
+			out = append(out, described(obj), fmt.Sprint(i.RemoveEventHandler(handle)))
+		}}))(w.t)
+		defer w.run(i)()
+		w.set("default/a=1", "color=red")
+		w.set("default/b=1", "color=red")
+		return append(heard.take(), out...)
+	})
+}
+
+func TestADeletedObjectHasTheRevisionOfItsDeletion(t *testing.T) {
+	t.Parallel()
+	compare(t, func(w *world) []string {
+		i := w.make(clientgo.Options{Namespace: "default"})
+		var deleted string
+		must(i.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+			deleted = obj.(metav1.Object).GetResourceVersion()
+		}}))(w.t)
+		defer w.run(i)()
+		before := w.set("default/a=1").ResourceVersion
+		w.remove("default/a")
+		after := w.set("default/b=1").ResourceVersion
+		revision := func(s string) int { return must(strconv.Atoi(s))(w.t) }
+		return []string{fmt.Sprint(revision(before) < revision(deleted), revision(deleted) < revision(after))}
+	})
+}
+
+// TestAPanicGoesWhereClientGosGo is not asked of client-go, whose panics end the program.
+func TestAPanicGoesWhereClientGosGo(t *testing.T) {
+	t.Parallel()
+	for _, side := range []string{"ours, over the wire", "ours, in process"} {
+		on(t, side, func(w *world) []string {
+			var logged []string
+			logger := funcr.New(func(_, said string) { logged = append(logged, said) }, funcr.Options{})
+			i, heard := w.make(clientgo.Options{Namespace: "default", Log: slog.New(slog.DiscardHandler)}), &events{}
+			defer w.run(i)()
+			fails := cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+				heard.OnAdd(obj, false)
+				if obj.(metav1.Object).GetName() == "a" {
+					panic("wrong")
+				}
+			}}
+			handle := must(i.AddEventHandlerWithOptions(fails, cache.HandlerOptions{Logger: &logger}))(w.t)
+			w.set("default/a=1")
+			w.set("default/b=1")
+			told := heard.take()
+			if len(logged) != 1 || !strings.Contains(logged[0], "wrong") || !slices.Contains(told, "add default/b=1 initial=false") {
+				t.Errorf("%s: the log has %q; the handler was told %q", side, logged, told)
+			}
+			if name := handle.HasSyncedChecker().Name(); !strings.Contains(name, "TestAPanicGoesWhereClientGosGo") {
+				t.Errorf("a handler is called %s", name)
+			}
+			return nil
+		})
+	}
+}
+
+// onlyDefault leaves out what happens in other namespaces.
+func onlyDefault(told []string) []string {
+	return slices.DeleteFunc(told, func(s string) bool { return !strings.Contains(s, " default/") })
+}

@@ -1,0 +1,56 @@
+package clientgo_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/adapters/clientgo"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// TestOneInformerServesOursAndClientGos shares one cache between a controller of ours and client-go's listers.
+func TestOneInformerServesOursAndClientGos(t *testing.T) {
+	t.Parallel()
+	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
+		f := informer.NewFactory(p.Source(), informer.FactoryOptions{})
+		ours := informer.For[*corev1.ConfigMap](f, configMaps)
+		theirs, again := clientgo.Informer[*corev1.ConfigMap](f, configMaps), clientgo.Informer[*corev1.ConfigMap](f, configMaps)
+		byName := func(obj any) ([]string, error) { return []string{obj.(metav1.Object).GetName()}, nil }
+		byKind := func(any) ([]string, error) { return []string{"ConfigMap"}, nil }
+		for i, index := range map[cache.SharedIndexInformer]cache.IndexFunc{theirs: byName, again: byKind} {
+			if err := i.AddIndexers(cache.Indexers{"mine": index}); err != nil {
+				t.Error(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { f.Run(ctx) })
+		running.Go(func() { theirs.RunWithContext(ctx) })
+		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+		must(clients.CoreV1().ConfigMaps("default").Create(ctx, made, metav1.CreateOptions{}))(t)
+		synctest.Wait()
+		mine, _ := ours.Indexer().Get(informer.Key{Namespace: "default", Name: "a"})
+		yours, _, _ := theirs.GetStore().GetByKey("default/a")
+		if mine != yours || !theirs.HasSynced() {
+			t.Error("the object is not the same one")
+		}
+		named, _ := theirs.GetIndexer().ByIndex("mine", "a")
+		kinds, _ := again.GetIndexer().ByIndex("mine", "ConfigMap")
+		if len(named) != 1 || len(kinds) == 0 {
+			t.Errorf("two indexes of one name find %d and %d objects", len(named), len(kinds))
+		}
+		if theirs.SetTransform(nil) == nil || theirs.SetWatchErrorHandler(nil) == nil {
+			t.Error("one who shares an informer can change what it does")
+		}
+		cancel()
+		running.Wait()
+	})
+}
