@@ -18,6 +18,7 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/adapters/clientgo"
+	_ "github.com/bowline-dev/bowline/bowlinetest" // has client-go's pauses after errors fit a bubble's time
 	"github.com/bowline-dev/bowline/client"
 )
 

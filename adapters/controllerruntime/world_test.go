@@ -21,6 +21,7 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/adapters/controllerruntime"
+	_ "github.com/bowline-dev/bowline/bowlinetest" // has client-go's pauses after errors fit a bubble's time
 )
 
 func init() { log.SetLogger(logr.Discard()) } // or it complains after half a minute that nobody did
