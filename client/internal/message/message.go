@@ -9,6 +9,7 @@ package message
 import (
 	"fmt"
 	"hash/maphash"
+	"io"
 	"reflect"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -69,7 +70,7 @@ type value struct {
 
 // next takes the first field off a message.
 func next(message []byte) (v value, rest []byte, err error) {
-	tag, n := protowire.ConsumeVarint(message)
+	tag, n := varint(message)
 	if n < 0 {
 		return v, nil, protowire.ParseError(n)
 	}
@@ -81,9 +82,14 @@ func next(message []byte) (v value, rest []byte, err error) {
 	v.tag, v.kind = tag, kind
 	switch kind {
 	case protowire.VarintType:
-		v.number, n = protowire.ConsumeVarint(message)
+		v.number, n = varint(message)
 	case protowire.BytesType:
-		v.data, n = protowire.ConsumeBytes(message)
+		size, head := varint(message)
+		if head < 0 || size > uint64(len(message)-head) {
+			return v, nil, io.ErrUnexpectedEOF
+		}
+		n = head + int(size)
+		v.data = message[head:n:n]
 	case protowire.Fixed64Type:
 		v.number, n = protowire.ConsumeFixed64(message)
 	default:
@@ -93,6 +99,14 @@ func next(message []byte) (v value, rest []byte, err error) {
 		return v, nil, protowire.ParseError(n)
 	}
 	return v, message[n:], nil
+}
+
+// varint takes a number off a message; most have one byte.
+func varint(message []byte) (uint64, int) {
+	if len(message) > 0 && message[0] < 0x80 {
+		return uint64(message[0]), 1
+	}
+	return protowire.ConsumeVarint(message)
 }
 
 // run is how many fields at the start of a message have a tag, and what follows them.

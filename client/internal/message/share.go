@@ -9,7 +9,7 @@ import (
 
 const (
 	// remembered is how many values of a field are known by their bytes: those that came last.
-	remembered = 64
+	remembered = 256
 	// longestShared bounds the bytes of one.
 	longestShared = 16 << 10
 )
@@ -17,14 +17,18 @@ const (
 // sharing has a field that is a pointer, a slice or a map be the same one wherever it has the same bytes. What is shared is
 // not changed any more: set puts another in its place.
 func sharing(t reflect.Type, set setter) setter {
-	var known [remembered]struct {
+	type read struct {
 		message []byte
 		made    reflect.Value
 	}
+	var known []read
 	return func(r *Reader, at unsafe.Pointer, v value) error {
 		into := reflect.NewAt(t, at).Elem()
 		if !into.IsNil() || len(v.data) > longestShared {
 			return set(r, at, v)
+		}
+		if known == nil {
+			known = make([]read, remembered)
 		}
 		k := &known[maphash.Bytes(r.seed, v.data)%remembered]
 		if k.made.IsValid() && bytes.Equal(k.message, v.data) {
