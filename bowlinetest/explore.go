@@ -90,6 +90,9 @@ type Scenario struct {
 	// Lag is how long what is late is late; 30 seconds when it is 0. Down is how long a process that has crashed takes to
 	// start again; 10 seconds when it is 0.
 	Lag, Down time.Duration
+	// Stuck is how long, in real time, a run may keep virtual time from passing; a minute when it is 0. One that does so longer
+	// cannot be ended, as when the process loops without end: it ends all tests, and says where it is.
+	Stuck time.Duration
 }
 
 // Explore runs the processes of a scenario once undisturbed, and then once for each point and each fault that it may have:
@@ -135,6 +138,7 @@ func Search(t *testing.T, s Scenario) *Report {
 	s.Settle = cmp.Or(s.Settle, 5*time.Minute)
 	s.Lag = cmp.Or(s.Lag, 30*time.Second)
 	s.Down = cmp.Or(s.Down, 10*time.Second)
+	s.Stuck = cmp.Or(s.Stuck, time.Minute)
 	e := &explorer{Scenario: s, t: t, report: &Report{Test: t.Name()}, bases: map[int]*outcome{}, tried: map[fault.Fault]bool{}}
 	if err := e.search(); err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package bowlinetest_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,6 +122,37 @@ func TestExploreEndsWhatTriesForEver(t *testing.T) {
 			}
 		}
 	}), "test does not end")
+}
+
+// spins goes on when its context has ended, without asking or waiting: nobody can end it.
+func spins(ctx context.Context, c typed.ConfigMapInterface) error {
+	for {
+		c.Get(ctx, "a", metav1.GetOptions{})
+		if ctx.Err() == nil {
+			time.Sleep(time.Second)
+		}
+	}
+}
+
+func TestExploreNamesALoopThatNobodyCanEnd(t *testing.T) {
+	t.Parallel()
+	s := scenario(spins)
+	s.Stuck = 2 * time.Second
+	fails(t, s, "a run is stuck", "no virtual time has passed in 2s", "bowlinetest_test.spins(", "again: BOWLINE_EXPLORE=")
+}
+
+// outside is what two runs should not share.
+var outside sync.Mutex
+
+func TestExploreNamesALockOfTheOutside(t *testing.T) {
+	t.Parallel()
+	s := scenario(func(context.Context, typed.ConfigMapInterface) error {
+		outside.Lock()
+		outside.Lock()
+		return nil
+	})
+	s.Stuck = 2 * time.Second
+	fails(t, s, "a run is stuck", "sync.(*Mutex).Lock")
 }
 
 // Virtual time would stand still with a socket.

@@ -1,7 +1,6 @@
 package bowlinetest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -37,21 +36,22 @@ type outcome struct {
 // run makes one run, in a bubble of its own. It is nil when the run could not begin, which has failed the test.
 func (e *explorer) run(plan fault.Plan, mostRequests int) (o *outcome) {
 	began := time.Now()
-	var bubble string
+	w := e.watchdog(plan)
+	defer close(w.ended)
 	defer func() {
 		if o != nil {
 			o.real = time.Since(began)
 		}
 		if v := recover(); v != nil {
-			if o == nil || bubble == "" || !strings.Contains(fmt.Sprint(v), "blocked goroutines remain") {
+			if o == nil || !strings.Contains(fmt.Sprint(v), "blocked goroutines remain") {
 				panic(v)
 			}
-			o.problems = append(o.problems, "goroutines are left behind:\n"+goroutinesOf(bubble))
+			o.problems = append(o.problems, "goroutines are left behind:\n"+strings.Join(goroutinesOf(*w.bubble.Load()), "\n\n"))
 		}
 	}()
 	synctest.Test(e.t, func(t *testing.T) {
-		bubble = ownBubble()
-		o = e.inBubble(t, plan, mostRequests)
+		defer w.beat()()
+		o = e.inBubble(t, w, mostRequests)
 	})
 	return o
 }
@@ -66,7 +66,7 @@ type exploration struct {
 	ctx    context.Context // has the world
 }
 
-func (e *explorer) inBubble(t *testing.T, plan fault.Plan, mostRequests int) *outcome {
+func (e *explorer) inBubble(t *testing.T, w *watchdog, mostRequests int) *outcome {
 	began := time.Now()
 	history := fault.NewHistory()
 	p := &Plane{test: t, settings: settingsOf(e.Options), resources: newResources(nil)}
@@ -92,8 +92,9 @@ func (e *explorer) inBubble(t *testing.T, plan fault.Plan, mostRequests int) *ou
 		}
 	}
 	x.faults = fault.NewRun(fault.Options{
-		Plan: plan, History: history, Next: config.Transport, Lag: e.Lag, Down: e.Down, MostRequests: mostRequests,
+		Plan: w.plan, History: history, Next: config.Transport, Lag: e.Lag, Down: e.Down, MostRequests: mostRequests,
 	})
+	w.faults.Store(x.faults)
 	result := x.do(t)
 	result.virtual = time.Since(began)
 	return result
@@ -201,17 +202,3 @@ func ownBubble() string {
 }
 
 var bubbleText = regexp.MustCompile(`synctest bubble (\d+)\]`)
-
-// goroutinesOf are the stacks of a bubble's goroutines.
-func goroutinesOf(bubble string) string {
-	stacks := make([]byte, 4<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	var found []string
-	for stack := range bytes.SplitSeq(stacks, []byte("\n\n")) {
-		first, _, _ := bytes.Cut(stack, []byte("\n"))
-		if bytes.Contains(first, []byte("synctest bubble "+bubble+"]")) {
-			found = append(found, string(stack))
-		}
-	}
-	return strings.Join(found, "\n\n")
-}
