@@ -73,9 +73,10 @@ func (w *watchdog) complaint() string {
 	if faults := w.faults.Load(); faults != nil {
 		o.rows = faults.Rows()
 	}
-	o.problems = []string{fmt.Sprintf("no virtual time has passed in %s: a goroutine works without end, or waits for what is outside of its run. "+
-		"What loops must return when its context has ended, or wait between two attempts; locks, channels and timers that the process uses must "+
-		"be made by it. If it only takes that long, raise Scenario.Stuck. It is one of these:\n%s", w.after, strings.Join(w.awake(), "\n\n"))}
+	o.problems = []string{fmt.Sprintf("no virtual time has passed in %s: a goroutine works without end, or waits for what is outside of "+
+		"its run. What loops must return when its context has ended, or wait between two attempts; locks, channels and timers that "+
+		"the process uses must be made by it. If it only takes that long, raise Scenario.Stuck. It is one of these:\n%s",
+		w.after, strings.Join(w.awake(), "\n\n"))}
 	return "bowlinetest.Explore: a run is stuck\n" + newFailure(w.test, o).String()
 }
 
