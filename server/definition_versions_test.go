@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -94,4 +95,36 @@ func heard(w watch.Interface) (events []string, open bool) {
 			return events, true
 		}
 	}
+}
+
+// TestOwnershipInAVersionThatLacksAFieldRefusesToApply, as Kubernetes does, which compares an object in each version that
+// somebody owns fields in, with all that it has. Updates go on, and change no ownership; who rewrites it in the new version
+// may apply again.
+func TestOwnershipInAVersionThatLacksAFieldRefusesToApply(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	crd := widgets()
+	crd.Spec.Versions = append(crd.Spec.Versions, *crd.Spec.Versions[0].DeepCopy())
+	v1, v2 := &crd.Spec.Versions[0], &crd.Spec.Versions[1]
+	v1.Storage, v2.Name, v2.SelectableFields = false, "v2", nil
+	spec := v2.Schema.OpenAPIV3Schema.Properties["spec"]
+	spec.Properties["shade"] = apiextensionsv1.JSONSchemaProps{Type: "string", Default: &apiextensionsv1.JSON{Raw: []byte(`"dark"`)}}
+	v2.Schema.OpenAPIV3Schema.Properties["spec"] = spec
+	w.define(t, crd)
+	old := widgetsPath + "/a"
+	path := strings.Replace(old, "/v1/", "/v2/", 1)
+	document := func(version, color string) string {
+		return `{"apiVersion":"example.com/` + version + `","kind":"Widget","metadata":{"name":"a"},"spec":{"color":"` + color + `"}}`
+	}
+	w.apply(t, old, "me", document("v1", "red")).want(t, http.StatusCreated)
+	w.apply(t, path, "me", document("v2", "red")).refused(t, http.StatusInternalServerError, "", ".spec.shade: field not declared in schema")
+	w.send(t, http.MethodPatch, path, `{"spec":{"color":"blue"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	rewritten := w.get(t, path).want(t, http.StatusOK).object(t)
+	entry := rewritten["metadata"].(map[string]any)["managedFields"].([]any)[0].(map[string]any)
+	if at(entry, "manager") != "me" || at(entry, "apiVersion") != "example.com/v1" {
+		t.Fatalf("after the update, the owner is %v", entry)
+	}
+	w.send(t, http.MethodPatch, path, `[{"op":"replace","path":"/metadata/managedFields/0/apiVersion","value":"example.com/v2"}]`,
+		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	w.apply(t, path, "me", document("v2", "red")).want(t, http.StatusOK)
 }

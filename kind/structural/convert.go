@@ -21,8 +21,15 @@ type Converter interface {
 // Convert implements kind.Kind. As Kubernetes does, it leaves out what the other version's schema does not know, and sets no
 // defaults: those of the version that an object is stored in are set when it is read.
 func (d *definition) Convert(obj runtime.Object, apiVersion string) (runtime.Object, error) {
-	d = d.latest()
-	u := obj.(*unstructured.Unstructured)
+	return d.latest().convertOne(obj.(*unstructured.Unstructured), apiVersion, true)
+}
+
+// Translate implements kind.Translator.
+func (d *definition) Translate(obj runtime.Object, apiVersion string) (runtime.Object, error) {
+	return d.latest().convertOne(obj.(*unstructured.Unstructured), apiVersion, false)
+}
+
+func (d *definition) convertOne(u *unstructured.Unstructured, apiVersion string, fit bool) (runtime.Object, error) {
 	if u.GetAPIVersion() == apiVersion {
 		return u, nil
 	}
@@ -30,15 +37,16 @@ func (d *definition) Convert(obj runtime.Object, apiVersion string) (runtime.Obj
 	if v == nil {
 		return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", apiVersion)
 	}
-	converted, err := d.convert([]*unstructured.Unstructured{u}, v)
+	converted, err := d.convert([]*unstructured.Unstructured{u}, v, fit)
 	if err != nil {
 		return nil, err
 	}
 	return converted[0], nil
 }
 
-// convert takes objects to a version: those that are in it already stay themselves, the others become new ones.
-func (d *definition) convert(objects []*unstructured.Unstructured, v *definedVersion) ([]*unstructured.Unstructured, error) {
+// convert takes objects to a version: those that are in it already stay themselves, the others become new ones, which fit
+// leaves without what the version does not know.
+func (d *definition) convert(objects []*unstructured.Unstructured, v *definedVersion, fit bool) ([]*unstructured.Unstructured, error) {
 	out := make([]*unstructured.Unstructured, len(objects))
 	var others []*unstructured.Unstructured
 	var at []int
@@ -60,8 +68,10 @@ func (d *definition) convert(objects []*unstructured.Unstructured, v *definedVer
 		return nil, err
 	}
 	for n, u := range converted {
-		if _, err := d.fit(u, v, coercion{}); err != nil {
-			return nil, err
+		if fit {
+			if _, err := d.fit(u, v, coercion{}); err != nil {
+				return nil, err
+			}
 		}
 		out[at[n]] = u
 	}

@@ -87,7 +87,7 @@ func (d *definition) EncodeAll(form object.Form, objects []runtime.Object) ([][]
 	for i, obj := range objects {
 		all[i] = obj.(*unstructured.Unstructured)
 	}
-	converted, err := d.convert(all, v)
+	converted, err := d.convert(all, v, true)
 	if err != nil {
 		return nil, err
 	}

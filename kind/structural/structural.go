@@ -69,7 +69,7 @@ func (k *Kind) ToStorage(obj kind.Object) (kind.Kind, kind.Object, error) {
 	if u.GetAPIVersion() == stored.version.apiVersion {
 		return stored, obj, nil
 	}
-	converted, err := k.convert([]*unstructured.Unstructured{u}, stored.version)
+	converted, err := k.convert([]*unstructured.Unstructured{u}, stored.version, true)
 	if err != nil {
 		return nil, nil, err
 	}

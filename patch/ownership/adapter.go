@@ -43,7 +43,8 @@ func (a adapter) TypedToObject(v *typed.TypedValue) (runtime.Object, error) {
 }
 
 // ConvertToVersion implements runtime.ObjectConvertor. An error of the library's own type says that a version does not
-// exist (any longer): what was owned in it is dropped.
+// exist (any longer): what was owned in it is dropped. A custom resource keeps the fields that the version does not know, as in
+// Kubernetes, so that an apply to what is owned in that version is refused: such a field is not declared there.
 func (a adapter) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
 	gv, ok := to.(schema.GroupVersion)
 	if !ok {
@@ -62,7 +63,7 @@ func (a adapter) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner)
 	}
 	empty := a.form.empty(from)
 	if _, custom := empty.(*unstructured.Unstructured); custom {
-		return a.form.convert(obj, gv.String())
+		return a.form.translate(u, gv.String())
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, empty); err != nil {
 		return nil, err

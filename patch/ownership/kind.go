@@ -35,6 +35,13 @@ func (f kindForm) convert(obj runtime.Object, apiVersion string) (runtime.Object
 	return f.Convert(obj, apiVersion)
 }
 
+func (f kindForm) translate(u *unstructured.Unstructured, apiVersion string) (runtime.Object, error) {
+	if own, ok := f.Kind.(kind.Translator); ok {
+		return own.Translate(u, apiVersion)
+	}
+	return f.Convert(u, apiVersion)
+}
+
 func (f kindForm) empty(gvk schema.GroupVersionKind) runtime.Object {
 	obj := f.Prototype(gvk.GroupVersion().String())
 	if obj == nil {

@@ -56,7 +56,10 @@ type form interface {
 	types(gvk schema.GroupVersionKind) (typed.ParseableType, error)
 	// kept are the fields (dotted paths) that a write through a subresource leaves as they were: nobody owns them by it.
 	kept(sub string) []string
+	// convert takes an object to a version, as a client that reads it in that version sees it.
 	convert(obj runtime.Object, apiVersion string) (runtime.Object, error)
+	// translate does so for an object without a Go type, and leaves nothing out.
+	translate(u *unstructured.Unstructured, apiVersion string) (runtime.Object, error)
 	// empty is an object of the version in which nothing is set.
 	empty(gvk schema.GroupVersionKind) runtime.Object
 }
@@ -91,8 +94,26 @@ func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager s
 	if live == nil {
 		before = o.form.empty(e.gvk)
 	}
-	_, err = e.library.Update(before, obj, manager)
-	return err
+	if before, err = o.inVersion(e, before); err != nil {
+		return err
+	}
+	after, err := o.inVersion(e, obj)
+	if err != nil {
+		return err
+	}
+	if _, err = e.library.Update(before, after, manager); err != nil {
+		return err
+	}
+	obj.SetManagedFields(after.(kind.Object).GetManagedFields())
+	return nil
+}
+
+// inVersion is a custom resource as a client that writes it at an endpoint sees it. Others the library converts itself.
+func (o *Owners) inVersion(e *endpoint, obj runtime.Object) (runtime.Object, error) {
+	if _, custom := obj.(*unstructured.Unstructured); !custom {
+		return obj, nil
+	}
+	return o.form.convert(obj, e.gvk.GroupVersion().String())
 }
 
 // Apply merges an applied document, whose text is given too, into live, which is nil when there is no object yet, and says
@@ -121,6 +142,9 @@ func (o *Owners) Apply(apiVersion, sub string, live kind.Object, document *unstr
 	var before runtime.Object = live
 	if live == nil {
 		before = o.form.empty(e.gvk)
+	}
+	if before, err = o.inVersion(e, before); err != nil {
+		return nil, err
 	}
 	after, err = e.library.Apply(before, document, manager, force)
 	if err == nil && stored && equality.Semantic.DeepEqual(after, before) {

@@ -76,7 +76,11 @@ func keepsLastApplied(live kind.Object, document *unstructured.Unstructured, man
 func (o *Owners) mergePlain(t *typed.ParseableType, e *endpoint, c *claims, live kind.Object, says *typed.TypedValue) (
 	merged *typed.TypedValue, same, ok bool,
 ) {
-	before, err := adapter{o}.ConvertToVersion(withoutOwnership(live), e.gvk.GroupVersion())
+	shown, err := o.inVersion(e, withoutOwnership(live))
+	if err != nil {
+		return nil, false, false
+	}
+	before, err := adapter{o}.ConvertToVersion(shown, e.gvk.GroupVersion())
 	if err != nil || before.GetObjectKind().GroupVersionKind() != e.gvk {
 		return nil, false, false
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -34,6 +35,10 @@ func (f viewForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error
 func (f viewForm) kept(string) []string { return nil }
 
 func (f viewForm) convert(obj runtime.Object, _ string) (runtime.Object, error) { return obj, nil }
+
+func (f viewForm) translate(u *unstructured.Unstructured, _ string) (runtime.Object, error) {
+	return u, nil
+}
 
 func (f viewForm) empty(gvk schema.GroupVersionKind) runtime.Object {
 	obj := f.sub.New()
