@@ -38,7 +38,8 @@ func APIServer(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	}
 	plane, err := bowline.Start(ctx, bowline.Options{
 		Listen: net.JoinHostPort(s.bindAddress, s.port), TLS: certificates,
-		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})),
+		Log:         slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})),
+		Controllers: []string{}, // as where there is no controller manager: suites finalize their namespaces themselves
 	})
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("port %s of %s is in use by another program", s.port, s.bindAddress)
