@@ -56,6 +56,7 @@ var children = map[string]func(ctx context.Context, args []string) error{
 
 	childQueue:     measureQueues,
 	childReconcile: measureReconciles,
+	childOwnWrites: measureOwnWrites,
 }
 
 // serveProfiled is a server that profiles itself: its argument is the kubeconfig to write, and each line on its standard

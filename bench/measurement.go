@@ -82,7 +82,7 @@ var measurements = []measurement{
 	informerStarts(), recordedEvents(),
 	customResource(), thousandDefinitions(), documents(), overload(),
 	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(false), millionObjects(true),
-	queues(), reconciles(), listers(), cachedPods(), cachedHitches(), adapted(),
+	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), adapted(),
 }
 
 // result is a figure with all its readings, or what went wrong.
