@@ -1,0 +1,104 @@
+package workqueue
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// all takes everything that waits, in order.
+func all[T comparable](t *testing.T, q *Queue[T]) []T {
+	t.Helper()
+	var got []T
+	for q.Len() > 0 {
+		item, ok := q.Get(t.Context())
+		if !ok {
+			t.Fatal("the queue gave nothing")
+		}
+		got = append(got, item)
+		q.Done(item)
+	}
+	return got
+}
+
+func TestWhatIsAskedForWhileSomebodyHasTheLockIsDoneInOrder(t *testing.T) {
+	t.Parallel()
+	q := New[string](nil)
+	defer q.ShutDown()
+	q.Add("worked on")
+	q.Add("twice")
+	q.Get(t.Context())
+	q.Get(t.Context())
+	q.lock()
+	q.Add("a")
+	q.Done("worked on")
+	q.Add("twice")
+	q.Done("twice")
+	q.AddWithPriority("urgent", High)
+	q.Add("a")
+	q.unlock()
+	if got, want := all(t, q), []string{"urgent", "a", "twice"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if n := q.entries.count; n != 0 {
+		t.Errorf("%d items are kept", n)
+	}
+}
+
+func TestMoreAsksThanAreKeptWaitForTheLock(t *testing.T) {
+	t.Parallel()
+	q := New[int](nil)
+	defer q.ShutDown()
+	q.lock()
+	for i := range mostAsks {
+		q.Add(i)
+	}
+	var waiting sync.WaitGroup
+	waiting.Go(func() { q.Add(mostAsks) })
+	q.unlock()
+	waiting.Wait()
+	if got := all(t, q); len(got) != mostAsks+1 || !slices.IsSorted(got) {
+		t.Errorf("%d items, want %d, in order: %v", len(got), mostAsks+1, got)
+	}
+}
+
+func TestAskThatIsLeftWakesAWorker(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := New[string](nil)
+		defer q.ShutDown()
+		var got string
+		go func() { got, _ = q.Get(t.Context()) }()
+		synctest.Wait()
+		q.lock()
+		q.Add("a")
+		q.unlock()
+		synctest.Wait()
+		if got != "a" {
+			t.Errorf("a worker that sleeps got %q", got)
+		}
+	})
+}
+
+// TestWhatWasAddedBeforeShutDownIsGiven has others in the way of each Add.
+func TestWhatWasAddedBeforeShutDownIsGiven(t *testing.T) {
+	t.Parallel()
+	const producers, items, rounds = 4, 100, 50
+	for range rounds {
+		q := New[int](nil)
+		var producing sync.WaitGroup
+		for p := range producers {
+			producing.Go(func() {
+				for i := range items {
+					q.Add(p*items + i)
+				}
+				q.ShutDown()
+				if n := q.Len(); n < items {
+					t.Errorf("%d items wait, and nobody took one of %d", n, items)
+				}
+			})
+		}
+		producing.Wait()
+	}
+}
