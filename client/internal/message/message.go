@@ -26,7 +26,14 @@ type Reader struct {
 	plans map[reflect.Type]*plan
 	seed  maphash.Seed
 	words [1024]string
+
+	read, known int // bytes that were read lately, and those of them that had been read before
+	unlike      int // bytes that are not to be looked at so, since little was known
 }
+
+// lately is how many bytes tell whether it is worth looking for what objects share. Where less than a quarter was known, it is
+// tried again behind seven times as many.
+const lately = 1 << 20
 
 // NewReader makes a reader that has read nothing yet.
 func NewReader() *Reader {
@@ -38,8 +45,18 @@ func NewReader() *Reader {
 func (r *Reader) Read(message []byte, into Unmarshaler) error {
 	v := reflect.ValueOf(into)
 	t := v.Type().Elem()
+	if r.unlike > 0 {
+		r.unlike -= len(message)
+		return into.Unmarshal(message)
+	}
 	if !r.reads(t) {
 		return into.Unmarshal(message)
+	}
+	if r.read += len(message); r.read > lately {
+		if r.known < r.read/4 {
+			r.unlike = 7 * lately
+		}
+		r.read, r.known = 0, 0
 	}
 	return r.plan(t).read(r, v.UnsafePointer(), value{data: message})
 }

@@ -2,6 +2,7 @@ package message_test
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"math/rand"
 	"reflect"
@@ -93,9 +94,9 @@ func TestReadMakesWhatUnmarshalMakes(t *testing.T) {
 func TestReadRefusesWhatUnmarshalRefuses(t *testing.T) {
 	t.Parallel()
 	fill, random := filler(2), rand.New(rand.NewSource(2))
-	refused, r := 0, message.NewReader()
+	refused := 0
 	for range 40 {
-		whole := marshalled(t, fill, reflect.TypeFor[corev1.Pod]())
+		whole, r := marshalled(t, fill, reflect.TypeFor[corev1.Pod]()), message.NewReader()
 		for range 200 {
 			data := bytes.Clone(whole)
 			if random.Intn(2) == 0 {
@@ -154,5 +155,42 @@ func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
 	}
 	if a.Spec.Containers[0].Image != "" || c.Spec.Containers[0].LivenessProbe != a.Spec.Containers[0].LivenessProbe {
 		t.Error("what differs in one part does not share the others")
+	}
+}
+
+// Where objects have little in common, looking for that is given up for a while; it costs more than it saves.
+func TestUnlikeObjectsAreReadAsTheyAre(t *testing.T) {
+	t.Parallel()
+	r := message.NewReader()
+	read := func(name string, value string) map[string]string {
+		data, err := (&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": value}}).Marshal()
+		var into corev1.ConfigMap
+		if err == nil {
+			err = r.Read(data, &into)
+		}
+		if err != nil || into.Name != name || into.Data["key"] != value {
+			t.Fatalf("read %+v, %v", into, err)
+		}
+		return into.Data
+	}
+	shared := func(value string) bool {
+		return reflect.ValueOf(read("a", value)).Pointer() == reflect.ValueOf(read("b", value)).Pointer()
+	}
+	long := strings.Repeat("x", 8<<10)
+	if !shared(long) {
+		t.Fatal("equal data are there twice")
+	}
+	const mebibyte = 128 // objects
+	for i := range 2 * mebibyte {
+		read("c", fmt.Sprint(i, long))
+	}
+	if shared(long) {
+		t.Error("what is shared is still looked for among objects that have nothing in common")
+	}
+	for range 8 * mebibyte {
+		read("d", long)
+	}
+	if !shared(long) {
+		t.Error("what is shared is never looked for again")
 	}
 }

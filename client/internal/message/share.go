@@ -33,6 +33,7 @@ func sharing(t reflect.Type, set setter) setter {
 		k := &known[maphash.Bytes(r.seed, v.data)%remembered]
 		if k.made.IsValid() && bytes.Equal(k.message, v.data) {
 			into.Set(k.made)
+			r.known += len(v.data)
 			return nil
 		}
 		if err := set(r, at, v); err != nil {
