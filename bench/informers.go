@@ -9,11 +9,14 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -28,6 +31,7 @@ func informerStarts() measurement {
 		figures: []figure{
 			{"informer start on 10,000 Pods over TLS: our time / client-go's", times, 1 / 1.5},
 			{"the same, lazily decoded", times, 1 / 1.5},
+			{"informer start on 10,000 Pods over TLS: our live heap / client-go's", times, 0.5},
 			{"the same, lazily decoded: our live heap / client-go's", times, 0.5},
 		},
 		starts: true,
@@ -36,12 +40,34 @@ func informerStarts() measurement {
 			if err != nil {
 				return nil, err
 			}
-			if err := drive(ctx, 16, listed, createPod(ctx, typed, namespace)); err != nil {
+			if err := drive(ctx, 16, listed, func(i int) error {
+				_, err := typed.CoreV1().Pods(namespace).Create(ctx, deployedPod(i), metav1.CreateOptions{})
+				return err
+			}); err != nil {
 				return nil, err
 			}
 			return s.compareStarts(ctx, namespace)
 		}),
 	}
+}
+
+// deployedPod is one of a hundred Pods that each of a hundred Deployments has, on one of fifty nodes. As in a cluster, where each
+// has a volume of its own with a token, neither the volumes nor the containers of two are the same.
+func deployedPod(i int) *corev1.Pod {
+	deployment := fmt.Sprintf("bench-%d", i%100)
+	p := pod(i)
+	p.Labels["app"] = deployment
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment + "-6d4cf56db6", UID: types.UID(deployment)}}
+	p.Annotations["example.com/config"] = strings.Repeat(fmt.Sprintf("%016d", i%100), 23)
+	p.Spec.NodeName = fmt.Sprintf("node-%d", i%50)
+	p.Spec.Volumes[0].ConfigMap.Name = p.Name
+	for n := range p.Spec.Containers {
+		c := &p.Spec.Containers[n]
+		c.Image += "-" + deployment
+		c.Env[0].Value = deployment
+		c.VolumeMounts[0].SubPath = p.Name
+	}
+	return p
 }
 
 // started is what a process tells of its informers: how long the median took to fill, and what the last keeps, in bytes.
@@ -67,7 +93,8 @@ func (s *server) compareStarts(ctx context.Context, namespace string) ([]reading
 	theirs := math.Min(run["list"].Milliseconds, run["stream"].Milliseconds)
 	heap := math.Min(run["list"].Heap, run["stream"].Heap)
 	return []reading{
-		{Value: run["ours"].Milliseconds / theirs}, {Value: run["lazy"].Milliseconds / theirs}, {Value: run["lazy"].Heap / heap},
+		{Value: run["ours"].Milliseconds / theirs}, {Value: run["lazy"].Milliseconds / theirs},
+		{Value: run["ours"].Heap / heap}, {Value: run["lazy"].Heap / heap},
 	}, nil
 }
 
