@@ -3,6 +3,7 @@ package workqueue
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -81,24 +82,29 @@ func TestAskThatIsLeftWakesAWorker(t *testing.T) {
 	})
 }
 
-// TestWhatWasAddedBeforeShutDownIsGiven has others in the way of each Add.
-func TestWhatWasAddedBeforeShutDownIsGiven(t *testing.T) {
+// TestWhatIsAddedIsSeenAtOnce has others in the way of each Add, and nobody who takes anything.
+func TestWhatIsAddedIsSeenAtOnce(t *testing.T) {
 	t.Parallel()
-	const producers, items, rounds = 4, 100, 50
+	const producers, items, rounds = 8, 200, 5
 	for range rounds {
 		q := New[int](nil)
 		var producing sync.WaitGroup
+		var added atomic.Int64
 		for p := range producers {
 			producing.Go(func() {
 				for i := range items {
 					q.Add(p*items + i)
-				}
-				q.ShutDown()
-				if n := q.Len(); n < items {
-					t.Errorf("%d items wait, and nobody took one of %d", n, items)
+					if want := int(added.Add(1)); q.Len() < want {
+						t.Errorf("fewer items wait than the %d that were added", want)
+						return
+					}
 				}
 			})
 		}
 		producing.Wait()
+		q.ShutDown()
+		if n := q.Len(); n != producers*items {
+			t.Errorf("%d items wait, want %d", n, producers*items)
+		}
 	}
 }

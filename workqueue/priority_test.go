@@ -128,3 +128,21 @@ func TestRetryKeepsThePriority(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatWaitsForItsTimeKeepsTheHighestPriority(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](nil)
+		defer q.ShutDown()
+		q.AddWithPriority("a", workqueue.Low)
+		take(t, q)
+		q.AddAfter("a", time.Hour) // with the priority that it had
+		q.Done("a")
+		q.AddAfter("a", 2*time.Hour) // too late, but somebody waits for it
+		q.AddWithPriority("low", workqueue.Low)
+		time.Sleep(90 * time.Minute)
+		if got, want := drain(t, q), []string{"a", "low"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
