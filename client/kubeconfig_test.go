@@ -14,53 +14,53 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Each of them has one mistake: at which line, in which field, and what is said of it.
-func TestMistakesInAKubeconfigAreNamedByFileLineAndField(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		text  string
-		line  int
-		field string
-		want  string
-	}{
-		"broken off in the middle": {`clusters:
+// mistake is in a kubeconfig: at which line, in which field, and what is said of it.
+type mistake struct {
+	text  string
+	line  int
+	field string
+	want  string
+}
+
+var mistakes = map[string]mistake{
+	"broken off in the middle": {`clusters:
 - name: c
   cluster: {server: "https://127.0`, 3, "", "not YAML (is it half written?)"},
-		"no kubeconfig": {"kind: Pod\napiVersion: v1", 1, "kind", "no kubeconfig"},
-		"only text":     {"hello", 1, "", "want fields with values, got a string"},
-		"a list that is none": {`
+	"no kubeconfig": {"kind: Pod\napiVersion: v1", 1, "kind", "no kubeconfig"},
+	"only text":     {"hello", 1, "", "want fields with values, got a string"},
+	"a list that is none": {`
 clusters:
   c: {server: "https://127.0.0.1:1"}`, 3, "clusters", "want a list, got fields with values"},
-		"a number for a token": {`
+	"a number for a token": {`
 users:
 - name: u
   user:
     token: 12345`, 5, "users[u].user.token", "want a string, got a number: put it in quotes"},
-		"a word for yes or no": {`
+	"a word for yes or no": {`
 clusters:
 - name: c
   cluster:
     insecure-skip-tls-verify: "true"`, 5, "clusters[c].cluster.insecure-skip-tls-verify", "want true or false, got a string"},
-		"bad base64": {`
+	"bad base64": {`
 users:
 - name: u
   user:
     client-certificate-data: LS0tLS1CR`, 5, "users[u].user.client-certificate-data", "not base64"},
-		"a list for the plugin's name": {`
+	"a list for the plugin's name": {`
 users:
 - name: u
   user:
     exec:
       command: [aws]`, 6, "users[u].user.exec.command", "want a string, got a list"},
-		"no such context": {`
+	"no such context": {`
 contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: z`, 3, "current-context", `there is no context "z" (there are x)`},
-		"a word that YAML has another meaning for": {`
+	"a word that YAML has another meaning for": {`
 contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: y`, 3, "current-context", `want a string, got true or false: put it in quotes`},
-		"no context set": {`
+	"no context set": {`
 contexts: [{name: x, context: {cluster: c, user: u}}]`, 0, "current-context", "none is set (there are x): give --context NAME"},
-		"broken off before the users": {`
+	"broken off before the users": {`
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
 contexts:
 - context:
@@ -68,7 +68,7 @@ contexts:
     user: u
   name: x
 current-context: x`, 6, "contexts[x].context.user", `there is no user "u" (there is none at all: is the file half written?)`},
-		"no such cluster": {`
+	"no such cluster": {`
 contexts:
 - name: x
   context:
@@ -77,7 +77,7 @@ contexts:
 current-context: x
 clusters: [{name: c, cluster: {}}]
 users: [{name: u, user: {}}]`, 5, "contexts[x].context.cluster", `there is no cluster "d" (there are c)`},
-		"a context without a user": {`
+	"a context without a user": {`
 contexts:
 - name: x
   context:
@@ -85,39 +85,39 @@ contexts:
 current-context: x
 clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
 users: [{name: u, user: {}}]`, 5, "contexts[x].context.user", "the context names no user (there are u)"},
-		"no server":                   {settled("certificate-authority-data: ''", "{}"), 3, "clusters[c].cluster.server", "no server is named"},
-		"no URL":                      {settled(`server: "https://[::1"`, "{}"), 4, "clusters[c].cluster.server", "no URL of a server"},
-		"no such CA":                  {settled("certificate-authority: /none/ca.crt", "{}"), 4, "clusters[c].cluster.certificate-authority", "no such file"},
-		"no CA in it":                 {settled("certificate-authority-data: aGVsbG8=", "{}"), 4, "clusters[c].cluster.certificate-authority-data", "no certificate in PEM"},
-		"no such cert":                {settled(server, "{client-certificate: none.crt, client-key: none.key}"), 6, "users[u].user.client-certificate", "none.crt: no such file"},
-		"a cert alone":                {settled(server, "{client-certificate-data: aGVsbG8=}"), 6, "users[u].user.client-key", "no key beside it"},
-		"a key alone":                 {settled(server, "{client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate", "no certificate beside it"},
-		"no cert in it":               {settled(server, "{client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate-data", "no certificate in PEM"},
-		"no such token":               {settled(server, "{tokenFile: none}"), 6, "users[u].user.tokenFile", "no such file"},
-		"no such plugin":              {settled(server, "{exec: {command: no-such-plugin, installHint: Get it there.}}"), 6, "users[u].user.exec.command", "Get it there."},
-		"a token of two lines":        {settled(server, `{token: "a\nb"}`), 6, "users[u].user.token", "a line break"},
-		"a user of nothing":           {settled(server, ""), 6, "users[u].user", "it says nothing (is the file half written?)"},
-		"two credentials":             {settled(server, "{token: a, username: b, password: c}"), 6, "users[u].user", "more than one authentication method"},
-		"no kubeconfig, further down": {"clusters: []\nusers: []\napiVersion: v1\nkind: Pod", 4, "kind", "no kubeconfig"},
-		"of another version":          {"kind: Config\napiVersion: v2", 2, "apiVersion", "no kubeconfig"},
-		"no proxy":                    {settled(server+"\n    proxy-url: ftp://jane:secret-12345@[", "{}"), 5, "clusters[c].cluster.proxy-url", "no URL of a proxy"},
-		"a plugin of no version":      {settled(server, "{exec: {command: sh, interactiveMode: Never}}"), 6, "users[u].user.exec.apiVersion", "it is missing"},
-		"a plugin that asks how":      {settled(server, "{exec: {command: sh, apiVersion: client.authentication.k8s.io/v1}}"), 6, "users[u].user.exec.interactiveMode", "want Never, IfAvailable or Always"},
-		"two of a name": {`
+	"no server":                   {settled("certificate-authority-data: ''", "{}"), 3, "clusters[c].cluster.server", "no server is named"},
+	"no URL":                      {settled(`server: "https://[::1"`, "{}"), 4, "clusters[c].cluster.server", "no URL of a server"},
+	"no such CA":                  {settled("certificate-authority: /none/ca.crt", "{}"), 4, "clusters[c].cluster.certificate-authority", "no such file"},
+	"no CA in it":                 {settled("certificate-authority-data: aGVsbG8=", "{}"), 4, "clusters[c].cluster.certificate-authority-data", "no certificate in PEM"},
+	"no such cert":                {settled(server, "{client-certificate: none.crt, client-key: none.key}"), 6, "users[u].user.client-certificate", "none.crt: no such file"},
+	"a cert alone":                {settled(server, "{client-certificate-data: aGVsbG8=}"), 6, "users[u].user.client-key", "no key beside it"},
+	"a key alone":                 {settled(server, "{client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate", "no certificate beside it"},
+	"no cert in it":               {settled(server, "{client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=}"), 6, "users[u].user.client-certificate-data", "no certificate in PEM"},
+	"no such token":               {settled(server, "{tokenFile: none}"), 6, "users[u].user.tokenFile", "no such file"},
+	"no such plugin":              {settled(server, "{exec: {command: no-such-plugin, installHint: Get it there.}}"), 6, "users[u].user.exec.command", "Get it there."},
+	"a token of two lines":        {settled(server, `{token: "a\nb"}`), 6, "users[u].user.token", "a line break"},
+	"a user of nothing":           {settled(server, ""), 6, "users[u].user", "it says nothing (is the file half written?)"},
+	"two credentials":             {settled(server, "{token: a, username: b, password: c}"), 6, "users[u].user", "more than one authentication method"},
+	"no kubeconfig, further down": {"clusters: []\nusers: []\napiVersion: v1\nkind: Pod", 4, "kind", "no kubeconfig"},
+	"of another version":          {"kind: Config\napiVersion: v2", 2, "apiVersion", "no kubeconfig"},
+	"no proxy":                    {settled(server+"\n    proxy-url: ftp://jane:secret-12345@[", "{}"), 5, "clusters[c].cluster.proxy-url", "no URL of a proxy"},
+	"a plugin of no version":      {settled(server, "{exec: {command: sh, interactiveMode: Never}}"), 6, "users[u].user.exec.apiVersion", "it is missing"},
+	"a plugin that asks how":      {settled(server, "{exec: {command: sh, apiVersion: client.authentication.k8s.io/v1}}"), 6, "users[u].user.exec.interactiveMode", "want Never, IfAvailable or Always"},
+	"two of a name": {`
 users:
 - {name: u, user: {token: secret-12345}}
 - {name: v, user: {}}
 - {name: u, user: {password: "12345"}}`, 5, "users", `the name "u" comes twice, here and in line 3`},
-		"two without a name": {`
+	"two without a name": {`
 users:
 - user: {token: secret-12345}
 - user: {token: secret-12345}`, 4, "users", `the name "" comes twice`},
-		"a token that begins with a star": {`
+	"a token that begins with a star": {`
 users:
 - name: u
   user:
     token: *secret-12345`, 5, "", "put it in quotes"},
-		"a block that does not go on": {`
+	"a block that does not go on": {`
 # line 2
 users:
 - name: u
@@ -125,7 +125,7 @@ users:
     username: a
    password: "12345"
 `, 4, "", "here, or in what begins here, it does not go on"},
-		"brackets that stay open": {`
+	"brackets that stay open": {`
 users:
 - name: u
 
@@ -133,7 +133,11 @@ users:
     username: a
 contexts: []
 `, 5, "", "did not find expected ',' or '}'"},
-	} {
+}
+
+func TestMistakesInAKubeconfigAreNamedByFileLineAndField(t *testing.T) {
+	t.Parallel()
+	for name, test := range mistakes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := write(t, "kubeconfig", []byte(test.text))
@@ -236,7 +240,6 @@ func TestUnreadableKubeconfigs(t *testing.T) {
 	}
 }
 
-// However much of a kubeconfig got written, the error says which file it is, or there is none.
 // As with kubectl, a file without users is for a server that asks nobody's name.
 func TestKubeconfigWithoutUsersIsNobodys(t *testing.T) {
 	t.Parallel()
@@ -248,6 +251,7 @@ contexts: [{name: x, context: {cluster: c}}], current-context: x}`))
 	}
 }
 
+// However much of a kubeconfig got written, the error says which file it is, or there is none.
 func TestHalfWrittenKubeconfigs(t *testing.T) {
 	t.Parallel()
 	ca := newAuthority(t)

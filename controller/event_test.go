@@ -213,7 +213,6 @@ func TestEventWaitsForAServerThatIsAwayForAMoment(t *testing.T) {
 	})
 }
 
-// TestSimilarEventsBecomeOne has a reason whose messages differ, as client-go's correlator is tested.
 func TestEventWhoseAnswerIsLostIsOneEvent(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
@@ -237,6 +236,7 @@ func TestEventsMessageIsCutBetweenCharacters(t *testing.T) {
 	})
 }
 
+// TestSimilarEventsBecomeOne has a reason whose messages differ, as client-go's correlator is tested.
 func TestSimilarEventsBecomeOne(t *testing.T) {
 	t.Parallel()
 	recording(t, func(r *Recorder, s *eventServer) {
