@@ -2,12 +2,10 @@ package client_test
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	apiserverinternalv1alpha1 "k8s.io/api/apiserverinternal/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -31,47 +29,6 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 )
-
-// Widget is registered under another group than its package is named for.
-type Widget struct{ widget }
-
-func (w *Widget) DeepCopyObject() runtime.Object {
-	return &Widget{*w.widget.DeepCopyObject().(*widget)}
-}
-
-// addWidgets is what a generator would have written as AddToScheme.
-func addWidgets(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(widgets.GroupVersion(), &Widget{})
-	return nil
-}
-
-const widgetDefinition = `
-{"metadata":{"name":"widgets.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
- "names":{"kind":"Widget","plural":"widgets"},
- "versions":[{"name":"v1","served":true,"storage":true,
-  "subresources":{"status":{},"scale":{"specReplicasPath":".spec.size","statusReplicasPath":".status.size"}},
-  "schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
-
-// connected is a client of a plane of its own, that knows the widgets' type.
-func connected(t *testing.T) *client.Client {
-	t.Helper()
-	c, err := client.New(startPlane(t).RESTConfig(), client.Types(addWidgets))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-func defineWidgets(t *testing.T, c *client.Client) {
-	t.Helper()
-	definition, err := client.Decode[*apiextensionsv1.CustomResourceDefinition]([]byte(widgetDefinition))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.For[*apiextensionsv1.CustomResourceDefinition](c).Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func which[T client.Object](t *testing.T, c *client.Client) string {
 	t.Helper()
@@ -251,72 +208,6 @@ func TestForDoesWhatAResourceDoes(t *testing.T) {
 	}
 	if _, err := all.Scale(ctx, "default", "a"); !apierrors.IsNotFound(err) {
 		t.Errorf("the scale of what is gone: %v", err)
-	}
-}
-
-func TestAllReadsPageAfterPage(t *testing.T) {
-	t.Parallel()
-	c := connected(t)
-	maps := client.For[*corev1.ConfigMap](c)
-	ctx := t.Context()
-	for i := range 10 {
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("m-%d", i), Namespace: "default", Labels: map[string]string{"all": "yes"}}}
-		if _, err := maps.Create(ctx, cm, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	which := metav1.ListOptions{LabelSelector: "all=yes", Limit: 3}
-	var names []string
-	for obj, err := range maps.All(ctx, "default", which) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if obj.Kind != "" && obj.Kind != "ConfigMap" {
-			t.Errorf("its kind is %q", obj.Kind)
-		}
-		names = append(names, obj.Name)
-		if len(names) == 1 { // which what was read is not changed by: it is one state
-			if err := maps.Delete(ctx, "default", "m-9", metav1.DeleteOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if diff := cmp.Diff([]string{"m-0", "m-1", "m-2", "m-3", "m-4", "m-5", "m-6", "m-7", "m-8", "m-9"}, names); diff != "" {
-		t.Errorf("want -, got +:\n%s", diff)
-	}
-	for range maps.All(ctx, "default", which) {
-		break // reads no further page, and leaves nothing behind
-	}
-}
-
-func TestAllGoesOnWithANewerStateWhenItsOwnIsForgotten(t *testing.T) {
-	t.Parallel()
-	var asked []string
-	c := connect(t, func(w http.ResponseWriter, r *http.Request) {
-		token := r.URL.Query().Get("continue")
-		asked = append(asked, token)
-		switch token {
-		case "":
-			answer(w, 200, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"continue":"old"},"items":[{"metadata":{"name":"a"}}]}`)
-		case "old":
-			answer(w, 410, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"metadata":{"continue":"new"}}`)
-		case "new":
-			w.Header().Set("Warning", `299 - "`+client.IncompleteList+`1 object"`)
-			answer(w, 200, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"b"}}]}`)
-		}
-	})
-	var names []string
-	var last error
-	for obj, err := range client.Of[*corev1.ConfigMap](c, configmaps).All(t.Context(), "", metav1.ListOptions{}) {
-		if last = err; err == nil {
-			names = append(names, obj.Name)
-		}
-	}
-	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" || !errors.Is(last, client.ErrIncomplete) {
-		t.Errorf("the last was %v; names, want -, got +:\n%s", last, diff)
-	}
-	if diff := cmp.Diff([]string{"", "old", "new"}, asked); diff != "" {
-		t.Errorf("asked, want -, got +:\n%s", diff)
 	}
 }
 

@@ -3,7 +3,6 @@ package server_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,72 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/auth"
 )
-
-// event is one line of a JSON watch.
-type event struct {
-	Type   string
-	Object map[string]any
-}
-
-func (e event) String() string {
-	name, _ := at(e.Object, "metadata", "name").(string)
-	return strings.TrimSpace(e.Type + " " + name)
-}
-
-// streaming is a raw watch.
-type streaming struct {
-	header http.Header
-	lines  *bufio.Scanner
-}
-
-// open begins a raw watch, which ends with the test.
-func (w *world) open(t testing.TB, path string, headers ...string) *streaming {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	req := must(http.NewRequestWithContext(ctx, http.MethodGet, w.host+path, nil))(t)
-	for i := 0; i+1 < len(headers); i += 2 {
-		req.Header.Set(headers[i], headers[i+1])
-	}
-	resp := must(w.wire.Do(req))(t)
-	t.Cleanup(func() { cancel(); resp.Body.Close() })
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the watch was answered %d", resp.StatusCode)
-	}
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, 8<<20)
-	return &streaming{resp.Header, lines}
-}
-
-// next is the next event; ok is false at the end of the watch.
-func (s *streaming) next(t testing.TB) (e event, ok bool) {
-	t.Helper()
-	if !s.lines.Scan() {
-		return e, false
-	}
-	if err := json.Unmarshal(s.lines.Bytes(), &e); err != nil {
-		t.Fatalf("%v: %s", err, s.lines.Bytes())
-	}
-	return e, true
-}
-
-// want takes events, and compares their types and names.
-func (s *streaming) want(t testing.TB, want ...string) (last event) {
-	t.Helper()
-	for i, text := range want {
-		e, ok := s.next(t)
-		if !ok {
-			t.Fatalf("the watch ended before event %d, %s", i, text)
-		}
-		if e.String() != text {
-			t.Errorf("event %d: %s %v, want %s", i, e, e.Object, text)
-		}
-		last = e
-	}
-	return last
-}
 
 // TestWatchFromARevision sends what came after it, from the history.
 func TestWatchFromARevision(t *testing.T) {
@@ -198,99 +133,6 @@ func TestWatchBySelector(t *testing.T) {
 	byField.want(t, "ADDED p")
 }
 
-// TestWatchOnACompactedRevision is a 200 with an ERROR event of 410.
-func TestWatchOnACompactedRevision(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t)
-		w.fill(t, "default", "a")
-		old := must(w.clients.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
-		w.fill(t, "default", "b")
-		time.Sleep(time.Hour)
-		s := w.open(t, configMaps+"?watch=1&resourceVersion="+old)
-		e := s.want(t, "ERROR")
-		if e.Object["kind"] != "Status" || e.Object["code"] != float64(http.StatusGone) || e.Object["reason"] != "Expired" {
-			t.Errorf("the event carries %v", e.Object)
-		}
-		if e, more := s.next(t); more {
-			t.Errorf("after the error: %v", e)
-		}
-		for _, contentType := range []string{jsonType, protobufType} {
-			typed := must(typed(t, w.config, contentType).CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{ResourceVersion: old}))(t)
-			got := <-typed.ResultChan()
-			status, ok := got.Object.(*metav1.Status)
-			if got.Type != watch.Error || !ok || status.Code != http.StatusGone {
-				t.Errorf("%s: %v %+v", contentType, got.Type, got.Object)
-			}
-			typed.Stop()
-		}
-		w.get(t, configMaps+"?resourceVersionMatch=Exact&resourceVersion="+old).refused(t, http.StatusGone, metav1.StatusReasonExpired, "too old")
-	})
-}
-
-// TestWatchOfTheFuture is told at once, and is not left waiting.
-func TestWatchOfTheFuture(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	s := w.open(t, configMaps+"?watch=1&resourceVersion=9999999999999999999")
-	if e := s.want(t, "ERROR"); e.Object["code"] != float64(http.StatusGatewayTimeout) {
-		t.Errorf("the event carries %v", e.Object)
-	}
-}
-
-// TestWatchEndsAtItsTimeout in an orderly way, on the second.
-func TestWatchEndsAtItsTimeout(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t)
-		began := time.Now()
-		s := w.open(t, configMaps+"?watch=1&timeoutSeconds=77")
-		if e, more := s.next(t); more {
-			t.Errorf("an empty resource sends %v", e)
-		}
-		if err := s.lines.Err(); err != nil {
-			t.Errorf("the end is %v", err)
-		}
-		if lasted := time.Since(began); lasted != 77*time.Second {
-			t.Errorf("the watch lasted %s", lasted)
-		}
-	})
-}
-
-// TestWatchOfATimeThatHasPassedEndsAtOnce, and one whose time is longer than can be counted does not.
-func TestWatchOfATimeThatHasPassedEndsAtOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t)
-		for _, seconds := range []string{"-1", "-10000000000", "-9223372036854775808"} {
-			began := time.Now()
-			s := w.open(t, configMaps+"?watch=1&resourceVersion=0&timeoutSeconds="+seconds)
-			if e, more := s.next(t); more || s.lines.Err() != nil || time.Since(began) > 0 {
-				t.Errorf("%s: it sent %v, and ended after %s with %v", seconds, e, time.Since(began), s.lines.Err())
-			}
-		}
-		for _, seconds := range []string{"10000000000", "9223372036854775807"} {
-			s := w.open(t, configMaps+"?watch=1&fieldSelector=metadata.name%3Da-"+seconds+"&timeoutSeconds="+seconds)
-			time.Sleep(24 * time.Hour)
-			w.fill(t, "default", "a-"+seconds)
-			s.want(t, "ADDED a-"+seconds)
-		}
-	})
-}
-
-// TestWatchWithoutTimeoutEndsWithinTheHour so that clients spread over servers again.
-func TestWatchWithoutTimeoutEndsWithinTheHour(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t)
-		began := time.Now()
-		w.open(t, configMaps+"?watch=1").next(t)
-		if lasted := time.Since(began); lasted < 30*time.Minute || lasted > time.Hour {
-			t.Errorf("the watch lasted %s", lasted)
-		}
-	})
-}
-
 // TestBookmarksTellHowFarAQuietWatchIs: they come only when asked for, carry nothing but kind and revision, and a watch
 // resumes at them.
 func TestBookmarksTellHowFarAQuietWatchIs(t *testing.T) {
@@ -378,26 +220,6 @@ func TestWatchesOfOneResourceSeeTheSameOrder(t *testing.T) {
 				t.Fatalf("watcher %d: event %d is %s, the first watcher's %s", i, n, e.String()+revision, first[n])
 			}
 		}
-	}
-}
-
-// TestWatchesEndWhenThePlaneCloses and do not hold it up.
-func TestWatchesEndWhenThePlaneCloses(t *testing.T) {
-	t.Parallel()
-	for name, begin := range map[string]func(testing.TB, ...func(*bowline.Options)) *world{"in process": start, "TLS": startTLS} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := begin(t)
-			s := w.open(t, configMaps+"?watch=1&resourceVersion=0")
-			w.fill(t, "default", "a")
-			s.want(t, "ADDED a")
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if e, more := s.next(t); more {
-				t.Errorf("after Close: %v", e)
-			}
-		})
 	}
 }
 

@@ -1,0 +1,98 @@
+package informer_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/informer"
+)
+
+type options = informer.Options[*corev1.ConfigMap]
+
+// diary writes down what a handler is told.
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (d *diary) write(format string, arguments ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.lines = append(d.lines, fmt.Sprintf(format, arguments...))
+}
+
+func (d *diary) OnAdd(obj *corev1.ConfigMap, initial bool) {
+	d.write("add %s=%s initial=%t", obj.Name, obj.Data["value"], initial)
+}
+
+func (d *diary) OnUpdate(old, new *corev1.ConfigMap) {
+	if old == new {
+		d.write("sync %s=%s", new.Name, new.Data["value"])
+		return
+	}
+	d.write("update %s=%s->%s", new.Name, old.Data["value"], new.Data["value"])
+}
+
+func (d *diary) OnDelete(obj *corev1.ConfigMap, unknown bool) {
+	d.write("delete %s=%s unknown=%t", obj.Name, obj.Data["value"], unknown)
+}
+
+// read takes what was written since the last time, once everything has settled.
+func (d *diary) read() []string {
+	synctest.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lines := d.lines
+	d.lines = nil
+	return lines
+}
+
+// expect compares what was written since the last time.
+func (d *diary) expect(t *testing.T, want ...string) {
+	t.Helper()
+	if got := d.read(); !slices.Equal(got, want) {
+		t.Errorf("the handler was told %q, want %q", got, want)
+	}
+}
+
+// inBubble runs an informer of a plane with a diary, in virtual time, and stops it when f returns.
+func inBubble(t *testing.T, p func() *plane, o func() options, f func(*plane, *informer.Informer[*corev1.ConfigMap], *diary)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		plane := p()
+		i := informer.New(plane, configmaps, o())
+		d := &diary{}
+		i.AddHandler(d)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { i.Run(ctx) })
+		synctest.Wait()
+		f(plane, i, d)
+		cancel()
+		running.Wait()
+	})
+}
+
+func quiet() options { return options{Log: slog.New(slog.DiscardHandler)} }
+
+// cached is what an informer's cache holds.
+func cached(i *informer.Informer[*corev1.ConfigMap]) map[string]string {
+	values := map[string]string{}
+	for _, obj := range i.Indexer().List() {
+		values[obj.Name] = obj.Data["value"]
+	}
+	return values
+}
+
+// logged has an informer log to a text.
+func logged(log *strings.Builder) func() options {
+	return func() options { return options{Log: slog.New(slog.NewTextHandler(log, nil))} }
+}

@@ -1,0 +1,205 @@
+package informer_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/informer"
+)
+
+func TestSurvivesExpiredRevision(t *testing.T) {
+	t.Parallel()
+	there := func() *plane { p := newPlane(); p.put("a", "1"); p.put("b", "1"); return p }
+	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		d.read()
+		p.set(func(p *plane) { p.down = true })
+		p.put("a", "2")
+		p.remove("b")
+		p.put("c", "1")
+		p.compact()
+		p.set(func(p *plane) { p.down = false })
+		pause()
+		lines := d.read()
+		slices.Sort(lines)
+		if want := []string{"add c=1 initial=false", "delete b=1 unknown=true", "update a=1->2"}; !slices.Equal(lines, want) {
+			t.Errorf("after the relist the handler was told %q, want %q", lines, want)
+		}
+	})
+}
+
+func TestResumesWhereABrokenWatchEnded(t *testing.T) {
+	t.Parallel()
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		p.put("a", "1")
+		d.expect(t, "add a=1 initial=false")
+		p.set(func(p *plane) { p.down = true })
+		p.put("a", "2")
+		time.Sleep(time.Hour)
+		d.expect(t)
+		p.set(func(p *plane) { p.down = false })
+		pause()
+		d.expect(t, "update a=1->2")
+		if lists, _ := p.requests(); lists != 1 {
+			t.Errorf("%d lists; a broken connection is no reason to list again", lists)
+		}
+	})
+}
+
+// A server that comes back empty and with other revisions is another server: what it does not have is gone.
+func TestSurvivesRestartOfAServerThatForgets(t *testing.T) {
+	t.Parallel()
+	there := func() *plane { p := newPlane(); p.put("a", "old"); p.put("gone", "1"); return p }
+	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		d.read()
+		p.set(func(p *plane) { clear(p.objects); p.history, p.oldest, p.revision = nil, 5000, 5000 })
+		p.put("a", "new")
+		pause()
+		lines := d.read()
+		slices.Sort(lines)
+		if want := []string{"add a=new initial=false", "delete a=old unknown=true", "delete gone=1 unknown=true"}; !slices.Equal(lines, want) {
+			t.Errorf("the handler was told %q, want %q", lines, want)
+		}
+	})
+}
+
+func TestSurvivesAServerThatWasRestoredToAnOlderState(t *testing.T) {
+	t.Parallel()
+	there := func() *plane { p := newPlane(); p.put("a", "old"); return p }
+	inBubble(t, there, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		backup, at := p.objects[informer.Key{Namespace: "ns", Name: "a"}], p.revision
+		p.put("a", "new")
+		p.put("b", "new")
+		d.read()
+		p.set(func(p *plane) {
+			clear(p.objects)
+			p.objects[informer.Key{Namespace: "ns", Name: "a"}] = backup
+			p.history, p.oldest, p.revision = nil, 0, at
+		})
+		pause()
+		d.expect(t, "update a=new->old", "delete b=new unknown=true")
+		p.put("a", "next")
+		d.expect(t, "update a=old->next")
+	})
+}
+
+func TestWaitsForAResourceThatIsNotServedYetAndSaysSoOnce(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	inBubble(t, func() *plane { p := newPlane(); p.missing = true; return p }, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		time.Sleep(24 * time.Hour)
+		select {
+		case <-i.Synced():
+			t.Error("synced without a list")
+		default:
+		}
+		p.set(func(p *plane) { p.missing = false })
+		p.put("a", "1")
+		pause()
+		d.expect(t, "add a=1 initial=true")
+		if n := strings.Count(log.String(), "level=INFO msg=\"nothing serves this resource yet"); n != 1 {
+			t.Errorf("said %d times that it waits:\n%s", n, log.String())
+		}
+		if !strings.Contains(log.String(), "the resource is served now") {
+			t.Errorf("did not say that it begins:\n%s", log.String())
+		}
+	})
+}
+
+func TestResourceThatIsServedAMomentLaterIsNoNews(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	inBubble(t, func() *plane { p := newPlane(); p.missing = true; return p }, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		time.Sleep(500 * time.Millisecond)
+		p.set(func(p *plane) { p.missing = false })
+		<-i.Synced()
+		synctest.Wait()
+		if log.Len() > 0 {
+			t.Errorf("logged:\n%s", log.String())
+		}
+	})
+}
+
+// A resource that goes away takes nothing from the cache: that nothing is served is not to say that nothing is there.
+func TestVanishedResourceDeletesNothing(t *testing.T) {
+	t.Parallel()
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		p.put("a", "1")
+		d.read()
+		p.set(func(p *plane) { p.missing = true })
+		time.Sleep(time.Hour)
+		d.expect(t)
+		p.set(func(p *plane) { p.missing = false })
+		p.put("a", "2")
+		pause()
+		d.expect(t, "update a=1->2")
+	})
+}
+
+func TestLostDoubledAndLateEventsGiveTheSameCache(t *testing.T) {
+	t.Parallel()
+	relisting := func() options { o := quiet(); o.Relist = time.Hour; return o }
+	for seed := range uint64(30) {
+		faulty := func() *plane {
+			p := newPlane()
+			p.faults = &faults{random: rand.New(rand.NewPCG(seed, 0))}
+			return p
+		}
+		inBubble(t, faulty, relisting, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+			told := map[string]string{}
+			i.AddHandler(informer.HandlerFuncs[*corev1.ConfigMap]{
+				Add:    func(obj *corev1.ConfigMap, _ bool) { told[obj.Name] = obj.Data["value"] },
+				Update: func(_, obj *corev1.ConfigMap) { told[obj.Name] = obj.Data["value"] },
+				Delete: func(obj *corev1.ConfigMap, _ bool) { delete(told, obj.Name) },
+			})
+			random := rand.New(rand.NewPCG(seed, 1))
+			for n := range 300 {
+				name := fmt.Sprint("map-", random.IntN(10))
+				switch random.IntN(10) {
+				case 0, 1, 2:
+					p.remove(name)
+				case 3:
+					p.set(func(p *plane) {})
+				case 4:
+					p.compact()
+				default:
+					p.put(name, fmt.Sprint(n))
+				}
+				time.Sleep(time.Duration(random.IntN(60)) * time.Second)
+			}
+			p.set(func(p *plane) { p.faults = nil })
+			time.Sleep(2 * time.Hour)
+			synctest.Wait()
+			if want, got := p.values(), cached(i); !maps.Equal(got, want) || !maps.Equal(told, want) {
+				t.Errorf("seed %d: the cache has %v, the handler believes %v, the server has %v", seed, got, told, want)
+			}
+		})
+	}
+}
+
+// Doubled and late events alone, on a server that loses nothing, need no relist to be healed but for those that come
+// after the object was deleted: they must not bring it back.
+func TestLateEventDoesNotBringADeletedObjectBack(t *testing.T) {
+	t.Parallel()
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		p.put("a", "1")
+		synctest.Wait()
+		p.put("a", "2")
+		p.remove("a")
+		d.read()
+		p.mu.Lock()
+		for _, event := range slices.Clone(p.history) {
+			p.tell(event)
+		}
+		p.mu.Unlock()
+		p.put("b", "1")
+		d.expect(t, "add b=1 initial=false")
+	})
+}
