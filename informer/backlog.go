@@ -25,13 +25,21 @@ type backlog[T client.Object] struct {
 	byKey       map[Key]*untold[T]
 	first, last *untold[T]
 	length      int
+	// thorough has objects kept that came and went, vanished of them by now.
+	thorough bool
+	vanished int
 }
+
+// mostVanished is how many objects that came and went wait for a handler that is Thorough.
+const mostVanished = 1024
 
 // untold is a place in a backlog.
 type untold[T client.Object] struct {
 	key Key
 	// gone is the last state of an object whose deletion comes first, or nil.
 	gone *state[T]
+	// vanished are the last states of objects of the key that came and went after it, for a handler that is Thorough.
+	vanished []*state[T]
 	// new is the state after old, or of an addition when that is nil, or, when that is the same, one to be looked at again.
 	// It is nil when the object stays away.
 	old, new *state[T]
@@ -67,7 +75,7 @@ func (b *backlog[T]) add(n notice[T]) {
 	}
 }
 
-// delete puts a deletion in. An object that the handler has never heard of it will not hear of.
+// delete puts a deletion in. An object that the handler has never heard of it will not hear of, unless it is Thorough.
 func (b *backlog[T]) delete(n notice[T]) {
 	u := b.place(n.old.key)
 	unheard := u.new != nil && u.old == nil
@@ -75,7 +83,10 @@ func (b *backlog[T]) delete(n notice[T]) {
 	switch {
 	case !unheard:
 		u.gone, u.unknown = n.old, n.flag
-	case u.gone == nil:
+	case b.thorough && b.vanished < mostVanished:
+		b.vanished++
+		u.vanished = append(u.vanished, n.old)
+	case u.gone == nil && u.vanished == nil:
 		b.drop(u)
 	}
 }
@@ -118,6 +129,7 @@ func (b *backlog[T]) take() *untold[T] {
 // drop takes a place out.
 func (b *backlog[T]) drop(u *untold[T]) {
 	b.length--
+	b.vanished -= len(u.vanished)
 	if !u.synced {
 		delete(b.byKey, u.key)
 	}

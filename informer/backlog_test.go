@@ -17,8 +17,11 @@ type heldMap = *state[*corev1.ConfigMap]
 
 // tell runs notices into a backlog and returns what comes out: +a1 is an addition, ~a1,2 an update from one revision to
 // another, ?a1 a resync, -a1 a deletion, synced the end of the list; take takes one place out.
-func tell(script string) []string {
-	var b backlog[*corev1.ConfigMap]
+func tell(script string) []string { return tellOf(script, false) }
+
+// tellOf is tell, of a handler that is Thorough, where !a1 is one that came and went.
+func tellOf(script string, thorough bool) []string {
+	b := backlog[*corev1.ConfigMap]{thorough: thorough}
 	var out []string
 	for _, word := range strings.Fields(script) {
 		if word == "take" {
@@ -56,6 +59,9 @@ func outcome(u *untold[*corev1.ConfigMap]) (words []string) {
 	if u.gone != nil {
 		words = append(words, fmt.Sprintf("-%s%d", u.key.Name, u.gone.revision))
 	}
+	for _, s := range u.vanished {
+		words = append(words, fmt.Sprintf("!%s%d", u.key.Name, s.revision))
+	}
 	switch {
 	case u.new == nil:
 	case u.old == nil:
@@ -90,6 +96,24 @@ func TestBacklogIsCompressedPerObject(t *testing.T) {
 		if got := strings.Join(tell(test.script), " "); got != test.want {
 			t.Errorf("%s: %s\ngot  %s\nwant %s", test.name, test.script, got, test.want)
 		}
+	}
+}
+
+func TestThoroughHandlersHearOfWhatCameAndWent(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, script, want string }{
+		{"what came and went is told as that", "+a1 -a2 +b3", "!a2 +b3"},
+		{"in the order of its key", "-a1 +a2 -a3 +a4 -a5 +a6", "-a1 !a3 !a5 +a6"},
+		{"what went is told once", "+a1 take -a2", "+a1 -a2"},
+		{"an update of what came is not lost with it", "+a1 ~a1,2 -a3 +a4 ~a4,5", "!a3 +a5"},
+	} {
+		if got := strings.Join(tellOf(test.script, true), " "); got != test.want {
+			t.Errorf("%s: %s\ngot  %s\nwant %s", test.name, test.script, got, test.want)
+		}
+	}
+	many := strings.Repeat("+a1 -a2 ", 2*mostVanished)
+	if told := len(tellOf(many, true)); told != mostVanished {
+		t.Errorf("of objects that came and went %d wait", told)
 	}
 }
 

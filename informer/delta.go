@@ -158,9 +158,12 @@ func (f *deltaFIFO[T]) put(d delta[T]) {
 	p.deltas = combine(p.deltas, d)
 }
 
+// mostDeltas is from when on no more deltas of one key wait.
+const mostDeltas = 15
+
 // combine adds a delta to those that wait for its key. Deltas that wait are in their order; a change that comes late,
-// behind a newer state, is dropped, and so is a state that a newer one follows, and an object that came and went behind a
-// deletion: three wait at the most.
+// behind a newer state, is dropped, and so is a state that a newer one follows, and, where many wait, an object that came and
+// went behind a deletion.
 func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 	if len(waiting) == 0 {
 		return append(waiting, d)
@@ -169,7 +172,7 @@ func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 	switch {
 	case d.Type == Sync || isWatched(d.Type) && !d.unknown && !last.unknown && d.state.older(last.state):
 		return waiting
-	case d.Type == Deleted && last.Type != Deleted && len(waiting) > 1 && waiting[len(waiting)-2].Type == Deleted:
+	case d.Type == Deleted && last.Type != Deleted && len(waiting) >= mostDeltas && waiting[len(waiting)-2].Type == Deleted:
 		return waiting[:len(waiting)-1]
 	case last.Type == Deleted && d.Type == Deleted:
 		if last.unknown {

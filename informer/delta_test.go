@@ -89,7 +89,7 @@ func TestDeltaFIFO(t *testing.T) {
 		{"keys keep the order in which they first came", "+b1 +a2 ~b3 pop", []string{"b Added@3", "a Added@2"}},
 		{"a burst is one delta with the newest state", "+a1 pop ~a2 ~a3 ~a4 pop", []string{"a Added@1", "a Updated@4"}},
 		{"a deletion is never left out", "+a1 -a2 +a3 ~a4 pop", []string{"a Added@1 Deleted@2 Added@4"}},
-		{"what comes and goes behind a deletion is left out", "+a1 -a2 +a3 -a4 +a5 -a6 pop", []string{"a Added@1 Deleted@2"}},
+		{"what comes and goes behind a deletion is told", "+a1 -a2 +a3 -a4 pop", []string{"a Added@1 Deleted@2 Added@3 Deleted@4"}},
 		{"a doubled deletion is one", "+a1 pop -a2 -a2 pop", []string{"a Added@1", "a Deleted@2"}},
 		{"what comes late is dropped", "+a3 ~a2 pop ~a5 -a4 pop", []string{"a Added@3", "a Updated@5"}},
 		{"a late update does not bring a deleted object back", "+a1 pop -a3 ~a2 pop", []string{"a Added@1", "a Deleted@3"}},
@@ -151,5 +151,17 @@ func TestChangesGoInWhileABatchIsProcessed(t *testing.T) {
 	})
 	if want := []string{"a Replaced@3", "c Replaced@4", "b Deleted@2?"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWhatComesAndGoesForEverIsLeftOut(t *testing.T) {
+	t.Parallel()
+	var waiting []delta[*corev1.ConfigMap]
+	for n := range 100 {
+		waiting = combine(waiting, delta[*corev1.ConfigMap]{Type: Added, state: configMap(fmt.Sprint("a", 2*n+1))})
+		waiting = combine(waiting, delta[*corev1.ConfigMap]{Type: Deleted, state: configMap(fmt.Sprint("a", 2*n+2))})
+		if len(waiting) > mostDeltas || waiting[len(waiting)-1].Type != Deleted {
+			t.Fatalf("after %d times, %d deltas wait, the last of them %s", n, len(waiting), waiting[len(waiting)-1].Type)
+		}
 	}
 }

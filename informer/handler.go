@@ -13,7 +13,7 @@ import (
 //
 // A handler that takes its time delays nobody but itself. Of each object that it is behind with it is told the newest
 // state, in one call: an update from the state that it knows, or an addition; one that came and went meanwhile it never
-// hears of. So what waits for it is bounded by how many objects there are. A handler that panics misses that call and no
+// hears of, unless it is Thorough. So what waits for it is bounded by how many objects there are. A handler that panics misses that call and no
 // other; the panic is logged. So is one that calls runtime.Goexit, as testing.T.FailNow does.
 type Handler[T client.Object] interface {
 	// OnAdd tells of an object that is new to the handler. isInInitialList is true for those that were there before the
@@ -24,6 +24,14 @@ type Handler[T client.Object] interface {
 	// OnDelete tells of a deletion with the last state. finalStateUnknown says that the deletion was not seen, so that
 	// obj is only the last state that the informer knew.
 	OnDelete(obj T, finalStateUnknown bool)
+}
+
+// Thorough is a Handler that hears of objects too that came and went while it was behind, as who waits for the deletion of what
+// it has made itself must: of the first 1,024 that wait, so that what waits stays bounded.
+type Thorough[T client.Object] interface {
+	Handler[T]
+	// OnVanish tells of an object that the handler never heard of and that is gone again, with its last state.
+	OnVanish(obj T)
 }
 
 // HandlerFuncs is a Handler of functions; nil ones do nothing.

@@ -39,6 +39,7 @@ func newListener[T client.Object](handler Handler[T], detect *Mutations, log *sl
 	l := &listener[T]{handler: handler, name: name, detect: detect, log: log.With("handler", name),
 		synced: make(chan struct{}), ended: make(chan struct{})}
 	l.ready.L = &l.mu
+	_, l.waiting.thorough = handler.(Thorough[T])
 	return l
 }
 
@@ -120,6 +121,11 @@ func (l *listener[T]) pass(u *untold[T]) {
 		u.gone = nil
 		l.passGone(gone, u.unknown)
 	}
+	for len(u.vanished) > 0 && !l.isStopped() {
+		s := u.vanished[0]
+		u.vanished = u.vanished[1:]
+		l.passVanished(s)
+	}
 	if s := u.new; s != nil && !l.isStopped() {
 		u.new = nil
 		l.passNew(s, u.old, u.initial)
@@ -138,6 +144,13 @@ func (l *listener[T]) passGone(s *state[T], unknown bool) {
 		obj, unknown = lastTold(s, told), true
 	}
 	l.call("OnDelete", s, func() { l.handler.OnDelete(obj, unknown) }, obj)
+}
+
+// passVanished tells the handler of an object that came and went.
+func (l *listener[T]) passVanished(s *state[T]) {
+	if obj, err := s.read(); err == nil {
+		l.call("OnVanish", s, func() { l.handler.(Thorough[T]).OnVanish(obj) }, obj)
+	}
 }
 
 // passNew tells the handler of a state after old, or of an object that is new to it when that is nil, or that nothing has

@@ -28,7 +28,7 @@ type registration[T client.Object] struct {
 }
 
 var (
-	_ informer.Handler[client.Object]        = &registration[client.Object]{}
+	_ informer.Thorough[client.Object]       = &registration[client.Object]{}
 	_ cache.ResourceEventHandlerRegistration = &registration[client.Object]{}
 	_ cache.DoneChecker                      = &registration[client.Object]{}
 )
@@ -77,6 +77,13 @@ func (r *registration[T]) OnDelete(obj T, finalStateUnknown bool) {
 		}
 		r.to.OnDelete(obj)
 	})
+}
+
+// OnVanish implements informer.Thorough: what came and went is told as that, since there are handlers that wait for the deletion of
+// what they know to have been there, such as controller-runtime's client that reads its writes.
+func (r *registration[T]) OnVanish(obj T) {
+	r.call(func() { r.to.OnAdd(obj, false) })
+	r.call(func() { r.to.OnDelete(obj) })
 }
 
 // end has the handler called no more. It does not wait for a call that is under way, which may be its caller.

@@ -166,6 +166,31 @@ func TestHandlersComeAndGoFromWithinACall(t *testing.T) {
 	})
 }
 
+func TestAHandlerThatIsBehindHearsOfWhatCameAndWent(t *testing.T) {
+	t.Parallel()
+	compare(t, func(w *world) []string {
+		w.set("default/there=1")
+		i, heard, release := w.make(clientgo.Options{Namespace: "default"}), &events{}, make(chan struct{})
+		must(i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(obj any) {
+				<-release
+				heard.OnAdd(obj, false)
+			},
+			DeleteFunc: heard.OnDelete,
+		}))(w.t)
+		defer w.run(i)()
+		for _, what := range []string{"default/new=1", "default/new=2", "default/other=1"} {
+			w.set(what)
+			key, _, _ := strings.Cut(what, "=")
+			w.remove(key)
+		}
+		close(release)
+		out := heard.take()
+		slices.Sort(out) // ours tells of one key in a row
+		return out
+	})
+}
+
 func TestADeletedObjectHasTheRevisionOfItsDeletion(t *testing.T) {
 	t.Parallel()
 	compare(t, func(w *world) []string {
