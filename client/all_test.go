@@ -19,7 +19,9 @@ func TestAllReadsPageAfterPage(t *testing.T) {
 	maps := client.For[*corev1.ConfigMap](c)
 	ctx := t.Context()
 	for i := range 10 {
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("m-%d", i), Namespace: "default", Labels: map[string]string{"all": "yes"}}}
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("m-%d", i), Namespace: "default", Labels: map[string]string{"all": "yes"},
+		}}
 		if _, err := maps.Create(ctx, cm, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -177,7 +177,8 @@ func TestForDoesWhatAResourceDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer events.Stop()
-	made, err := all.Create(ctx, &Widget{widget{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: widgetSpec{Size: 1}}}, metav1.CreateOptions{})
+	one := &Widget{widget{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: widgetSpec{Size: 1}}}
+	made, err := all.Create(ctx, one, metav1.CreateOptions{})
 	if err != nil || made.Kind != "Widget" || made.APIVersion != "example.com/v1" {
 		t.Fatalf("%+v, %v", made, err)
 	}
@@ -221,11 +222,13 @@ func TestApplyOfAConfigurationAndOfAnObject(t *testing.T) {
 	if err != nil || made.Data["k"] != "v" {
 		t.Fatalf("%+v, %v", made, err)
 	}
-	_, err = maps.Apply(ctx, applycorev1.ConfigMap("a", "default").WithData(map[string]string{"k": "w"}), metav1.ApplyOptions{FieldManager: "other"})
+	other := applycorev1.ConfigMap("a", "default").WithData(map[string]string{"k": "w"})
+	_, err = maps.Apply(ctx, other, metav1.ApplyOptions{FieldManager: "other"})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("another manager's value: %v", err)
 	}
-	if _, err := maps.Apply(ctx, applycorev1.ConfigMap("a", "default"), metav1.ApplyOptions{}); err == nil || !strings.Contains(err.Error(), "ConfigMap default/a: options.FieldManager is empty") {
+	_, err = maps.Apply(ctx, applycorev1.ConfigMap("a", "default"), metav1.ApplyOptions{})
+	if err == nil || !strings.Contains(err.Error(), "ConfigMap default/a: options.FieldManager is empty") {
 		t.Errorf("without a manager: %v", err)
 	}
 	if _, err := maps.Apply(ctx, applycorev1.ConfigMap("", "default"), mine); err == nil || !strings.Contains(err.Error(), "no name") {

@@ -135,7 +135,9 @@ func TestObserveTellsOfEachWriteOfATypedClient(t *testing.T) {
 			if err := maps.Delete(ctx, obj.Name, metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			want = append(want, client.Write{Verb: "delete", Resource: configmaps, Namespace: "default", Name: obj.Name, UID: obj.UID, Gone: true, Status: 200})
+			want = append(want, client.Write{
+				Verb: "delete", Resource: configmaps, Namespace: "default", Name: obj.Name, UID: obj.UID, Gone: true, Status: 200,
+			})
 			if err := maps.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "no=such"}); err != nil {
 				t.Fatal(err)
 			}

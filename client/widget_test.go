@@ -46,7 +46,8 @@ func defineWidgets(t *testing.T, c *client.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.For[*apiextensionsv1.CustomResourceDefinition](c).Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+	definitions := client.For[*apiextensionsv1.CustomResourceDefinition](c)
+	if _, err := definitions.Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

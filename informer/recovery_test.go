@@ -64,7 +64,8 @@ func TestSurvivesRestartOfAServerThatForgets(t *testing.T) {
 		pause()
 		lines := d.read()
 		slices.Sort(lines)
-		if want := []string{"add a=new initial=false", "delete a=old unknown=true", "delete gone=1 unknown=true"}; !slices.Equal(lines, want) {
+		want := []string{"add a=new initial=false", "delete a=old unknown=true", "delete gone=1 unknown=true"}
+		if !slices.Equal(lines, want) {
 			t.Errorf("the handler was told %q, want %q", lines, want)
 		}
 	})
@@ -93,7 +94,8 @@ func TestSurvivesAServerThatWasRestoredToAnOlderState(t *testing.T) {
 func TestWaitsForAResourceThatIsNotServedYetAndSaysSoOnce(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	inBubble(t, func() *plane { p := newPlane(); p.missing = true; return p }, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	missing := func() *plane { p := newPlane(); p.missing = true; return p }
+	inBubble(t, missing, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		time.Sleep(24 * time.Hour)
 		select {
 		case <-i.Synced():
@@ -116,7 +118,8 @@ func TestWaitsForAResourceThatIsNotServedYetAndSaysSoOnce(t *testing.T) {
 func TestResourceThatIsServedAMomentLaterIsNoNews(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	inBubble(t, func() *plane { p := newPlane(); p.missing = true; return p }, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+	missing := func() *plane { p := newPlane(); p.missing = true; return p }
+	inBubble(t, missing, logged(&log), func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
 		time.Sleep(500 * time.Millisecond)
 		p.set(func(p *plane) { p.missing = false })
 		<-i.Synced()

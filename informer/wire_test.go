@@ -25,7 +25,8 @@ func overWire(p *plane) http.HandlerFunc {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("watch") != "true" {
 			list, _ := p.List(r.Context(), configmaps, client.Options{})
-			out := map[string]any{"kind": "ConfigMapList", "apiVersion": "v1", "metadata": map[string]string{"resourceVersion": list.Revision.String()}}
+			meta := map[string]string{"resourceVersion": list.Revision.String()}
+			out := map[string]any{"kind": "ConfigMapList", "apiVersion": "v1", "metadata": meta}
 			var items []json.RawMessage
 			for _, o := range list.Items {
 				e, _ := o.Encoding(p.codec, object.Form{APIVersion: "v1"})
@@ -83,7 +84,10 @@ func TestInformerCannotTellTheWireFromTheProcess(t *testing.T) {
 		for _, d := range diaries {
 			lines := d.read()
 			slices.Sort(lines)
-			want := []string{"add a=1 initial=true", "add b=1 initial=false", "delete a=1 unknown=false", "sync b=1", "untyped ConfigMap a", "untyped ConfigMap b"}
+			want := []string{
+				"add a=1 initial=true", "add b=1 initial=false", "delete a=1 unknown=false", "sync b=1",
+				"untyped ConfigMap a", "untyped ConfigMap b",
+			}
 			if !slices.Equal(lines, want) {
 				t.Errorf("told %q, want %q", lines, want)
 			}
