@@ -21,8 +21,9 @@ type store[T client.Object] struct {
 	cached   *informer.Indexer[T]
 	revision func() string
 
-	mu      sync.RWMutex
-	indexes map[string]index
+	mu        sync.RWMutex
+	indexes   map[string]index
+	functions cache.Indexers // of the indexes; replaced, not changed
 }
 
 // index is one of client-go's indexes.
@@ -38,7 +39,9 @@ const ourNamespaces = "namespace"
 var _ cache.Indexer = &store[client.Object]{}
 
 func newStore[T client.Object](resource schema.GroupVersionResource, cached *informer.Indexer[T], revision func() string) *store[T] {
-	return &store[T]{resource: resource, cached: cached, revision: revision, indexes: map[string]index{}}
+	return &store[T]{
+		resource: resource, cached: cached, revision: revision, indexes: map[string]index{}, functions: cache.Indexers{},
+	}
 }
 
 // List is all objects.
@@ -136,6 +139,8 @@ func (s *store[T]) AddIndexers(added cache.Indexers) error {
 		}
 		s.indexes[name] = i
 	}
+	s.functions = maps.Clone(s.functions)
+	maps.Copy(s.functions, added)
 	return nil
 }
 
@@ -156,15 +161,12 @@ func indexFunc[T client.Object](name string, values cache.IndexFunc) informer.In
 	}
 }
 
-// GetIndexers is the functions of all indexes.
+// GetIndexers is the functions of all indexes. The map is shared, and does not change: controller-runtime asks for it in each
+// list by fields.
 func (s *store[T]) GetIndexers() cache.Indexers {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	indexers := make(cache.Indexers, len(s.indexes))
-	for name, i := range s.indexes {
-		indexers[name] = i.values
-	}
-	return indexers
+	return s.functions
 }
 
 // Index is the objects that share a value of an index with another object.
