@@ -20,7 +20,7 @@ func fails(t *testing.T, s bowlinetest.Scenario, texts ...string) {
 		bowlinetest.Explore(t, s)
 		return
 	}
-	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=1m")
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=5m")
 	child.Env = append(os.Environ(), variable+"=yes")
 	out, err := child.CombinedOutput()
 	if err == nil {
