@@ -1,23 +1,25 @@
 package workqueue
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
 )
 
 // batch is items that were taken off the lines together, for the calls of Get to come: each takes one without the lock. There is
 // one only while far more items wait, and workers get into each other's way. It is given back when what comes in should go before
-// it, or is in it, so that nobody can tell that it was there.
+// it, so that nobody can tell that it was there.
 type batch[T comparable] struct {
 	items    [batchSize]T
 	taken    atomic.Int32
 	priority Priority // of all
+	first    uint32   // the turn of the first item; the next one has the next
 }
 
-// A batch is made of so many items, when so many wait.
+// A batch is made of so many items, when so many wait. With fewer, workers sleep more for the lock than they work.
 const (
-	batchSize = 16
-	batchFrom = 8 * batchSize
+	batchSize = 256
+	batchFrom = 4 * batchSize
 )
 
 // take is the next item of the batch, if there is one.
@@ -39,9 +41,10 @@ func (b *batch[T]) left() int {
 	return max(batchSize-int(b.taken.Load()), 0)
 }
 
-// mustYield says whether an item that is added has to be given back first, or goes before what is left.
-func (b *batch[T]) mustYield(item T, priority Priority) bool {
-	return b.left() > 0 && (priority > b.priority || slices.Contains(b.items[:], item))
+// holds says whether nobody has taken an entry's item yet: whoever does will see all that was done before it was added again.
+// For that it must be Add that reads how many are taken: Load would not be before their Add.
+func (b *batch[T]) holds(e *entry[T]) bool {
+	return b != nil && e.turn-b.first < batchSize && int32(e.turn-b.first) >= b.taken.Add(0)
 }
 
 // takeAhead takes a batch of items off the only line where any wait; several lines have their shares to be kept. A queue that is
@@ -50,12 +53,25 @@ func (q *Queue[T]) takeAhead() {
 	if q.measured != nil || q.waiting.count < batchFrom || !q.waiting.alike() {
 		return
 	}
-	b := &batch[T]{}
+	b := &batch[T]{first: q.turns(batchSize)}
 	for i := range b.items {
 		e := q.next()
-		b.items[i], b.priority = e.item, e.priority
+		b.items[i], b.priority, e.turn = e.item, e.priority, b.first+uint32(i)
 	}
 	q.ahead.Store(b)
+}
+
+// turns is the first of n turns that no entry has had. All have been taken by their workers when their numbers begin again.
+func (q *Queue[T]) turns(n uint32) (first uint32) {
+	if q.turn > math.MaxUint32-n {
+		q.turn = 0
+		for e := range q.entries.all() {
+			e.turn = 0
+		}
+	}
+	first = q.turn + 1
+	q.turn += n
+	return first
 }
 
 // giveBack puts what nobody has taken of the batch to the front of the lines again.

@@ -2,7 +2,11 @@ package workqueue
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -59,14 +63,85 @@ func TestOneDoneTooManyOfAnItemInABatchLosesNothingElse(t *testing.T) {
 	q.takeAhead()
 	q.unlock()
 	q.Done(3) // of a worker that had it before
-	q.AddWithPriority(1000, High)
+	q.AddWithPriority(-1, High)
 	got := map[int]bool{}
 	for q.Len() > 0 {
 		item, _ := q.Get(t.Context())
 		got[item] = true
 		q.Done(item)
 	}
-	if len(got) != batchFrom || !got[1000] || got[3] {
-		t.Errorf("%d items came out of %d; urgent %t", len(got), batchFrom, got[1000])
+	if len(got) != batchFrom || !got[-1] || got[3] {
+		t.Errorf("%d items came out of %d; urgent %t", len(got), batchFrom, got[-1])
 	}
+}
+
+// TestTurnsBeginAgain: what was taken ahead before is not taken for what is ahead now.
+func TestTurnsBeginAgain(t *testing.T) {
+	t.Parallel()
+	q := New[int](nil)
+	defer q.ShutDown()
+	q.turn = math.MaxUint32 - batchSize
+	for i := range batchFrom + batchSize {
+		q.Add(i)
+	}
+	for range 2 {
+		q.lock()
+		q.takeAhead()
+		q.unlock()
+		for range batchSize {
+			q.Get(t.Context())
+		}
+	}
+	if q.turn != batchSize {
+		t.Errorf("the last turn is %d", q.turn)
+	}
+	for i := range 2 * batchSize {
+		q.Add(i) // which all are worked on
+		q.Done(i)
+	}
+	if want := batchFrom + batchSize; q.Len() != want {
+		t.Errorf("%d wait, want %d", q.Len(), want)
+	}
+}
+
+// TestWhatIsAddedToALongLineIsSeen: whoever takes an item sees all that was done before it was added, were it waiting in line,
+// taken ahead, worked on or new.
+func TestWhatIsAddedToALongLineIsSeen(t *testing.T) {
+	t.Parallel()
+	q := New[int](nil)
+	const items = 2 * batchFrom
+	var written, seen [items]atomic.Int64
+	var producing, working sync.WaitGroup
+	var batches atomic.Int64
+	for i := range items {
+		q.Add(i)
+	}
+	for p := range uint64(4) {
+		producing.Go(func() {
+			random := rand.New(rand.NewPCG(1, p))
+			for range 20_000 {
+				i := random.IntN(items)
+				written[i].Add(1)
+				q.Add(i)
+			}
+		})
+		working.Go(func() {
+			for i, ok := q.Get(t.Context()); ok; i, ok = q.Get(t.Context()) {
+				if q.ahead.Load().left() > 0 {
+					batches.Add(1)
+				}
+				seen[i].Store(written[i].Load())
+				q.Done(i)
+			}
+		})
+	}
+	producing.Wait()
+	q.ShutDown()
+	working.Wait()
+	for i := range items {
+		if seen[i].Load() != written[i].Load() {
+			t.Errorf("item %d was last worked on after %d of %d writes", i, seen[i].Load(), written[i].Load())
+		}
+	}
+	t.Logf("%d items were taken while others were ahead", batches.Load())
 }

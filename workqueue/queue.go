@@ -43,6 +43,7 @@ type Queue[T comparable] struct {
 	getters  getters
 	drained  chan struct{} // closed when nothing waits and nothing is processed; nil while nobody wants to know
 	delayed  delays[T]
+	turn     uint32 // the last that an entry was given
 	shutDown bool
 	measured *measured // nil unless somebody wants to know
 }
@@ -78,10 +79,13 @@ func (q *Queue[T]) add(item T, hash uint32, priority Priority) {
 		return
 	}
 	priority = min(max(priority, Low), High)
-	if b := q.ahead.Load(); b != nil && b.mustYield(item, priority) {
-		q.giveBack()
-	}
 	p, e := q.entries.find(item, hash)
+	switch b := q.ahead.Load(); {
+	case b.left() > 0 && priority > b.priority:
+		q.giveBack()
+	case e != nil && b.holds(e):
+		return
+	}
 	if e == nil {
 		p, e = q.entries.insert(item, hash)
 	}
@@ -170,6 +174,7 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 			q.wakeNext()
 			return item, true
 		}
+		q.ahead.Store(nil) // what its items point to must not outlive their work
 		if q.waiting.count > 0 {
 			item = q.next().item
 			if contended {

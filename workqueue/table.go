@@ -5,8 +5,9 @@ import "iter"
 // entry is one item that the queue knows.
 type entry[T comparable] struct {
 	item         T
-	prev, next   place // in the line where it waits; next is also the next free entry
-	added, begun int64 // when, in nanoseconds of the measure's clock; 0 unless the queue is measured
+	prev, next   place  // in the line where it waits; next is also the next free entry
+	added, begun int64  // when, in nanoseconds of the measure's clock; 0 unless the queue is measured
+	turn         uint32 // in which it was taken ahead of its worker; 0 if it never was
 	priority     Priority
 	processing   bool
 	dirty        bool // work is to be done: it waits in line, or will when it has been processed
