@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -131,6 +132,9 @@ func TestWhatIsAddedToALongLineIsSeen(t *testing.T) {
 					batches.Add(1)
 				}
 				seen[i].Store(written[i].Load())
+				for range 20 {
+					runtime.Gosched() // and others may add it again
+				}
 				q.Done(i)
 			}
 		})
