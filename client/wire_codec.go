@@ -51,8 +51,10 @@ type unmarshaler interface {
 
 // ReadsProtobuf says whether a T can be read from protobuf: Kubernetes' own types, of objects or of metadata alone. A type that
 // embeds one of them has its method, which fills no more than that part.
-func ReadsProtobuf[T Object]() bool {
-	t := reflect.TypeFor[T]()
+func ReadsProtobuf[T Object]() bool { return TypeReadsProtobuf(reflect.TypeFor[T]()) }
+
+// TypeReadsProtobuf is ReadsProtobuf of a type that is known only when the program runs.
+func TypeReadsProtobuf(t reflect.Type) bool {
 	if t.Kind() != reflect.Pointer || !t.Implements(reflect.TypeFor[unmarshaler]()) {
 		return false
 	}

@@ -33,8 +33,7 @@ func newDecoder(version schema.GroupVersion, example runtime.Object) *decoder {
 
 // narrow asks a source for what is quickest to read.
 func (d *decoder) narrow(o client.Options) client.Options {
-	_, protobuf := d.goType.MethodByName("Unmarshal")
-	o.Protobuf = protobuf
+	o.Protobuf = client.TypeReadsProtobuf(d.goType)
 	o.MetadataOnly = d.onlyMetadata()
 	return o
 }

@@ -1,10 +1,13 @@
 package clientgo_test
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,6 +108,37 @@ func TestUntypedFactoriesTransform(t *testing.T) {
 		must(clients.CoreV1().ConfigMaps("default").Create(t.Context(), made, metav1.CreateOptions{}))(t)
 		if has := listed(t, f, "default"); !strings.Contains(has, "default/a map[transformed:yes]") {
 			t.Errorf("a factory that transforms has %s", has)
+		}
+	})
+}
+
+// sketch is of a ConfigMap what a program of its own cares for. What it embeds has a method to read itself alone from protobuf.
+type sketch struct {
+	metav1.PartialObjectMetadata `json:",inline"`
+	Data                         map[string]string `json:"data"`
+}
+
+func (s *sketch) DeepCopyObject() runtime.Object {
+	return &sketch{*s.DeepCopy(), maps.Clone(s.Data)}
+}
+
+func TestATypeThatEmbedsAnotherIsReadWhole(t *testing.T) {
+	t.Parallel()
+	plane(t, func(t *testing.T, p *bowline.Plane, clients kubernetes.Interface) {
+		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"k": "v"}}
+		must(clients.CoreV1().ConfigMaps("default").Create(t.Context(), made, metav1.CreateOptions{}))(t)
+		for _, source := range []client.Source{p.Source(), client.NewSource(must(client.New(p.RESTConfig()))(t))} {
+			i := clientgo.New(source, configMaps, &sketch{}, clientgo.Options{Namespace: "default"})
+			ctx, cancel := context.WithCancel(t.Context())
+			running := make(chan struct{})
+			go func() { defer close(running); i.RunWithContext(ctx) }()
+			synctest.Wait()
+			found, _, _ := i.GetStore().GetByKey("default/a")
+			if got, ok := found.(*sketch); !ok || got.Name != "a" || got.Data["k"] != "v" {
+				t.Errorf("%T has %+v", source, found)
+			}
+			cancel()
+			<-running
 		}
 	})
 }
