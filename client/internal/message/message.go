@@ -40,25 +40,33 @@ func NewReader() *Reader {
 	return &Reader{plans: map[reflect.Type]*plan{}, seed: maphash.MakeSeed()}
 }
 
-// Read reads a message into an empty object, as its Unmarshal does, and keeps nothing of the message itself. An object that
-// could not be read is of no use.
+// Read reads a message into an empty object, as its Unmarshal does, and keeps nothing of the message itself. What is not as
+// Kubernetes' encoders write it, Unmarshal reads, or refuses in its own words. An object that could not be read is of no use.
 func (r *Reader) Read(message []byte, into Unmarshaler) error {
 	v := reflect.ValueOf(into)
-	t := v.Type().Elem()
+	if !r.looks(len(message)) || !r.reads(v.Type().Elem()) {
+		return into.Unmarshal(message)
+	}
+	if err := r.plan(v.Type().Elem()).read(r, v.UnsafePointer(), value{data: message}); err != nil {
+		v.Elem().SetZero()
+		return into.Unmarshal(message)
+	}
+	return nil
+}
+
+// looks says whether to look for what a message of a size has in common with others.
+func (r *Reader) looks(size int) bool {
 	if r.unlike > 0 {
-		r.unlike -= len(message)
-		return into.Unmarshal(message)
+		r.unlike -= size
+		return false
 	}
-	if !r.reads(t) {
-		return into.Unmarshal(message)
-	}
-	if r.read += len(message); r.read > lately {
+	if r.read += size; r.read > lately {
 		if r.known < r.read/4 {
 			r.unlike = 7 * lately
 		}
 		r.read, r.known = 0, 0
 	}
-	return r.plan(t).read(r, v.UnsafePointer(), value{data: message})
+	return true
 }
 
 // longestWord is how long a string may be to be kept once.

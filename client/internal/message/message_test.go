@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -88,6 +90,47 @@ func TestReadMakesWhatUnmarshalMakes(t *testing.T) {
 			t.Errorf("%s: want -, got +:\n%s", name, cmp.Diff(want, made))
 		}
 	})
+}
+
+// field is a protobuf field of bytes.
+func field(number protowire.Number, data []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), data)
+}
+
+// What no encoder of Kubernetes' writes is read as Unmarshal reads it, and what was read before stays as it was.
+func TestOddMessagesAreReadAsUnmarshalReadsThem(t *testing.T) {
+	t.Parallel()
+	const spec, volumes, containers, securityContext, claimStatus, devices, data = 2, 1, 2, 14, 3, 4, 5
+	device := func(values ...string) []byte {
+		var fields []byte
+		for _, v := range values {
+			fields = append(fields, field(data, field(1, []byte(v)))...)
+		}
+		return field(claimStatus, field(devices, fields))
+	}
+	alternating := bytes.Repeat(slices.Concat(field(volumes, nil), field(containers, nil)), 8_000)
+	for name, messages := range map[string][][]byte{
+		"two fields in turns":               {field(spec, alternating)},
+		"bytes that come again":             {device(`"aaaa"`), device(`"aaaa"`, `"bbbb"`), device(`"aaaa"`)},
+		"a number in the place of a struct": {field(spec, field(securityContext, nil)), field(spec, []byte{securityContext << 3, 5})},
+	} {
+		of := reflect.TypeFor[corev1.Pod]()
+		if name == "bytes that come again" {
+			of = reflect.TypeFor[resourcev1.ResourceClaim]()
+		}
+		r := message.NewReader()
+		var made, want []any
+		for _, data := range messages {
+			mine, theirs := reflect.New(of).Interface().(message.Unmarshaler), reflect.New(of).Interface().(message.Unmarshaler)
+			if my, their := fmt.Sprint(r.Read(data, mine)), fmt.Sprint(theirs.Unmarshal(data)); my != their {
+				t.Errorf("%s: %s, want %s", name, my, their)
+			}
+			made, want = append(made, mine), append(want, theirs)
+		}
+		if !reflect.DeepEqual(made, want) {
+			t.Errorf("%s: it was not read as Unmarshal reads it, or has changed since", name)
+		}
+	}
 }
 
 // What Unmarshal refuses, Read refuses: bytes that are no message, wherever one ends too early or has gone bad.

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -37,7 +38,7 @@ func (r *Reader) setter(t reflect.Type) setter {
 	case reflect.Slice:
 		return r.slice(t)
 	case reflect.Map:
-		return sharing(t, r.mapping(t))
+		return bytesOnly(sharing(t, r.mapping(t)))
 	case reflect.String:
 		return bytesOnly(func(r *Reader, at unsafe.Pointer, v value) error {
 			*(*string)(at) = r.word(v.data)
@@ -72,24 +73,28 @@ func number(kind protowire.Type, set func(at unsafe.Pointer, n uint64)) setter {
 	}
 }
 
-// pointer reads what is pointed to, of which there is a new one: what was pointed to before may be shared.
+// errAgain is the error of a field that comes again, but not beside itself. It would be added to what may be shared.
+var errAgain = errors.New("a field that comes again")
+
+// pointer reads what is pointed to.
 func (r *Reader) pointer(t reflect.Type) setter {
 	set := r.setter(t.Elem())
 	read := func(r *Reader, at unsafe.Pointer, v value) error {
-		pointer, to := reflect.NewAt(t, at).Elem(), reflect.New(t.Elem())
+		pointer := reflect.NewAt(t, at).Elem()
 		if !pointer.IsNil() {
-			to.Elem().Set(pointer.Elem())
+			return errAgain
 		}
+		to := reflect.New(t.Elem())
 		pointer.Set(to)
 		return set(r, to.UnsafePointer(), v)
 	}
 	if t.Elem().Kind() != reflect.Struct {
 		return read
 	}
-	return sharing(t, bytesOnly(read))
+	return bytesOnly(sharing(t, read))
 }
 
-// slice reads bytes, or the elements of a slice, behind those that it has.
+// slice reads bytes, or the elements of a slice.
 func (r *Reader) slice(t reflect.Type) setter {
 	elem := t.Elem()
 	if elem.Kind() == reflect.Uint8 {
@@ -100,12 +105,14 @@ func (r *Reader) slice(t reflect.Type) setter {
 	}
 	set := r.setter(elem)
 	return sharing(t, func(r *Reader, at unsafe.Pointer, v value) error {
-		old := reflect.NewAt(t, at).Elem()
+		into := reflect.NewAt(t, at).Elem()
+		if !into.IsNil() {
+			return errAgain
+		}
 		n, _ := run(v.data, v.tag)
-		all := reflect.MakeSlice(t, old.Len()+n, old.Len()+n)
-		reflect.Copy(all, old)
-		old.Set(all)
-		i := uintptr(all.Len() - n)
+		all := reflect.MakeSlice(t, n, n)
+		into.Set(all)
+		i := uintptr(0)
 		return each(v.data, func(v value) error {
 			i++
 			return set(r, unsafe.Add(all.UnsafePointer(), (i-1)*elem.Size()), v)
@@ -113,17 +120,17 @@ func (r *Reader) slice(t reflect.Type) setter {
 	})
 }
 
-// mapping reads the entries of a map, beside those that it has.
+// mapping reads the entries of a map.
 func (r *Reader) mapping(t reflect.Type) setter {
 	setKey, setElem := r.setter(t.Key()), r.setter(t.Elem())
-	return bytesOnly(func(r *Reader, at unsafe.Pointer, v value) error {
-		old := reflect.NewAt(t, at).Elem()
-		n, _ := run(v.data, v.tag)
-		all := reflect.MakeMapWithSize(t, old.Len()+n)
-		for entries := old.MapRange(); entries.Next(); {
-			all.SetMapIndex(entries.Key(), entries.Value())
+	return func(r *Reader, at unsafe.Pointer, v value) error {
+		into := reflect.NewAt(t, at).Elem()
+		if !into.IsNil() {
+			return errAgain
 		}
-		old.Set(all)
+		n, _ := run(v.data, v.tag)
+		all := reflect.MakeMapWithSize(t, n)
+		into.Set(all)
 		return each(v.data, func(entry value) error {
 			key, elem := reflect.New(t.Key()), reflect.New(t.Elem())
 			makeEmpty(elem.Elem())
@@ -139,7 +146,7 @@ func (r *Reader) mapping(t reflect.Type) setter {
 			all.SetMapIndex(key.Elem(), elem.Elem())
 			return err
 		})
-	})
+	}
 }
 
 // each calls f for each field of a message.
