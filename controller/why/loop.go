@@ -124,7 +124,7 @@ func (j *Journal) back(e *entry) []*entry {
 				continue
 			}
 			steps = append(steps, step{parent, k})
-			if parent.run.Controller == e.run.Controller && parent.run.Object == e.run.Object && same(parent.run.uid(), e.run.uid()) {
+			if parent.run.Controller == e.run.Controller && e.run.continues(&parent.run) {
 				path := []*entry{}
 				for at := len(steps) - 1; at > 0; at = steps[at].from {
 					path = append(path, steps[at].entry)
@@ -135,6 +135,15 @@ func (j *Journal) back(e *entry) []*entry {
 		}
 	}
 	return nil
+}
+
+// continues says whether a run is for the object of another one before it: for the same, or for one that it made under that name.
+// Who made it works on the same server.
+func (r *Run) continues(before *Run) bool {
+	uid := r.uid()
+	return r.Object == before.Object && (same(before.uid(), uid) || slices.ContainsFunc(before.Writes, func(w Write) bool {
+		return w.Object == r.Object && w.UID == uid
+	}))
 }
 
 // circleOf are the controllers of a way round, and what they write to lead to each other.

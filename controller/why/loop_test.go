@@ -119,3 +119,20 @@ func TestWhoGetsNowhereIsInOneLoop(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoRenewsItsObjectForEverIsInALoop(t *testing.T) {
+	t.Parallel()
+	j := New(quietly(Options{}))
+	for k := range 200 {
+		was, now := types.UID(fmt.Sprint(k)), types.UID(fmt.Sprint(k+1))
+		revision := object.Revision(2*k + 1)
+		gone, back := wrote("a", 0), wrote("a", revision+2)
+		gone.Verb, gone.UID = "delete", was
+		back.Verb, back.UID = "create", now
+		ran(j, "renewer", "a", Cause{Kind: Changed, Change: Added, Object: mapOf("a"), UID: was, Revision: revision}, gone, back)
+	}
+	got := j.Report(mapOf("a"), 1).Loops
+	if len(got) != 1 || !strings.Contains(got[0].String(), "renewer leads to itself") || got[0].Times < 150 {
+		t.Errorf("want one in which renewer leads to itself, got %+v", got)
+	}
+}
