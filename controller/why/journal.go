@@ -95,7 +95,7 @@ func (j *Journal) finish(e *entry, r *Run, span trace.SpanContext) (id string) {
 	h := j.history(subject{r.Controller, r.Object})
 	h.judge(r)
 	if last := h.mergeable(r); last != nil {
-		j.merge(last, r)
+		j.merge(h, last, r)
 		j.pass(last)
 		return last.run.ID
 	}
@@ -128,7 +128,7 @@ func (j *Journal) Take(runs []Run) {
 		r := &runs[k]
 		r.After = nil
 		if known := j.ids[r.ID]; known != nil {
-			j.update(known, r)
+			j.update(j.history(subject{known.run.Controller, known.run.Object}), known, r)
 			continue
 		}
 		e := &entry{run: *r, uid: r.uid()}
@@ -142,7 +142,7 @@ func (j *Journal) Take(runs []Run) {
 }
 
 // update takes over what another process says anew of a run that came once more.
-func (j *Journal) update(e *entry, r *Run) {
+func (j *Journal) update(h *history, e *entry, r *Run) {
 	again := r.Times > e.run.Times && !r.Start.Before(e.run.First) && r.quiet() && e.run.quiet() &&
 		r.Controller == e.run.Controller && r.Object == e.run.Object
 	if !again {
@@ -151,21 +151,17 @@ func (j *Journal) update(e *entry, r *Run) {
 	first := e.run.First
 	e.run = *r
 	e.run.First = first
-	e.on.resize(e)
-	e.on.entries.MoveToBack(e.place)
-	j.bound(e.on)
+	j.moveToBack(h, e)
 }
 
 // merge makes a quiet run one with that before it.
-func (j *Journal) merge(e *entry, r *Run) {
+func (j *Journal) merge(h *history, e *entry, r *Run) {
 	r.ID, r.First, r.Times = e.run.ID, e.run.First, e.run.Times+1
 	e.run = *r
 	if uid := r.uid(); uid != "" {
 		e.uid = uid
 	}
-	e.on.resize(e)
-	e.on.entries.MoveToBack(e.place)
-	j.bound(e.on)
+	j.moveToBack(h, e)
 }
 
 // newEntry is an entry to fill. Runs that did nothing come and go, one in the place of another.

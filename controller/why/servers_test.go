@@ -1,6 +1,7 @@
 package why
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,25 @@ func TestControllersOfTwoServersAreInNoLoop(t *testing.T) {
 	})
 }
 
+// Who hands something on from server to server comes by objects of one name, each of which it did not make.
+func TestWhoGoesFromServerToServerIsInNoLoop(t *testing.T) {
+	t.Parallel()
+	j := New(quietly(Options{}))
+	for k := range 200 {
+		revision := object.Revision(k + 1)
+		trigger := change("b", revision-1, revision)
+		trigger.UID = types.UID(fmt.Sprint("b-", k))
+		next := wrote("b", revision+1)
+		next.UID = types.UID(fmt.Sprint("b-", k+1))
+		o := j.Begin("c", mapOf("a"), []Cause{trigger, {Kind: Resynced, Object: mapOf("a"), UID: types.UID(fmt.Sprint("a-", k))}}, 0)
+		o.Wrote(next)
+		o.End(nil, 0)
+	}
+	if got := loops(j, Object{}); len(got) > 0 {
+		t.Errorf("it is named: %q", got)
+	}
+}
+
 // The answer that one server gives is not what the controller knew before of another.
 func TestAWriteToAnotherServerIsNoWriteForNothing(t *testing.T) {
 	t.Parallel()
@@ -82,6 +102,29 @@ func TestRunsThatDidNothingAreMergedForEachServer(t *testing.T) {
 		for _, run := range j.Report(mapOf("a"), 0).Runs {
 			if run.Times != 10 {
 				t.Errorf("%d runs are one, want 10: %+v", run.Times, run)
+			}
+		}
+	})
+}
+
+// Of too many runs on one name the oldest goes, and not the one that came once more just now.
+func TestARunThatWasMergedIsTheNewest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		here := New(quietly(Options{Each: 2}))
+		there := New(quietly(Options{Each: 2})) // which has them forwarded
+		here.Forward(func(r Run) { there.Take([]Run{r}) })
+		on(here, "here", "c", 1, false)
+		on(here, "there", "c", 1, false)
+		on(here, "here", "c", 2, false)
+		on(here, "yonder", "c", 1, false)
+		for _, j := range []*Journal{here, there} {
+			var left []string
+			for _, run := range j.Report(mapOf("a"), 0).Runs {
+				left = append(left, fmt.Sprint(run.uid(), " ", run.Times))
+			}
+			if want := []string{"here 2", "yonder 1"}; !slices.Equal(left, want) {
+				t.Errorf("%q, want %q", left, want)
 			}
 		}
 	})

@@ -29,6 +29,16 @@ func (j *Journal) keep(h *history, e *entry) {
 	j.bound(e.on)
 }
 
+// moveToBack makes a run that came once more the newest of its history and of its shelf.
+func (j *Journal) moveToBack(h *history, e *entry) {
+	if k := slices.Index(h.runs, e); k < len(h.runs)-1 {
+		h.runs = append(slices.Delete(h.runs, k, k+1), e)
+	}
+	e.on.resize(e)
+	e.on.entries.MoveToBack(e.place)
+	j.bound(e.on)
+}
+
 // resize counts an entry's bytes anew.
 func (s *shelf) resize(e *entry) {
 	s.bytes -= e.bytes
