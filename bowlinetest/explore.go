@@ -90,8 +90,8 @@ type Scenario struct {
 	// Lag is how long what is late is late; 30 seconds when it is 0. Down is how long a process that has crashed takes to
 	// start again; 10 seconds when it is 0.
 	Lag, Down time.Duration
-	// Stuck is how long, in real time, a run may keep virtual time from passing; a minute when it is 0. One that does so longer
-	// cannot be ended, as when the process loops without end: it ends all tests, and says where it is.
+	// Stuck is how long, in real time, a run may keep virtual time from passing while it writes nothing and its processes ask for
+	// nothing; a minute when it is 0. One that does so longer cannot be ended, as when the process loops without end: it ends all tests, and says where it is.
 	Stuck time.Duration
 }
 

@@ -137,8 +137,8 @@ func spins(ctx context.Context, c typed.ConfigMapInterface) error {
 func TestExploreNamesALoopThatNobodyCanEnd(t *testing.T) {
 	t.Parallel()
 	s := scenario(spins)
-	s.Stuck = 2 * time.Second
-	fails(t, s, "a run is stuck", "no virtual time has passed in 2s", "bowlinetest_test.spins(", "again: BOWLINE_EXPLORE=")
+	s.Stuck = 10 * time.Second
+	fails(t, s, "a run is stuck", "no virtual time has passed in 10s", "bowlinetest_test.spins(", "again: BOWLINE_EXPLORE=")
 }
 
 // outside is what two runs should not share.
@@ -151,8 +151,39 @@ func TestExploreNamesALockOfTheOutside(t *testing.T) {
 		outside.Lock()
 		return nil
 	})
-	s.Stuck = 2 * time.Second
+	s.Stuck = 10 * time.Second
 	fails(t, s, "a run is stuck", "sync.(*Mutex).Lock")
+}
+
+// never waits for what nobody does.
+func never(context.Context, *rest.Config) error {
+	<-make(chan int)
+	return nil
+}
+
+func TestExploreNamesAUserWhoWaitsForEver(t *testing.T) {
+	t.Parallel()
+	s := scenario(idles)
+	s.Act = never
+	fails(t, s, "does not end", "what the user does does not end", "bowlinetest_test.never(", "again: BOWLINE_EXPLORE=")
+}
+
+func TestExploreNamesASetupThatWaitsForEver(t *testing.T) {
+	t.Parallel()
+	s := scenario(idles)
+	s.Setup = never
+	fails(t, s, "everybody waits for what never comes", "bowlinetest_test.never(")
+}
+
+// A user who has a context to end by leaves nothing behind, and the run is a failure like any other.
+func TestExploreEndsAUserWhoWaitsForEver(t *testing.T) {
+	t.Parallel()
+	s := scenario(idles)
+	s.Act = func(ctx context.Context, _ *rest.Config) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	finds(t, s, "the run does not end: after 20 years")
 }
 
 // Virtual time would stand still with a socket.

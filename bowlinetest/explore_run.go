@@ -43,10 +43,7 @@ func (e *explorer) run(plan fault.Plan, mostRequests int) (o *outcome) {
 			o.real = time.Since(began)
 		}
 		if v := recover(); v != nil {
-			if o == nil || !strings.Contains(fmt.Sprint(v), "blocked goroutines remain") {
-				panic(v)
-			}
-			o.problems = append(o.problems, "goroutines are left behind:\n"+strings.Join(goroutinesOf(*w.bubble.Load()), "\n\n"))
+			e.deadlock(w, o, v)
 		}
 	}()
 	synctest.Test(e.t, func(t *testing.T) {
@@ -54,6 +51,21 @@ func (e *explorer) run(plan fault.Plan, mostRequests int) (o *outcome) {
 		o = e.inBubble(t, w, mostRequests)
 	})
 	return o
+}
+
+// deadlock makes a problem of the bubble's panic that goroutines in it wait for ever. A run that came to no outcome, since one of
+// them is its own, fails the test.
+func (e *explorer) deadlock(w *watchdog, o *outcome, v any) {
+	text := fmt.Sprint(v)
+	switch {
+	case o != nil && strings.Contains(text, "blocked goroutines remain"):
+		o.problems = append(o.problems, "goroutines are left behind:\n"+strings.Join(goroutinesOf(*w.bubble.Load()), "\n\n"))
+	case o == nil && strings.Contains(text, "all goroutines in bubble are blocked"):
+		e.t.Fatalf("in the run %q, everybody waits for what never comes. It began in one of these:\n%s",
+			w.plan, strings.Join(goroutinesOf(*w.bubble.Load()), "\n\n"))
+	default:
+		panic(v)
+	}
 }
 
 // exploration is one run, while it lasts.
@@ -69,6 +81,7 @@ type exploration struct {
 func (e *explorer) inBubble(t *testing.T, w *watchdog, mostRequests int) *outcome {
 	began := time.Now()
 	history := fault.NewHistory()
+	w.history.Store(history)
 	p := &Plane{test: t, settings: settingsOf(e.Options), resources: newResources(nil)}
 	p.settings.bubble = true
 	o := bowline.Options{Log: slog.New(slog.DiscardHandler)}
@@ -127,8 +140,8 @@ func (x *exploration) do(t *testing.T) *outcome {
 	}
 	cancel()
 	close(x.faults.Ended)
-	<-checked
-	<-acted
+	x.await(acted, "what the user does")
+	x.await(checked, "an invariant")
 	time.Sleep(time.Minute) // what ends by and by may
 	o.problems = x.faults.Problems()
 	o.rows = x.faults.Rows()
@@ -136,6 +149,15 @@ func (x *exploration) do(t *testing.T) *outcome {
 		t.Errorf("closing the plane: %v", err)
 	}
 	return o
+}
+
+// await waits until what is done, whose context has ended, has done so as well, but not for ever.
+func (x *exploration) await(done chan struct{}, what string) {
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		x.faults.Fail("%s does not end: its context ended a minute ago", what)
+	}
 }
 
 // sleep waits, but not beyond the first failure.

@@ -47,6 +47,7 @@ type Run struct {
 	minute    time.Time            // when the minute that requests are counted in began
 	requests  int                  // in it
 	busiest   int                  // the most of any minute
+	all       int                  // of all minutes
 	users     int                  // the user's writes
 	rows      []*Row
 	problems  []string
@@ -112,6 +113,13 @@ func (r *Run) Requests() int {
 	return r.busiest
 }
 
+// AllRequests is how many the processes have made so far.
+func (r *Run) AllRequests() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all
+}
+
 // LastWrite is when a process last changed anything; zero when none did.
 func (r *Run) LastWrite() time.Time {
 	r.mu.Lock()
@@ -127,6 +135,7 @@ func (r *Run) request(p *Process) {
 		r.minute, r.requests = time.Now(), 0
 	}
 	r.requests++
+	r.all++
 	r.busiest = max(r.busiest, r.requests)
 	over := r.MostRequests > 0 && r.requests == r.MostRequests
 	r.mu.Unlock()
