@@ -127,6 +127,7 @@ type cell struct {
 // work lets clients ask at once, and calls crash, if there is one, when half has been asked.
 func (r *registers) work(t *testing.T, w *world, clients, each int, crash func()) {
 	var asked atomic.Int64
+	var crashing atomic.Bool // what is asked for then has no answer that counts, and makes porcupine try ever more orders
 	half := make(chan struct{})
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -140,12 +141,16 @@ func (r *registers) work(t *testing.T, w *world, clients, each int, crash func()
 				if asked.Add(1) == int64(clients*each/2) {
 					close(half)
 				}
+				if crashing.Load() {
+					return
+				}
 				r.ask(ctx, t, client, id, random, known)
 			}
 		})
 	}
 	if crash != nil {
 		<-half
+		crashing.Store(true)
 		crash()
 		stop()
 	}
@@ -164,7 +169,7 @@ func (r *registers) ask(
 	if random.IntN(3) > 0 {
 		in.revision = known[in.key]
 	}
-	if random.IntN(12) == 0 {
+	if random.IntN(20) == 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(random.IntN(2000))*time.Microsecond)
 		defer cancel()
