@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -183,7 +184,31 @@ func TestExploreEndsAUserWhoWaitsForEver(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	finds(t, s, "the run does not end: after 20 years")
+	finds(t, s, "the run does not end: after 175200h0m0s") // 20 years
+}
+
+// Where only a fault keeps what the user waits for from coming, the undisturbed run tells how long is too long.
+func TestExploreFindsWhatAUserWaitsForInVain(t *testing.T) {
+	t.Parallel()
+	s := scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
+		c.Create(ctx, configMap("once"), metav1.CreateOptions{}) // and never again
+		<-ctx.Done()
+		return nil
+	})
+	s.Act = func(ctx context.Context, config *rest.Config) error {
+		c := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
+		for ctx.Err() == nil {
+			if _, err := c.Get(ctx, "once", metav1.GetOptions{}); err == nil {
+				break
+			}
+			time.Sleep(time.Minute)
+		}
+		return nil
+	}
+	s.Faults = []bowlinetest.Fault{bowlinetest.Refused}
+	if f := finds(t, s, "the run does not end: after 25h0m0s"); len(f.Kinds) != 1 {
+		t.Errorf("found in %s", f.Replay)
+	}
 }
 
 // Virtual time would stand still with a socket.

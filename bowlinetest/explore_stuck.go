@@ -18,6 +18,7 @@ type watchdog struct {
 	plan  fault.Plan
 	test  string
 	after time.Duration // real, in which nothing has gone on
+	most  time.Duration // virtual, that the run can take
 	ended chan struct{}
 
 	beats   atomic.Uint64
@@ -28,16 +29,25 @@ type watchdog struct {
 }
 
 const (
-	// mostVirtual is how long a run can take, in virtual time.
+	// mostVirtual is how long the undisturbed run can take, in virtual time.
 	mostVirtual = 20 * 365 * 24 * time.Hour
 	// mostCommits is how many commits show that a run goes on. What writes without end makes more.
 	mostCommits = 1_000_000
 )
 
 func (e *explorer) watchdog(plan fault.Plan) *watchdog {
-	w := &watchdog{plan: plan, test: e.report.Test, after: e.Stuck, ended: make(chan struct{})}
+	w := &watchdog{plan: plan, test: e.report.Test, after: e.Stuck, most: e.mostVirtual(), ended: make(chan struct{})}
 	go w.watch()
 	return w
+}
+
+// mostVirtual is how long the next run can take, in virtual time: much longer than the undisturbed one, since processes pause after
+// errors, but not so long that those that watch make it slow.
+func (e *explorer) mostVirtual() time.Duration {
+	if e.bases[0] == nil {
+		return mostVirtual
+	}
+	return min(mostVirtual, 24*time.Hour+10*e.bases[0].virtual)
 }
 
 // looks is how often it looks for progress before it says that there is none.
@@ -85,7 +95,7 @@ func (w *watchdog) beat() (stop func()) {
 	w.bubble.Store(&number)
 	ended, began := make(chan struct{}), time.Now()
 	go func() {
-		for past := time.Duration(0); past < mostVirtual; past = time.Since(began) {
+		for past := time.Duration(0); past < w.most; past = time.Since(began) {
 			w.beats.Add(1)
 			select {
 			case <-time.After(max(time.Second, past/100)):
@@ -95,8 +105,8 @@ func (w *watchdog) beat() (stop func()) {
 		}
 		w.off.Store(true)
 		if faults := w.faults.Load(); faults != nil {
-			faults.Fail("the run does not end: after 20 years, somebody still waits for what does not come. The user should not wait " +
-				"for what processes do, and stop when the context has ended")
+			faults.Fail("the run does not end: after %s, somebody still waits for what does not come. The user should "+
+				"not wait for what processes do, and stop when the context has ended", w.most.Round(time.Hour))
 		}
 	}()
 	return func() { close(ended) }
