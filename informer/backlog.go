@@ -14,8 +14,9 @@ type noticeKind uint8
 const (
 	noticeAdd noticeKind = iota
 	noticeUpdate
-	noticeSync   // new is to be looked at again
-	noticeDelete //
+	noticeSync // new is to be looked at again
+	noticeDelete
+	noticeVanish // old came and went; a trace
 	noticeSynced // the initial list has been handed over
 )
 
@@ -25,20 +26,23 @@ type backlog[T client.Object] struct {
 	byKey       map[Key]*untold[T]
 	first, last *untold[T]
 	length      int
-	// thorough has objects kept that came and went, vanished of them by now.
-	thorough bool
-	vanished int
+	// thorough has objects kept that came and went, vanished of them by now, and lost more than fitted since it was empty.
+	thorough       bool
+	vanished, lost int
 }
 
-// mostVanished is how many objects that came and went wait for a handler that is Thorough.
-const mostVanished = 1024
+// How many objects that came and went wait for a handler that is Thorough: with their states, and in all.
+const (
+	mostVanished = 1024
+	mostTraces   = 128 << 10
+)
 
 // untold is a place in a backlog.
 type untold[T client.Object] struct {
 	key Key
 	// gone is the last state of an object whose deletion comes first, or nil.
 	gone *state[T]
-	// vanished are the last states of objects of the key that came and went after it, for a handler that is Thorough.
+	// vanished are the last states, or traces, of objects of the key that came and went after it, for a handler that is Thorough.
 	vanished []*state[T]
 	// new is the state after old, or of an addition when that is nil, or, when that is the same, one to be looked at again.
 	// It is nil when the object stays away.
@@ -70,6 +74,10 @@ func (b *backlog[T]) add(n notice[T]) {
 		}
 	case noticeDelete:
 		b.delete(n)
+	case noticeVanish:
+		if b.thorough {
+			b.vanish(b.place(n.old.key), n.old)
+		}
 	case noticeSynced:
 		b.push(&untold[T]{synced: true})
 	}
@@ -83,12 +91,33 @@ func (b *backlog[T]) delete(n notice[T]) {
 	switch {
 	case !unheard:
 		u.gone, u.unknown = n.old, n.flag
-	case b.thorough && b.vanished < mostVanished:
-		b.vanished++
-		u.vanished = append(u.vanished, n.old)
-	case u.gone == nil && u.vanished == nil:
+	case b.thorough:
+		b.vanish(u, n.old)
+	case u.gone == nil:
 		b.drop(u)
 	}
+}
+
+// vanish puts in that an object came and went, for a handler that is Thorough.
+func (b *backlog[T]) vanish(u *untold[T], s *state[T]) {
+	alone := u.gone == nil && u.new == nil && len(u.vanished) == 0
+	if b.vanished >= mostTraces {
+		b.lost++
+		if alone {
+			b.drop(u)
+		}
+		return
+	}
+	if b.vanished >= mostVanished {
+		s = s.trace()
+		if alone { // the key may be a part of the object
+			delete(b.byKey, u.key)
+			u.key = s.key
+			b.byKey[u.key] = u
+		}
+	}
+	b.vanished++
+	u.vanished = append(u.vanished, s)
 }
 
 // place is that of a key, at the end if it is new.
@@ -146,5 +175,6 @@ func (b *backlog[T]) drop(u *untold[T]) {
 	u.before, u.after = nil, nil
 	if b.length == 0 {
 		b.byKey = nil // a map does not shrink
+		b.lost = 0
 	}
 }

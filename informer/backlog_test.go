@@ -2,6 +2,7 @@ package informer
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/object"
 )
@@ -111,9 +113,68 @@ func TestThoroughHandlersHearOfWhatCameAndWent(t *testing.T) {
 			t.Errorf("%s: %s\ngot  %s\nwant %s", test.name, test.script, got, test.want)
 		}
 	}
-	many := strings.Repeat("+a1 -a2 ", 2*mostVanished)
-	if told := len(tellOf(many, true)); told != mostVanished {
-		t.Errorf("of objects that came and went %d wait", told)
+}
+
+// vanishing is a backlog with so many objects that came and went, each of a name of its own or all of one.
+func vanishing(count int, name func(int) string) *backlog[*corev1.ConfigMap] {
+	b := &backlog[*corev1.ConfigMap]{thorough: true}
+	for n := range count {
+		s := configMap(fmt.Sprint("a", n+1))
+		s.obj.Name, s.obj.UID, s.key.Name = name(n), types.UID(fmt.Sprint("u-", n)), name(n)
+		b.add(notice[*corev1.ConfigMap]{kind: noticeAdd, new: s})
+		b.add(notice[*corev1.ConfigMap]{kind: noticeDelete, old: s})
+	}
+	return b
+}
+
+func TestOfVeryManyThatCameAndWentTheUIDsAreTold(t *testing.T) {
+	t.Parallel()
+	for what, name := range map[string]func(int) string{
+		"many names": func(n int) string { return fmt.Sprint("a-", n) },
+		"one name":   func(int) string { return "a" },
+	} {
+		b := vanishing(100_000, name)
+		next, states := 0, 0
+		for u := b.take(); u != nil; u = b.take() {
+			for _, s := range u.vanished {
+				if want := fmt.Sprint(name(next), " u-", next, " ", next+1); fmt.Sprint(s.key.Name, " ", s.uid(), " ", s.revision) != want {
+					t.Fatalf("%s: told of %s %s %d, want %s", what, s.key, s.uid(), s.revision, want)
+				}
+				if _, err := s.read(); err == nil {
+					states++
+				}
+				next++
+			}
+		}
+		if next != 100_000 || states != mostVanished || b.vanished != 0 || b.lost != 0 {
+			t.Errorf("%s: told of %d, %d with their states; %d are left, %d lost", what, next, states, b.vanished, b.lost)
+		}
+	}
+}
+
+// thorough is a handler that does nothing.
+type thorough struct {
+	HandlerFuncs[*corev1.ConfigMap]
+}
+
+func (thorough) OnVanish(*corev1.ConfigMap, bool) {}
+
+func TestWhatWaitsOfThoseThatCameAndWentIsBounded(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	l := newListener[*corev1.ConfigMap](thorough{}, nil, slog.New(slog.NewTextHandler(&log, nil)))
+	l.waiting = *vanishing(mostTraces-100, func(n int) string { return fmt.Sprint("a-", n) })
+	for n := range 200 {
+		s := configMap(fmt.Sprint("b", n+1))
+		s.key.Name = fmt.Sprint("b-", n)
+		l.tell([]notice[*corev1.ConfigMap]{{kind: noticeAdd, new: s}, {kind: noticeDelete, old: s}})
+	}
+	if n := strings.Count(log.String(), "it does not hear of more objects that came and went"); n != 1 {
+		t.Errorf("it is logged %d times: %s", n, &log)
+	}
+	b := &l.waiting
+	if b.length != mostTraces || len(b.byKey) != mostTraces || b.lost != 100 {
+		t.Errorf("%d wait, %d by key, %d are lost", b.length, len(b.byKey), b.lost)
 	}
 }
 

@@ -32,6 +32,8 @@ type delta[T client.Object] struct {
 	// restored says that a list with this state, or one before it, went back behind what had been told: the server was
 	// restored, and revisions from before that are another history's.
 	restored bool
+	// vanished says that it is the trace of an object that came and went behind a deletion.
+	vanished bool
 }
 
 // deltaFIFO stands between the reflector, which must not wait, and the cache. Keys come out in the order in which they
@@ -51,6 +53,9 @@ type deltaFIFO[T client.Object] struct {
 	byKey  map[Key]*pending[T]
 	listed bool            // the first list is in
 	told   object.Revision // up to it, everything has gone in
+	// vanished is how many traces wait, and lost that no more fit.
+	vanished int
+	lost     bool
 }
 
 // pending is a place in the order: a key with what happened to it, or the end of the first list.
@@ -155,25 +160,61 @@ func (f *deltaFIFO[T]) put(d delta[T]) {
 		f.byKey[p.key] = p
 		f.order = append(f.order, p)
 	}
+	if n := len(p.deltas); n > 0 && d.Type == Replaced {
+		if last := p.deltas[n-1]; last.Type != Deleted && last.state.uid() != d.state.uid() { // another one had the name
+			f.put(delta[T]{Type: Deleted, state: last.state, unknown: true})
+		}
+	}
+	if comesAndGoes(p.deltas, d) {
+		f.vanish(p, d)
+		return
+	}
 	p.deltas = combine(p.deltas, d)
 }
 
-// mostDeltas is from when on no more deltas of one key wait.
+// mostDeltas is from when on objects of one key that come and go behind a deletion leave no more than a trace: not more than
+// one state waits beyond that.
 const mostDeltas = 15
 
+// comesAndGoes says whether a delta is the end of an object that came behind a deletion, where many deltas wait.
+func comesAndGoes[T client.Object](waiting []delta[T], d delta[T]) bool {
+	n := len(waiting) - 1
+	return d.Type == Deleted && n >= mostDeltas-1 && waiting[n].Type != Deleted && waiting[n-1].Type == Deleted &&
+		!isLate(waiting, d)
+}
+
+// vanish leaves a trace of an object that came and went, in the place of its state.
+func (f *deltaFIFO[T]) vanish(p *pending[T], d delta[T]) {
+	n := len(p.deltas) - 1
+	if f.vanished < mostTraces {
+		f.vanished++
+		p.deltas[n] = delta[T]{Type: Deleted, state: d.state.trace(), vanished: true}
+		return
+	}
+	p.deltas = slices.Delete(p.deltas, n, n+1)
+	if !f.lost {
+		f.lost = true
+		f.cached.log.Error("so many objects came and went before the cache took them in that no handler hears of some of them:"+
+			" what waits for their deletion, as a client that reads its writes does, must be begun anew", "waiting", f.vanished)
+	}
+}
+
+// isLate says whether a delta is from before those that wait.
+func isLate[T client.Object](waiting []delta[T], d delta[T]) bool {
+	last := &waiting[len(waiting)-1]
+	return isWatched(d.Type) && !d.unknown && !last.unknown && d.state.older(last.state)
+}
+
 // combine adds a delta to those that wait for its key. Deltas that wait are in their order; a change that comes late,
-// behind a newer state, is dropped, and so is a state that a newer one follows, and, where many wait, an object that came and
-// went behind a deletion.
+// behind a newer state, is dropped, and so is a state that a newer one follows.
 func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 	if len(waiting) == 0 {
 		return append(waiting, d)
 	}
 	last := &waiting[len(waiting)-1]
 	switch {
-	case d.Type == Sync || isWatched(d.Type) && !d.unknown && !last.unknown && d.state.older(last.state):
+	case d.Type == Sync || isLate(waiting, d):
 		return waiting
-	case d.Type == Deleted && last.Type != Deleted && len(waiting) >= mostDeltas && waiting[len(waiting)-2].Type == Deleted:
-		return waiting[:len(waiting)-1]
 	case last.Type == Deleted && d.Type == Deleted:
 		if last.unknown {
 			*last = d
@@ -234,7 +275,7 @@ func (f *deltaFIFO[T]) take() ([]*pending[T], object.Revision) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	batch := f.order
-	f.order = nil
+	f.order, f.vanished, f.lost = nil, 0, false
 	if len(batch) > largeBatch {
 		f.byKey = map[Key]*pending[T]{}
 	} else {

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/object"
 )
@@ -154,14 +155,64 @@ func TestChangesGoInWhileABatchIsProcessed(t *testing.T) {
 	}
 }
 
-func TestWhatComesAndGoesForEverIsLeftOut(t *testing.T) {
+// named is the config map of a letter with a revision and a UID.
+func named(uid string, revision int) *state[*corev1.ConfigMap] {
+	s := configMap(fmt.Sprint("a", revision))
+	s.obj.UID = types.UID(uid)
+	return s
+}
+
+// gone is a FIFO with so many objects of one name, each of which came and went, and what comes out of it.
+func gone(times int, log *slog.Logger) []delta[*corev1.ConfigMap] {
+	f := newDeltaFIFO(newIndexer[*corev1.ConfigMap](nil, log))
+	for n := range times {
+		uid := fmt.Sprint("u-", n)
+		f.add([]delta[*corev1.ConfigMap]{{Type: Added, state: named(uid, 2*n+1)}, {Type: Deleted, state: named(uid, 2*n+2)}}, 0)
+	}
+	batch, _ := f.take()
+	return batch[0].deltas
+}
+
+func TestWhatComesAndGoesForEverLeavesTracesAndFewStates(t *testing.T) {
 	t.Parallel()
-	var waiting []delta[*corev1.ConfigMap]
-	for n := range 100 {
-		waiting = combine(waiting, delta[*corev1.ConfigMap]{Type: Added, state: configMap(fmt.Sprint("a", 2*n+1))})
-		waiting = combine(waiting, delta[*corev1.ConfigMap]{Type: Deleted, state: configMap(fmt.Sprint("a", 2*n+2))})
-		if len(waiting) > mostDeltas || waiting[len(waiting)-1].Type != Deleted {
-			t.Fatalf("after %d times, %d deltas wait, the last of them %s", n, len(waiting), waiting[len(waiting)-1].Type)
+	states := 0
+	next := 0
+	for _, d := range gone(100_000, slog.Default()) {
+		if !d.vanished {
+			states++
 		}
+		if d.Type != Deleted {
+			continue
+		}
+		if uid := fmt.Sprint("u-", next); string(d.state.uid()) != uid || d.state.revision != object.Revision(2*next+2) {
+			t.Fatalf("the end of %s at %d is told, want that of %s", d.state.uid(), d.state.revision, uid)
+		}
+		next++
+	}
+	if next != 100_000 || states > mostDeltas+1 {
+		t.Errorf("the ends of %d objects are told, with %d states", next, states)
+	}
+}
+
+func TestWhatIsNotToldAtAllIsLogged(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	deltas := gone(mostTraces+100, slog.New(slog.NewTextHandler(&log, nil)))
+	if len(deltas) > mostTraces+mostDeltas || deltas[len(deltas)-1].Type != Deleted {
+		t.Errorf("%d deltas wait, the last of them %s", len(deltas), deltas[len(deltas)-1].Type)
+	}
+	if n := strings.Count(log.String(), "no handler hears of some of them"); n != 1 {
+		t.Errorf("it is logged %d times: %s", n, &log)
+	}
+}
+
+func TestAListWithAnotherObjectOfTheNameTellsOfTheEndOfTheFirst(t *testing.T) {
+	t.Parallel()
+	f := newDeltaFIFO(newIndexer[*corev1.ConfigMap](nil, slog.Default()))
+	f.add([]delta[*corev1.ConfigMap]{{Type: Added, state: named("first", 1)}}, 1)
+	f.replace([]*state[*corev1.ConfigMap]{named("second", 3)}, true, 3)
+	batch, _ := f.take()
+	if got, want := describe(batch[0].key, batch[0].deltas), "a Added@1 Deleted@1? Replaced@3"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -13,8 +13,8 @@ import (
 //
 // A handler that takes its time delays nobody but itself. Of each object that it is behind with it is told the newest
 // state, in one call: an update from the state that it knows, or an addition; one that came and went meanwhile it never
-// hears of, unless it is Thorough. So what waits for it is bounded by how many objects there are. A handler that panics misses that call and no
-// other; the panic is logged. So is one that calls runtime.Goexit, as testing.T.FailNow does.
+// hears of, unless it is Thorough. So what waits for it is bounded by how many objects there are. A handler that panics
+// misses that call and no other; the panic is logged. So is one that calls runtime.Goexit, as testing.T.FailNow does.
 type Handler[T client.Object] interface {
 	// OnAdd tells of an object that is new to the handler. isInInitialList is true for those that were there before the
 	// informer, or the handler, began.
@@ -27,11 +27,18 @@ type Handler[T client.Object] interface {
 }
 
 // Thorough is a Handler that hears of objects too that came and went while it was behind, as who waits for the deletion of what
-// it has made itself must: of the first 1,024 that wait, so that what waits stays bounded.
+// it has made itself must.
+//
+// What waits stays bounded all the same: of the first 1,024 such objects the last state is kept, and of further ones, as of a
+// name that comes and goes again and again, the name, UID and revision alone: some 600 bytes each, however large they were.
+// At 131,072 an end is made. The handler does not hear of those that come then, and the log says so: what waits for them must be
+// begun anew.
 type Thorough[T client.Object] interface {
 	Handler[T]
 	// OnVanish tells of an object that the handler never heard of and that is gone again, with its last state.
-	OnVanish(obj T)
+	// finalStateUnknown says that this is not kept, or cannot be read: obj has its name, UID and revision, and nothing to rely
+	// on besides.
+	OnVanish(obj T, finalStateUnknown bool)
 }
 
 // HandlerFuncs is a Handler of functions; nil ones do nothing.

@@ -50,8 +50,13 @@ func (l *listener[T]) tell(notices []notice[T]) {
 	if l.stopped {
 		return
 	}
+	lost := l.waiting.lost
 	for _, n := range notices {
 		l.waiting.add(n)
+	}
+	if lost == 0 && l.waiting.lost > 0 {
+		l.log.Error("a handler is so far behind that it does not hear of more objects that came and went: what waits for their"+
+			" deletion, as a client that reads its writes does, must be begun anew", "waiting", l.waiting.vanished)
 	}
 	l.ready.Signal()
 }
@@ -146,11 +151,13 @@ func (l *listener[T]) passGone(s *state[T], unknown bool) {
 	l.call("OnDelete", s, func() { l.handler.OnDelete(obj, unknown) }, obj)
 }
 
-// passVanished tells the handler of an object that came and went.
+// passVanished tells the handler of an object that came and went; where its state is not kept, or cannot be read, of its head.
 func (l *listener[T]) passVanished(s *state[T]) {
-	if obj, err := s.read(); err == nil {
-		l.call("OnVanish", s, func() { l.handler.(Thorough[T]).OnVanish(obj) }, obj)
+	obj, err := s.read()
+	if err != nil {
+		obj = s.bare()
 	}
+	l.call("OnVanish", s, func() { l.handler.(Thorough[T]).OnVanish(obj, err != nil) }, obj)
 }
 
 // passNew tells the handler of a state after old, or of an object that is new to it when that is nil, or that nothing has

@@ -48,6 +48,8 @@ func (i *Informer[T]) apply(some []*pending[T]) {
 // happened brings one delta to what is cached of the object, which is nil when nothing is.
 func (i *Informer[T]) happened(d delta[T], cached *state[T]) {
 	switch {
+	case d.vanished:
+		i.tell(notice[T]{kind: noticeVanish, old: d.state})
 	case d.Type == Deleted:
 		i.deleted(d, cached)
 	case d.Type == Sync:

@@ -21,7 +21,7 @@ func (i *Informer[T]) settle(batch []*pending[T]) {
 	for _, p := range batch {
 		for n, d := range p.deltas {
 			twice := n > 0 && p.deltas[n-1].state == d.state // a deletion was concluded from a state that waits itself
-			if d.state.late != nil && !twice {
+			if d.state.late != nil && !twice && !d.vanished {
 				undecoded = append(undecoded, d.state)
 				listed = listed || d.Type == Replaced
 			}
@@ -44,6 +44,7 @@ func (p *pending[T]) keepReadable(last *state[T]) {
 	kept := p.deltas[:0]
 	for _, d := range p.deltas {
 		switch {
+		case d.vanished:
 		case d.state.late == nil:
 			last = d.state
 		case d.Type == Deleted && last != nil:

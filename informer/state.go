@@ -1,8 +1,10 @@
 package informer
 
 import (
+	"errors"
 	"maps"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -72,6 +74,17 @@ func (s *state[T]) head() Head {
 	}
 	return head
 }
+
+// trace is a state that has no more of another than its name, UID and revision, in memory of its own. It cannot be read.
+func (s *state[T]) trace() *state[T] {
+	raw := &object.Object{Header: object.Header{UID: types.UID(strings.Clone(string(s.uid())))}, Revision: s.revision}
+	l := &late[T]{raw: raw}
+	l.kept.Store(&kept[T]{err: errTrace})
+	key := Key{Namespace: strings.Clone(s.key.Namespace), Name: strings.Clone(s.key.Name)}
+	return &state[T]{key: key, revision: s.revision, late: l}
+}
+
+var errTrace = errors.New("only its name, UID and revision are kept")
 
 // bare is an object of which nothing but the head can be read.
 func (s *state[T]) bare() (obj T) {

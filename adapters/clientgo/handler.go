@@ -79,11 +79,14 @@ func (r *registration[T]) OnDelete(obj T, finalStateUnknown bool) {
 	})
 }
 
-// OnVanish implements informer.Thorough: what came and went is told as that, since there are handlers that wait for the deletion of
-// what they know to have been there, such as controller-runtime's client that reads its writes.
-func (r *registration[T]) OnVanish(obj T) {
-	r.call(func() { r.to.OnAdd(obj, false) })
-	r.call(func() { r.to.OnDelete(obj) })
+// OnVanish implements informer.Thorough: what came and went is told as that, since there are handlers that wait for the
+// deletion of what they know to have been there, such as controller-runtime's client that reads its writes. One whose state is
+// not kept comes as a tombstone alone: nobody shall take the rest of it, which is empty, for what it was.
+func (r *registration[T]) OnVanish(obj T, finalStateUnknown bool) {
+	if !finalStateUnknown {
+		r.call(func() { r.to.OnAdd(obj, false) })
+	}
+	r.OnDelete(obj, finalStateUnknown)
 }
 
 // end has the handler called no more. It does not wait for a call that is under way, which may be its caller.

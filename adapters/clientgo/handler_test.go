@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/bowline-dev/bowline/adapters/clientgo"
@@ -188,6 +189,47 @@ func TestAHandlerThatIsBehindHearsOfWhatCameAndWent(t *testing.T) {
 		out := heard.take()
 		slices.Sort(out) // ours tells of one key in a row
 		return out
+	})
+}
+
+// TestOfVeryManyThatCameAndWentTheUIDsAreTold is not asked of client-go, which keeps all of them.
+func TestOfVeryManyThatCameAndWentTheUIDsAreTold(t *testing.T) {
+	t.Parallel()
+	on(t, "ours, in process", func(w *world) []string {
+		i, release, ends := w.make(clientgo.Options{Namespace: "default"}), make(chan struct{}), map[types.UID]bool{}
+		added, tombstones := 0, 0
+		must(i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: func(any) { <-release; added++ },
+			DeleteFunc: func(obj any) {
+				if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+					tombstones++
+					obj = tombstone.Obj
+				}
+				ends[obj.(metav1.Object).GetUID()] = true
+			},
+		}))(w.t)
+		defer w.run(i)()
+		w.set("default/first=1")
+		synctest.Wait()
+		const many = 1100
+		var uids []types.UID
+		for n := range many {
+			key := fmt.Sprint("default/passing-", n)
+			uids = append(uids, w.set(key+"=1").UID)
+			w.remove(key)
+		}
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		for _, uid := range uids {
+			if !ends[uid] {
+				t.Fatalf("of %d ends it was told, and not of that of %s", len(ends), uid)
+			}
+		}
+		if added+tombstones != many+1 || tombstones == 0 {
+			t.Errorf("%d were added, and of %d a tombstone came", added, tombstones)
+		}
+		return nil
 	})
 }
 

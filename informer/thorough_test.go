@@ -1,0 +1,115 @@
+package informer_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// mourner is a gate that is Thorough, and knows the revision of each object that it heard the end of.
+type mourner struct {
+	*gate
+	ends    map[string]bool // by UID
+	unknown int             // of those, how many came without their state
+}
+
+func newMourner() *mourner { return &mourner{gate: newGate(), ends: map[string]bool{}} }
+
+func (m *mourner) OnDelete(obj *corev1.ConfigMap, _ bool) { m.ends[string(obj.UID)] = true }
+
+func (m *mourner) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
+	m.ends[string(obj.UID)] = true
+	if finalStateUnknown {
+		m.unknown++
+	}
+	if finalStateUnknown != (len(obj.Data) == 0) || obj.Name == "" || obj.Namespace != "ns" || obj.ResourceVersion == "" {
+		panic(fmt.Sprintf("unknown: %t, but told of %v", finalStateUnknown, obj))
+	}
+}
+
+// passing has objects come and go, and returns their UIDs.
+func passing(p *plane, count int, name func(int) string) (uids []string) {
+	for n := range count {
+		uids = append(uids, fmt.Sprint("uid-", p.revision+1))
+		p.put(name(n), "1")
+		p.remove(name(n))
+	}
+	return uids
+}
+
+func (m *mourner) expectEnds(t *testing.T, uids []string) {
+	t.Helper()
+	synctest.Wait()
+	for _, uid := range uids {
+		if !m.ends[uid] {
+			t.Fatalf("of %d objects that came and went it was told of %d, and not of %s", len(uids), len(m.ends), uid)
+		}
+	}
+}
+
+func TestAThoroughHandlerHearsOfAllThatCameAndWentHoweverManyWere(t *testing.T) {
+	t.Parallel()
+	for _, with := range []func() options{quiet, lazily} {
+		log := &strings.Builder{}
+		logging := func() options {
+			o := with()
+			o.Log = slog.New(slog.NewTextHandler(log, nil))
+			return o
+		}
+		inBubble(t, newPlane, logging, func(p *plane, i *informer.Informer[*corev1.ConfigMap], _ *diary) {
+			m := newMourner()
+			i.AddHandler(m)
+			p.put("first", "1")
+			<-m.inside
+			uids := passing(p, 3000, func(n int) string { return fmt.Sprint("passing-", n) })
+			synctest.Wait()
+			close(m.open)
+			m.expectEnds(t, uids)
+			if m.unknown != 3000-1024 || log.Len() > 0 {
+				t.Errorf("%d came without their states; the log has:\n%s", m.unknown, log)
+			}
+		})
+	}
+}
+
+// A transform that takes its time holds up the cache: what comes and goes meanwhile waits before it.
+func TestAThoroughHandlerHearsOfAllThatCameAndWentBeforeTheCacheHadThem(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, m, log := newPlane(), newMourner(), &strings.Builder{}
+		inside, open, once := make(chan struct{}), make(chan struct{}), sync.Once{}
+		o := logged(log)()
+		o.Transform = func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			once.Do(func() { close(inside); <-open })
+			return obj, nil
+		}
+		i := informer.New(p, configmaps, o)
+		i.AddHandler(m)
+		close(m.open)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { i.Run(ctx) })
+		synctest.Wait()
+		p.put("first", "1")
+		<-inside
+		uids := passing(p, 100, func(int) string { return "passing" })
+		p.put("passing", "stays")
+		synctest.Wait()
+		close(open)
+		m.expectEnds(t, uids)
+		if len(m.ends) != 100 || m.unknown == 0 || log.Len() > 0 || i.Unreadable() > 0 {
+			t.Errorf("told of %d ends, %d of them without their states; the log has:\n%s", len(m.ends), m.unknown, log)
+		}
+		m.expect(t, "add first=1 initial=false", "add passing=stays initial=false")
+		cancel()
+		running.Wait()
+	})
+}
