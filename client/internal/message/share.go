@@ -14,8 +14,8 @@ const (
 	longestShared = 16 << 10
 )
 
-// sharing has a field that is a pointer, a slice or a map be the same one wherever it has the same bytes. What is shared is
-// not changed any more: set puts another in its place.
+// sharing has a field that is a pointer, a slice or a map be the same one wherever it has the same bytes. What is shared is not
+// changed any more: set refuses to add to what is there.
 func sharing(t reflect.Type, set setter) setter {
 	type read struct {
 		message []byte
