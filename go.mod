@@ -6,10 +6,12 @@ require (
 	github.com/anishathalye/porcupine v1.3.1 // tests: the store is linearizable
 	github.com/cockroachdb/pebble/v2 v2.1.7 // what a store writes to disk
 	github.com/fsnotify/fsnotify v1.9.0 // files changed behind our back: the record provider, scripts that wait
+	github.com/go-logr/logr v1.4.3 // what client-go's leader election logs goes to a manager's logger
 	github.com/google/btree v1.1.3 // the benchmark that compares it with tidwall/btree
 	github.com/google/gnostic-models v0.7.0 // OpenAPI documents as protobuf
 	github.com/google/go-cmp v0.7.0 // differences, in tests
 	github.com/google/uuid v1.6.0 // uids of objects
+	github.com/gophercloud/gophercloud/v2 v2.15.0 // real networks: Neutron, in examples/network alone
 	github.com/jonboulle/clockwork v0.5.0 // the clock that kubectl's Patcher asks for
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // Accept headers, as Kubernetes reads them
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // unified differences, in cmd/bowline alone
@@ -42,9 +44,9 @@ require (
 	k8s.io/apiserver v0.37.2 // CEL of custom resources: what their rules cost
 	k8s.io/cli-runtime v0.37.2 // kubectl's flags and resource builder, in cmd/bowline alone
 	k8s.io/client-go v0.37.2 // REST, kubeconfig, and the clients that the tests are written with
+	k8s.io/code-generator v0.37.2 // the generated clients of examples/sample-controller, at development time
 	k8s.io/component-base v0.37.2 // kubectl's version, in cmd/bowline alone
 	k8s.io/component-helpers v0.37.2 // the quality-of-service class and resources of pods
-	github.com/go-logr/logr v1.4.3 // what client-go's leader election logs goes to a manager's logger
 	k8s.io/klog/v2 v2.140.0 // what the Kubernetes libraries log goes to our logger
 	k8s.io/kube-openapi v0.0.0-20260821135717-be32def86098 // OpenAPI of the built-in types, at development time; its models
 	k8s.io/kubectl v0.37.2 // kubectl, built into cmd/bowline
@@ -154,5 +156,10 @@ require (
 
 tool (
 	honnef.co/go/tools/cmd/staticcheck
+	k8s.io/code-generator/cmd/client-gen
+	k8s.io/code-generator/cmd/deepcopy-gen
+	k8s.io/code-generator/cmd/informer-gen
+	k8s.io/code-generator/cmd/lister-gen
+	k8s.io/code-generator/cmd/register-gen
 	k8s.io/kube-openapi/cmd/openapi-gen
 )
