@@ -1,0 +1,88 @@
+package neutrontest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a program that runs.
+type process struct {
+	command *exec.Cmd
+	log     string
+	ended   chan struct{}
+}
+
+// start starts a program that writes all it says to the file log.
+func start(command *exec.Cmd, log string) (*process, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	command.Stdout, command.Stderr = out, out
+	ownGroup(command)
+	p := &process{command: command, log: log, ended: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		// The kernel ends the child with the thread that started it, so that thread is kept until then.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := command.Start()
+		started <- err
+		if err == nil {
+			command.Wait() // how it ended is in its log
+			close(p.ended)
+		}
+	}()
+	return p, <-started
+}
+
+// await returns when the program answers. The error has the end of what it said.
+func (p *process) await(answers func() error, bound time.Duration) error {
+	deadline := time.After(bound)
+	for {
+		err := answers()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("it ended: %s\n%s", p.command.ProcessState, p.said())
+		case <-deadline:
+			return fmt.Errorf("no answer in %s: %w\n%s", bound, err, p.said())
+		case <-time.After(20 * time.Millisecond): // nothing tells when a program listens
+		}
+	}
+}
+
+// said is the end of the program's log.
+func (p *process) said() string {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-30):], "\n")
+}
+
+// kill ends the program and what it started.
+func (p *process) kill() {
+	killGroup(p.command)
+	<-p.ended
+}
+
+func (p *process) stop() {
+	if p.command.Process.Signal(syscall.SIGTERM) != nil {
+		return // it has ended
+	}
+	select {
+	case <-p.ended:
+	case <-time.After(10 * time.Second):
+		p.kill()
+	}
+}
