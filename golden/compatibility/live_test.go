@@ -24,6 +24,7 @@ const pod = `"spec":{"containers":[{"name":"c","image":"i"}]}`
 // examples are the rest of an object of each resource beside its name.
 var examples = map[string]string{
 	"configmaps":      `"data":{"a":"b"}`,
+	"endpoints":       `"subsets":[]`,
 	"events":          `"involvedObject":{"namespace":"default"}`,
 	"namespaces":      `"spec":{}`,
 	"nodes":           `"spec":{}`,
@@ -37,11 +38,14 @@ var examples = map[string]string{
 		"versions":[{"name":"v1","served":true,"storage":true,
 			"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
 			"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}}}]}`,
-	"deployments.apps":           workload,
-	"replicasets.apps":           workload,
-	"leases.coordination.k8s.io": `"spec":{}`,
+	"deployments.apps":                workload,
+	"replicasets.apps":                workload,
+	"leases.coordination.k8s.io":      `"spec":{}`,
+	"endpointslices.discovery.k8s.io": `"addressType":"IPv4","endpoints":[]`,
 	"events.events.k8s.io": `"regarding":{"namespace":"default"},"eventTime":"2026-01-01T00:00:00.000000Z",
 		"reportingController":"c","reportingInstance":"i","action":"a","reason":"r","type":"Normal"`,
+	"ingressclasses.networking.k8s.io":  `"spec":{"controller":"example.com/c"}`,
+	"ingresses.networking.k8s.io":       `"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}}`,
 	"priorityclasses.scheduling.k8s.io": `"value":1`,
 	"widgets.example.com":               `"spec":{"replicas":1}`,
 }

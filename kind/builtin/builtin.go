@@ -10,6 +10,8 @@ import (
 	"github.com/bowline-dev/bowline/kind/builtin/apps"
 	"github.com/bowline-dev/bowline/kind/builtin/coordination"
 	"github.com/bowline-dev/bowline/kind/builtin/core"
+	"github.com/bowline-dev/bowline/kind/builtin/discovery"
+	"github.com/bowline-dev/bowline/kind/builtin/networking"
 	"github.com/bowline-dev/bowline/kind/builtin/scheduling"
 	"github.com/bowline-dev/bowline/object"
 )
@@ -20,8 +22,10 @@ func Kinds(cache *object.Cache) []kind.Kind {
 	return slices.Concat(
 		apps.Kinds(cache),
 		core.Kinds(cache),
+		networking.Kinds(cache),
 		apiextensions.Kinds(cache),
 		coordination.Kinds(cache),
 		scheduling.Kinds(cache),
+		discovery.Kinds(cache),
 	)
 }

@@ -25,6 +25,7 @@ func textColumn(name, description string, priority int32) metav1.TableColumnDefi
 func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{
 		configMapKind(cache),
+		endpointsKind(cache),
 		eventKind(cache),
 		namespaceKind(cache),
 		nodeKind(cache),

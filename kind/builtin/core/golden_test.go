@@ -193,7 +193,7 @@ func TestTablesAreAsRecorded(t *testing.T) {
 			t.Errorf("[%d] row: %s", i, diff)
 		}
 	}
-	if compared != 11 {
+	if compared != 12 {
 		t.Errorf("%d tables were compared", compared)
 	}
 }
