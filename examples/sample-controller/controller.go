@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/errors"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	samplecrdv1 "github.com/bowline-dev/bowline/examples/sample-controller/pkg/apis/samplecrd/v1"
+	clientset "github.com/bowline-dev/bowline/examples/sample-controller/pkg/client/clientset/versioned"
+	informers "github.com/bowline-dev/bowline/examples/sample-controller/pkg/client/informers/externalversions/samplecrd/v1"
+	listers "github.com/bowline-dev/bowline/examples/sample-controller/pkg/client/listers/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
+)
+
+// Controller keeps Neutron's networks as the Network objects declare them.
+type Controller struct {
+	kubeclientset    kubernetes.Interface
+	networkclientset clientset.Interface
+	networksLister   listers.NetworkLister
+	networksSynced   cache.InformerSynced
+	workqueue        workqueue.TypedRateLimitingInterface[string]
+	neutron          neutron.Interface
+}
+
+// NewController makes a controller, and has the informer tell it of Networks.
+func NewController(kubeclientset kubernetes.Interface, networkclientset clientset.Interface,
+	networkInformer informers.NetworkInformer, neutron neutron.Interface) (*Controller, error) {
+	controller := &Controller{
+		kubeclientset:    kubeclientset,
+		networkclientset: networkclientset,
+		networksLister:   networkInformer.Lister(),
+		workqueue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[string](),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "Networks"}),
+		neutron: neutron,
+	}
+	handler, err := networkInformer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: controller.enqueueNetwork,
+		UpdateFunc: func(old, new any) {
+			oldNetwork, newNetwork := old.(*samplecrdv1.Network), new.(*samplecrdv1.Network)
+			if oldNetwork.ResourceVersion == newNetwork.ResourceVersion {
+				return // a resync: nothing has changed
+			}
+			controller.enqueueNetwork(new)
+		},
+		DeleteFunc: controller.enqueueNetworkForDelete,
+	})
+	if err != nil {
+		return nil, err
+	}
+	controller.networksSynced = handler.HasSynced
+	return controller, nil
+}
+
+// enqueueNetwork queues the key of an object, namespace/name.
+func (c *Controller) enqueueNetwork(obj any) {
+	key, err := cache.MetaNamespaceKeyFunc(obj)
+	if err != nil {
+		utilruntime.HandleError(err)
+		return
+	}
+	c.workqueue.Add(key)
+}
+
+// enqueueNetworkForDelete queues the key of an object that has gone, also of one whose deletion the informer did not see.
+func (c *Controller) enqueueNetworkForDelete(obj any) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		utilruntime.HandleError(err)
+		return
+	}
+	c.workqueue.Add(key)
+}
+
+// Run works with as many workers until stopCh is closed, and returns when they have ended.
+func (c *Controller) Run(threadiness int, stopCh <-chan struct{}) error {
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	defer c.workqueue.ShutDown()
+
+	version, err := c.kubeclientset.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the server for its version: %w", err)
+	}
+	klog.Infof("Waiting for the Networks of the server (%s)", version)
+	if ok := cache.WaitForCacheSync(stopCh, c.networksSynced); !ok {
+		return nil // stopped before
+	}
+	for _, n := range c.neutron.Names() {
+		c.workqueue.Add(n.Namespace + "/" + n.Name) // its object may have been deleted while nobody watched
+	}
+	for range threadiness {
+		workers.Go(func() { wait.Until(c.runWorker, time.Second, stopCh) })
+	}
+	klog.Info("Started workers")
+	<-stopCh
+	klog.Info("Stopping workers")
+	return nil
+}
+
+func (c *Controller) runWorker() {
+	for c.processNextWorkItem() {
+	}
+}
+
+func (c *Controller) processNextWorkItem() bool {
+	key, shutdown := c.workqueue.Get()
+	if shutdown {
+		return false
+	}
+	err := func(key string) error {
+		defer c.workqueue.Done(key)
+		if err := c.syncHandler(key); err != nil {
+			c.workqueue.AddRateLimited(key)
+			return fmt.Errorf("error syncing '%s': %w", key, err)
+		}
+		c.workqueue.Forget(key)
+		return nil
+	}(key)
+	if err != nil {
+		utilruntime.HandleError(err)
+	}
+	return true
+}
+
+// syncHandler compares what is declared under a key with what is there, and makes it so.
+func (c *Controller) syncHandler(key string) error {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return err
+	}
+	network, err := c.networksLister.Networks(namespace).Get(name)
+	if errors.IsNotFound(err) {
+		klog.Warningf("Network: %s/%s does not exist in local cache, will delete it from Neutron ...", namespace, name)
+		return c.neutron.Delete(namespace, name)
+	}
+	if err != nil {
+		return err
+	}
+	klog.Infof("[Neutron] Try to process network: %s/%s %+v ...", namespace, name, network.Spec)
+	if network.Spec.Cidr == "" {
+		klog.Warningf("Network: %s/%s has no spec.cidr: nothing is made of it until it has", namespace, name)
+		return nil
+	}
+	wanted := neutron.Network(network.Spec)
+	actual, exists := c.neutron.Get(namespace, name)
+	switch {
+	case !exists:
+		return c.neutron.Create(namespace, name, wanted)
+	case actual != wanted:
+		return c.neutron.Update(namespace, name, wanted)
+	}
+	return nil
+}
