@@ -7,6 +7,7 @@ require (
 	github.com/cockroachdb/pebble/v2 v2.1.7 // what a store writes to disk
 	github.com/fsnotify/fsnotify v1.9.0 // files changed behind our back: the record provider, scripts that wait
 	github.com/go-logr/logr v1.4.3 // what client-go's leader election logs goes to a manager's logger
+	github.com/gobuffalo/flect v1.0.3 // the plural of a kind, as controller-gen has it, in cmd/bowline alone
 	github.com/google/btree v1.1.3 // the benchmark that compares it with tidwall/btree
 	github.com/google/gnostic-models v0.7.0 // OpenAPI documents as protobuf
 	github.com/google/go-cmp v0.7.0 // differences, in tests
@@ -30,6 +31,7 @@ require (
 	go.opentelemetry.io/proto/otlp v1.10.0 // tests: what a collector of traces receives
 	go.uber.org/goleak v1.3.0 // tests: nothing runs after Close
 	go.yaml.in/yaml/v3 v3.0.5 // a kubeconfig with the lines of its fields, for what is wrong in it
+	golang.org/x/mod v0.41.0 // the go.mod of a new project, in cmd/bowline alone
 	golang.org/x/net v0.62.0 // HTTP/2 that chooses quickly among a thousand streams what to write next
 	golang.org/x/sync v0.24.0 // groups of goroutines that fail together
 	golang.org/x/sys v0.49.0 // mounts of network namespaces
@@ -137,7 +139,6 @@ require (
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
-	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
