@@ -67,14 +67,16 @@ func Start(dir string) (*Server, error) {
 	return s, nil
 }
 
-// Client is a client in a project, which is any name: projects see nothing of each other, so that tests which share a
-// server take one each.
+// Client is a member's client in a project, which is any name: projects see nothing of each other, so that tests which
+// share a server take one each.
 func (s *Server) Client(project string) *gophercloud.ServiceClient {
-	return NewClient(s.URL, project, Member, nil)
+	return s.ClientAs(project, Member)
 }
 
-// Admin is a client that may do everything, such as set a project's quotas.
-func (s *Server) Admin() *gophercloud.ServiceClient { return NewClient(s.URL, "admin", Admin, nil) }
+// ClientAs is a client in a project with a role.
+func (s *Server) ClientAs(project, role string) *gophercloud.ServiceClient {
+	return NewClient(s.URL, project, role, nil)
+}
 
 // Restart starts the Neutron again, which was killed, on the same port with the same database, and returns when it
 // answers.

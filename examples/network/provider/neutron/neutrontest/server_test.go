@@ -1,22 +1,20 @@
-package neutrontest_test
+package neutrontest
 
 import (
 	"os"
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
-
-	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-func TestMain(m *testing.M) { os.Exit(neutrontest.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
 func TestKilledServerComesBackWithWhatItHad(t *testing.T) {
 	t.Parallel()
-	if err := neutrontest.Missing(); err != nil {
+	if err := Missing(); err != nil {
 		t.Skip(err)
 	}
-	server, err := neutrontest.Start(t.TempDir())
+	server, err := Start(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,37 @@
+package neutrontest
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var record = flag.Bool("record", false, "write the answers of the real Neutron into behaviour/, instead of comparing them")
+
+func TestRealOneBehaves(t *testing.T) {
+	t.Parallel()
+	server := ForTest(t)
+	if !*record {
+		Behaves(t, server.ClientAs)
+		return
+	}
+	files, err := filepath.Glob("behaviour/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		script, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(play(t, string(script), server.ClientAs)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestFakeBehaves(t *testing.T) {
+	t.Parallel()
+	Behaves(t, new(Fake).ClientAs)
+}

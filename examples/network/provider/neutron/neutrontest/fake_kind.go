@@ -1,0 +1,149 @@
+package neutrontest
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// kind is what a Fake knows of a kind of object.
+type kind struct {
+	name, collection, title string
+	// defaults are the fields of a new object that nobody has to give.
+	defaults object
+	// given are the fields that a create may have, and settable those that an update may.
+	given, settable []string
+	// make completes a new object, or refuses it; change does so with what an update says; remove removes.
+	make   func(f *Fake, c *call, o object) error
+	change func(f *Fake, o, update object) error
+	remove func(f *Fake, o object) error
+}
+
+var kinds = []*kind{networkKind, subnetKind, portKind}
+
+func (k *kind) notFound(id string) error {
+	return refuse(http.StatusNotFound, k.title+"NotFound", "%s %s could not be found.", k.title, id)
+}
+
+// body is the object in a request.
+func (k *kind) body(c *call) (object, error) {
+	var all map[string]json.RawMessage
+	if err := json.NewDecoder(c.Body).Decode(&all); err != nil {
+		return nil, badRequest("Body contains invalid data")
+	}
+	if all[k.name] == nil {
+		return nil, badRequest("Unable to find '%s' in request body", k.name)
+	}
+	o := object{}
+	if err := json.Unmarshal(all[k.name], &o); err != nil {
+		return nil, badRequest("Body contains invalid data")
+	}
+	for name, value := range o {
+		if number, ok := value.(float64); ok {
+			o[name] = int(number)
+		}
+	}
+	return o, nil
+}
+
+// check refuses what a kind does not have, or not as it is given.
+func (k *kind) check(o object, permitted []string, forbidden string) error {
+	for name, value := range o {
+		_, has := k.defaults[name]
+		switch {
+		case !has && !slices.Contains(k.given, name) && name != "id":
+			return badRequest("Unrecognized attribute(s) '%s'", name)
+		case !slices.Contains(permitted, name):
+			return badRequest(forbidden, name)
+		}
+		if err := checkValue(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var uuidOnly = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+func checkValue(name string, value any) error {
+	text, isText := value.(string)
+	switch name {
+	case "name", "description", "device_id", "device_owner":
+		if !isText {
+			return badRequest("Invalid input for %s. Reason: '%v' is not a valid string.", name, value)
+		}
+		if len(text) > 255 {
+			return badRequest("Invalid input for %s. Reason: '%s' exceeds maximum length of 255.", name, text)
+		}
+	case "network_id":
+		if !uuidOnly.MatchString(text) {
+			return badRequest("Invalid input for %s. Reason: '%v' is not a valid UUID.", name, value)
+		}
+	case "gateway_ip":
+		if _, ok := address(value); !ok && value != nil {
+			return badRequest("Invalid input for %s. Reason: '%v' is not a valid IP address.", name, value)
+		}
+	}
+	return nil
+}
+
+func (f *Fake) create(c *call, k *kind) (any, error) {
+	given, err := k.body(c)
+	if err == nil {
+		err = k.check(given, k.given, "Attribute '%s' not allowed in POST")
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := maps.Clone(k.defaults)
+	maps.Copy(o, given)
+	o["id"], o["project_id"], o["tenant_id"] = newUUID(), c.project, c.project
+	o["created_at"], o["updated_at"] = now(), now()
+	if err := k.make(f, c, o); err != nil {
+		return nil, err
+	}
+	if f.objects == nil {
+		f.objects = map[string]map[string]object{}
+	}
+	if f.objects[k.collection] == nil {
+		f.objects[k.collection] = map[string]object{}
+	}
+	f.objects[k.collection][o.text("id")] = o
+	return map[string]any{k.name: f.complete(k, o)}, nil
+}
+
+func (f *Fake) update(c *call, k *kind, o object) error {
+	given, err := k.body(c)
+	if err == nil {
+		err = k.check(given, k.settable, "Cannot update read-only attribute %s")
+	}
+	if err != nil || len(given) == 0 {
+		return err
+	}
+	if err := k.change(f, o, given); err != nil {
+		return err
+	}
+	maps.Copy(o, given)
+	touch(o)
+	return nil
+}
+
+// touch notes that an object has changed.
+func touch(o object) {
+	o["revision_number"] = o["revision_number"].(int) + 1
+	o["updated_at"] = now()
+}
+
+func now() string { return time.Now().UTC().Format(time.RFC3339) }
+
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

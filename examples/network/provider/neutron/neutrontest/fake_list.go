@@ -1,0 +1,150 @@
+package neutrontest
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// notFilters are the parameters of a list that choose no objects by their fields.
+var notFilters = []string{"fields", "limit", "marker", "sort_key", "sort_dir", "page_reverse", "tags", "tags-any", "not-tags"}
+
+// list answers with the objects that a query asks for, a page of them where it has a limit.
+func (f *Fake) list(c *call, k *kind) (any, error) {
+	query := c.URL.Query()
+	for name := range query {
+		if _, ok := k.defaults[name]; !ok && name != "id" && !slices.Contains(k.given, name) && !slices.Contains(notFilters, name) {
+			return nil, badRequest("['%s'] is invalid attribute for filtering", name)
+		}
+	}
+	if len(query["sort_key"]) != len(query["sort_dir"]) {
+		return nil, badRequest("The number of sort_keys and sort_dirs must be same")
+	}
+	found := []object{}
+	for _, o := range f.objects[k.collection] {
+		if c.sees(o) && matches(f.complete(k, o), query) {
+			found = append(found, o)
+		}
+	}
+	slices.SortFunc(found, order(query))
+	found, links, err := f.page(c, k, query, found)
+	if err != nil {
+		return nil, err
+	}
+	all := []object{}
+	for _, o := range found {
+		all = append(all, f.fields(c, k, o))
+	}
+	answer := map[string]any{k.collection: all}
+	if links != nil {
+		answer[k.collection+"_links"] = links
+	}
+	return answer, nil
+}
+
+// matches says whether an object has one of the values of each filter.
+func matches(o object, query url.Values) bool {
+	tags := o["tags"].([]string)
+	for name, values := range query {
+		has := func(tag string) bool { return slices.Contains(tags, tag) }
+		asked := strings.Split(values[0], ",")
+		switch {
+		case name == "tags" && slices.ContainsFunc(asked, func(tag string) bool { return !has(tag) }),
+			name == "tags-any" && !slices.ContainsFunc(asked, has),
+			name == "not-tags" && !slices.ContainsFunc(asked, func(tag string) bool { return !has(tag) }):
+			return false
+		case !slices.Contains(notFilters, name) && !slices.Contains(values, fmt.Sprint(o[name])):
+			return false
+		}
+	}
+	return true
+}
+
+// order is by the keys that a query has, and then by id.
+func order(query url.Values) func(a, b object) int {
+	return func(a, b object) int {
+		for i, key := range query["sort_key"] {
+			by := cmp.Compare(fmt.Sprint(a[key]), fmt.Sprint(b[key]))
+			if query["sort_dir"][i] == "desc" {
+				by = -by
+			}
+			if by != 0 {
+				return by
+			}
+		}
+		return cmp.Compare(a.text("id"), b.text("id"))
+	}
+}
+
+// page cuts out what a query's marker and limit ask for, with links to what is around it.
+func (f *Fake) page(c *call, k *kind, query url.Values, all []object) (page []object, links []map[string]string, err error) {
+	if marker := query.Get("marker"); marker != "" {
+		i := slices.IndexFunc(all, func(o object) bool { return o["id"] == marker })
+		if i < 0 {
+			return nil, nil, k.notFound(marker)
+		}
+		all = all[i+1:]
+	}
+	if query.Get("limit") == "" {
+		return all, nil, nil
+	}
+	limit, err := strconv.Atoi(query.Get("limit"))
+	if err != nil {
+		return nil, nil, refuse(http.StatusBadRequest, "BadRequest",
+			"Bad limit request: Limit must be an integer 0 or greater and not '%s'.", query.Get("limit"))
+	}
+	if len(all) == 0 {
+		return all, nil, nil
+	}
+	page = all[:min(limit, len(all))]
+	if len(page) == limit {
+		links = append(links, link(c, "next", page[limit-1].text("id"), ""))
+	}
+	return page, append(links, link(c, "previous", page[0].text("id"), "&page_reverse=True")), nil
+}
+
+// link is where another page is.
+func link(c *call, rel, marker, more string) map[string]string {
+	var kept []string
+	for parameter := range strings.SplitSeq(c.URL.RawQuery, "&") {
+		if !strings.HasPrefix(parameter, "marker=") {
+			kept = append(kept, parameter)
+		}
+	}
+	base := "http://" + c.Host + c.URL.Path + "?"
+	return map[string]string{"rel": rel, "href": base + strings.Join(append(kept, "marker="+marker), "&") + more}
+}
+
+// fields are those of an object that a query asks for.
+func (f *Fake) fields(c *call, k *kind, o object) object {
+	o = f.complete(k, o)
+	asked := c.URL.Query()["fields"]
+	if len(asked) == 0 {
+		return o
+	}
+	some := object{}
+	for _, name := range asked {
+		if value, ok := o[name]; ok {
+			some[name] = value
+		}
+	}
+	return some
+}
+
+// complete is an object with what follows from others.
+func (f *Fake) complete(k *kind, o object) object {
+	if k != networkKind {
+		return o
+	}
+	whole := object{"subnets": f.subnetsOf(o.text("id"))}
+	for name, value := range o {
+		if name != "subnets" {
+			whole[name] = value
+		}
+	}
+	return whole
+}
