@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"workqueue":   {},
 	"controller":  {"object", "client", "informer", "workqueue"},
 	"controllers": {"object", "client", "informer", "workqueue", "controller"},
-	"examples":    {"object", "client", "informer", "workqueue", "controller"},
+	"examples":    {"object", "client", "informer", "workqueue", "controller", "bowlinetest"}, // the suites of their tests
 	".":           {"object", "kind", "patch", "admission", "store", "auth", "server", "client", "informer", "workqueue", "controller", "controllers"},
 	"bowlinetest": {"object", "store", "client", "informer", "workqueue", "controller", "internal"},
 	"adapters":    {"object", "client", "informer"},

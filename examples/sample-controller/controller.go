@@ -85,11 +85,6 @@ func (c *Controller) Run(threadiness int, stopCh <-chan struct{}) error {
 	defer workers.Wait()
 	defer c.workqueue.ShutDown()
 
-	version, err := c.kubeclientset.Discovery().ServerVersion()
-	if err != nil {
-		return fmt.Errorf("ask the server for its version: %w", err)
-	}
-	klog.Infof("Waiting for the Networks of the server (%s)", version)
 	if ok := cache.WaitForCacheSync(stopCh, c.networksSynced); !ok {
 		return nil // stopped before
 	}

@@ -8,7 +8,7 @@ package main
 import (
 	"context"
 	"flag"
-	"log/slog"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -29,7 +29,6 @@ func main() {
 	flag.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig `file` (default: the service account of the pod it runs in)")
 	flag.StringVar(&masterURL, "master", "", "`URL` of the server, instead of the one in the kubeconfig")
 	flag.Parse()
-	klog.SetSlogLogger(slog.Default())
 
 	cfg, err := clientcmd.BuildConfigFromFlags(masterURL, kubeconfig)
 	if err != nil {
@@ -52,6 +51,12 @@ func run(cfg *rest.Config, neutron neutron.Interface, stopCh <-chan struct{}) er
 	if err != nil {
 		return err
 	}
+	version, err := kubeClient.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("ask the server for its version: %w", err)
+	}
+	klog.Infof("Waiting for the Networks of the server (%s)", version)
+
 	networkInformerFactory := informers.NewSharedInformerFactory(networkClient, 30*time.Second)
 	controller, err := NewController(kubeClient, networkClient, networkInformerFactory.Samplecrd().V1().Networks(), neutron)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -54,7 +55,7 @@ func main() {
 	var flags client.Flags
 	flags.Bind(flag.CommandLine)
 	flag.Parse()
-	klog.SetSlogLogger(slog.Default())
+	slog.SetDefault(slog.New(logr.ToSlogHandler(klog.Background()))) // the library's lines look like klog's
 
 	config, err := client.Load(flags)
 	if err != nil {

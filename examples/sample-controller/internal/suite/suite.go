@@ -1,0 +1,162 @@
+// Package suite is what both controllers of the example must do. Their tests call it, each with its own program.
+package suite
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
+)
+
+// Program is a controller.
+type Program struct {
+	// Run runs it until ctx ends, and returns when all that it started has ended.
+	Run func(ctx context.Context, config *rest.Config, n neutron.Interface) error
+	// Definitions is the folder that has the kind's definitions.
+	Definitions string
+}
+
+// definition is the path of a definition.
+func (p Program) definition(name string) string { return filepath.Join(p.Definitions, name) }
+
+// Networks are what users declare, as they write it: their fields may be wrong, or missing.
+type Networks struct {
+	client.Resource[*unstructured.Unstructured]
+}
+
+// NetworksOf are those of a server.
+func NetworksOf(config *rest.Config) (Networks, error) {
+	c, err := client.New(config)
+	if err != nil {
+		return Networks{}, err
+	}
+	resource := schema.GroupVersionResource{Group: "samplecrd.k8s.io", Version: "v1", Resource: "networks"}
+	return Networks{client.Of[*unstructured.Unstructured](c, resource)}, nil
+}
+
+// Declare creates a Network with a spec, which may be nil for none.
+func (n Networks) Declare(ctx context.Context, name string, spec map[string]any) error {
+	obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "samplecrd.k8s.io/v1", "kind": "Network"}}
+	obj.SetNamespace(metav1.NamespaceDefault)
+	obj.SetName(name)
+	if spec != nil {
+		obj.Object["spec"] = spec
+	}
+	_, err := n.Create(ctx, obj, metav1.CreateOptions{})
+	return err
+}
+
+// Change patches a Network.
+func (n Networks) Change(ctx context.Context, name, patch string) error {
+	_, err := n.Patch(ctx, metav1.NamespaceDefault, name, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// Remove deletes a Network.
+func (n Networks) Remove(ctx context.Context, name string) error {
+	return n.Delete(ctx, metav1.NamespaceDefault, name, metav1.DeleteOptions{})
+}
+
+// spec is the network of the documents.
+func spec() map[string]any { return map[string]any{"cidr": "192.168.0.0/16", "gateway": "192.168.0.1"} }
+
+// world is a plane with a Neutron, in virtual time.
+type world struct {
+	*testing.T
+	Networks
+	config  *rest.Config
+	program Program
+	neutron *neutron.Memory
+}
+
+// in runs a test in a world of its own, whose server has a definition of the kind, or none.
+func in(t *testing.T, program Program, test func(w *world), definitions ...string) {
+	t.Parallel()
+	var options []bowlinetest.Option
+	for _, d := range definitions {
+		options = append(options, bowlinetest.CRDs(program.definition(d)))
+	}
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		networks, err := NetworksOf(p.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(&world{T: t, Networks: networks, config: p.Config(), program: program, neutron: &neutron.Memory{}})
+	}, options...)
+}
+
+// start starts the program; stop ends it, and fails when it did not end as it should.
+func (w *world) start() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.program.Run(ctx, w.config, w.neutron) }()
+	w.settle()
+	return func() {
+		w.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			w.Errorf("the program ended with %v", err)
+		}
+	}
+}
+
+// settle lets everything happen that is to happen soon.
+func (w *world) settle() {
+	time.Sleep(5 * time.Second)
+	synctest.Wait()
+}
+
+// do ends the test when what a user does fails.
+func (w *world) do(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.settle()
+}
+
+// are checks which networks Neutron has, by name.
+func (w *world) are(want map[string]neutron.Network) {
+	w.Helper()
+	got := map[string]neutron.Network{}
+	for _, n := range w.neutron.Names() {
+		got[n.Name], _ = w.neutron.Get(n.Namespace, n.Name)
+	}
+	if !maps.Equal(got, want) {
+		w.Fatalf("Neutron has %v, want %v", got, want)
+	}
+}
+
+// define makes the kind known.
+func (w *world) define(name string) {
+	w.Helper()
+	text, err := os.ReadFile(w.program.definition(name))
+	if err != nil {
+		w.Fatal(err)
+	}
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, &definition.Object); err != nil {
+		w.Fatal(err)
+	}
+	c, err := client.New(w.config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	resource := definition.GroupVersionKind().GroupVersion().WithResource("customresourcedefinitions")
+	_, err = client.Of[*unstructured.Unstructured](c, resource).Create(w.Context(), definition, metav1.CreateOptions{})
+	w.do(err)
+}

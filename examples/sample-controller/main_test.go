@@ -1,0 +1,30 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"testing"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/bowline-dev/bowline/examples/sample-controller/internal/suite"
+	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
+)
+
+func TestMain(m *testing.M) {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	os.Exit(m.Run())
+}
+
+// program is the controller, as main runs it.
+var program = suite.Program{
+	Definitions: "crd",
+	Run: func(ctx context.Context, config *rest.Config, n neutron.Interface) error {
+		return run(config, n, ctx.Done())
+	},
+}
+
+func TestController(t *testing.T) { suite.Behaves(t, program) }
