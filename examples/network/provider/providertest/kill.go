@@ -21,9 +21,15 @@ const victimUID types.UID = "11111111-2222-3333-4444-555555555555"
 // Main is for the TestMain of a package that calls Killed: in the process that is to be killed it makes, changes and
 // removes a network without end; else it runs the tests.
 func Main(m *testing.M, open func(plane string) (provider.Provider, error)) {
+	Victim(open)
+	os.Exit(m.Run())
+}
+
+// Victim is for a TestMain that has more to do: in the process that is to be killed it does not return, else it does nothing.
+func Victim(open func(plane string) (provider.Provider, error)) {
 	plane := os.Getenv(victimVariable)
 	if plane == "" {
-		os.Exit(m.Run())
+		return
 	}
 	p, err := open(plane)
 	for err == nil {

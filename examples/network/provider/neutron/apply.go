@@ -1,0 +1,177 @@
+package neutron
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	gophernetworks "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+// attempts is how often a network is read and acted on when others change it at the same time.
+const attempts = 5
+
+// Apply implements provider.Provider. It writes only what differs.
+func (p *networks) Apply(ctx context.Context, want provider.Network) error {
+	if err := provider.CheckUID(want.UID); err != nil {
+		return err
+	}
+	if err := possible(want); err != nil {
+		return err
+	}
+	return p.act(ctx, want.UID, func(f found) error {
+		n, err := p.one(ctx, want.UID, f)
+		if err != nil {
+			return err
+		}
+		if err := p.mend(ctx, n, want.UID); err != nil {
+			return err
+		}
+		return p.fit(ctx, want, n, f.of(n))
+	})
+}
+
+// Delete implements provider.Provider. Neutron removes a network's subnets with it, or nothing while there are ports.
+func (p *networks) Delete(ctx context.Context, uid types.UID) error {
+	return p.act(ctx, uid, func(f found) error {
+		var failed []error
+		for _, n := range f.networks {
+			failed = append(failed, p.remove(ctx, n, p.ID(uid)))
+		}
+		if err := errors.Join(failed...); err != nil {
+			return err
+		}
+		p.know(uid, "")
+		return nil
+	})
+}
+
+// act reads what there is for an object and acts on it, again for as long as others were quicker. An error of it is explained.
+func (p *networks) act(ctx context.Context, uid types.UID, decide func(found) error) error {
+	var err error
+	for range attempts {
+		var f found
+		if f, err = p.lookAgain(ctx, uid); err == nil {
+			err = decide(f)
+		}
+		if !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	return p.explain(err, p.ID(uid))
+}
+
+// lookAgain is look, also for strays.
+func (p *networks) lookAgain(ctx context.Context, uid types.UID) (found, error) {
+	p.mu.Lock()
+	stray := p.strays[uid]
+	p.mu.Unlock()
+	if !stray {
+		return p.look(ctx, uid)
+	}
+	all, err := p.api.networks(ctx, "id", string(uid))
+	return found{networks: slices.DeleteFunc(all, func(n network) bool {
+		_, identified := provider.ParseID(p.plane, n.Name)
+		return identified || n.Description != p.mark()
+	})}, err
+}
+
+// one makes an object's network if there is none, and removes the others if there are several: a request to make one may have
+// been carried out although its answer was lost, and two controllers may have run at a time.
+func (p *networks) one(ctx context.Context, uid types.UID, f found) (network, error) {
+	switch len(f.networks) {
+	case 0:
+		n, err := p.creates.ask(ctx, uid)
+		if err == nil {
+			p.noteMade(uid, n)
+		}
+		return n, err
+	case 1:
+		return f.networks[0], nil
+	}
+	keep, others, err := p.choose(ctx, f.networks)
+	for _, n := range others {
+		err = errors.Join(err, p.remove(ctx, n, p.ID(uid)))
+	}
+	p.know(uid, keep.ID)
+	return keep, err
+}
+
+// choose is which of several networks stays: the oldest of those that have ports or, where none has, the oldest.
+func (p *networks) choose(ctx context.Context, several []network) (keep network, others []network, err error) {
+	ids := make([]string, 0, len(several))
+	for _, n := range several {
+		ids = append(ids, n.ID)
+	}
+	ports, err := p.api.ports(ctx, ids...)
+	if err != nil {
+		return network{}, nil, err
+	}
+	used := map[string]bool{}
+	for _, port := range inTheWay(ports) {
+		used[port.NetworkID] = true
+	}
+	at := max(0, slices.IndexFunc(several, func(n network) bool { return used[n.ID] }))
+	return several[at], slices.Delete(slices.Clone(several), at, at+1), nil
+}
+
+// createAll makes the networks of several objects with one request, which costs half as much as one for each. If Neutron refuses
+// that, each is made alone, so that nobody suffers for another.
+func (p *networks) createAll(ctx context.Context, uids []types.UID) map[types.UID]answer[network] {
+	var all newNetworks
+	for _, uid := range uids {
+		all = append(all, gophernetworks.CreateOpts{Name: p.ID(uid), Description: p.mark()})
+	}
+	made, err := p.api.createNetworks(ctx, all)
+	answers := map[types.UID]answer[network]{}
+	if refused(err) && len(uids) > 1 {
+		for _, uid := range uids {
+			maps.Copy(answers, p.createAll(ctx, []types.UID{uid}))
+		}
+		return answers
+	}
+	for _, uid := range uids {
+		at := slices.IndexFunc(made, func(n network) bool { return n.Name == p.ID(uid) })
+		if err == nil && at < 0 {
+			err = errors.New("the answer does not tell of the network that was to be made")
+		}
+		if err != nil {
+			answers[uid] = answer[network]{err: err}
+		} else {
+			answers[uid] = answer[network]{value: made[at]}
+		}
+	}
+	return answers
+}
+
+// mend makes a network again what all of ours are.
+func (p *networks) mend(ctx context.Context, n network, uid types.UID) error {
+	var change gophernetworks.UpdateOpts
+	if id := p.ID(uid); n.Name != id {
+		change.Name = &id
+	}
+	if mark := p.mark(); n.Description != mark {
+		change.Description = &mark
+	}
+	if up := true; !n.Up {
+		change.AdminStateUp = &up
+	}
+	if change == (gophernetworks.UpdateOpts{}) {
+		return nil
+	}
+	return p.api.updateNetwork(ctx, n, change)
+}
+
+// remove removes a network that is still as it was read.
+func (p *networks) remove(ctx context.Context, n network, id string) error {
+	err := p.api.deleteNetwork(ctx, n)
+	if !inUse(err) {
+		return err
+	}
+	return p.blame(ctx, n.ID, fmt.Sprintf("network %s cannot be removed", id), err)
+}

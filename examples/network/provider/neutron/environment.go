@@ -1,0 +1,150 @@
+package neutron
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/config"
+	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+// userAgent is how Neutron's log calls this program.
+const userAgent = "bowline-network"
+
+// Configured says whether the environment names an OpenStack, well or badly.
+func Configured() bool {
+	return os.Getenv("OS_CLOUD") != "" || os.Getenv("OS_AUTH_URL") != "" || os.Getenv("OS_ENDPOINT") != ""
+}
+
+// FromEnvironment makes a client of the Neutron that the usual variables name: OS_CLOUD, a cloud of a clouds.yaml; or OS_AUTH_URL with
+// OS_USERNAME, OS_PASSWORD and the like; or OS_AUTH_TYPE=none with OS_ENDPOINT, a Neutron without Keystone that trusts its callers, which
+// is told OS_PROJECT_ID and OS_USER_ID. It asks Keystone for a token, and gets new ones as they expire. The error names the
+// variable to change; it is a provider.Problem, Unreachable, when Keystone does not answer.
+func FromEnvironment(ctx context.Context) (*gophercloud.ServiceClient, error) {
+	if os.Getenv("OS_AUTH_TYPE") == "none" {
+		return withoutKeystone()
+	}
+	if os.Getenv("OS_CLOUD") == "" && os.Getenv("OS_AUTH_URL") == "" {
+		if os.Getenv("OS_ENDPOINT") != "" {
+			return nil, errors.New("OS_ENDPOINT is set and OS_AUTH_TYPE is not none: set that for a Neutron without Keystone, else OS_AUTH_URL or OS_CLOUD")
+		}
+		return nil, errors.New("which OpenStack is not said: set OS_CLOUD, or OS_AUTH_URL with OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME")
+	}
+	auth, where, secure, err := credentials()
+	if err != nil {
+		return nil, err
+	}
+	auth.AllowReauth = true
+	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
+	defer cancel()
+	client, err := config.NewProviderClient(ctx, auth, config.WithHTTPClient(http.Client{Transport: transport(secure)}))
+	if err != nil {
+		return nil, loginError(err, auth.IdentityEndpoint)
+	}
+	client.UserAgent.Prepend(userAgent)
+	service, err := openstack.NewNetworkV2(client, where)
+	if err != nil {
+		return nil, fmt.Errorf("OS_REGION_NAME is %q, and Keystone at %s knows no network service there: %w", where.Region, auth.IdentityEndpoint, err)
+	}
+	return service, nil
+}
+
+// credentials reads the variables of an OpenStack with Keystone.
+func credentials() (gophercloud.AuthOptions, gophercloud.EndpointOpts, *tls.Config, error) {
+	if cloud := os.Getenv("OS_CLOUD"); cloud != "" {
+		auth, where, secure, err := clouds.Parse()
+		if err == nil {
+			err = checkAddress("auth_url", auth.IdentityEndpoint)
+		}
+		if err != nil {
+			err = fmt.Errorf("OS_CLOUD is %q: %w", cloud, err)
+		}
+		return auth, where, secure, err
+	}
+	auth, err := openstack.AuthOptionsFromEnv()
+	if err == nil {
+		err = checkAddress("OS_AUTH_URL", auth.IdentityEndpoint)
+	}
+	if domain := os.Getenv("OS_USER_DOMAIN_NAME"); domain != "" && auth.DomainID == "" {
+		auth.DomainName = domain
+	}
+	return auth, gophercloud.EndpointOpts{Region: os.Getenv("OS_REGION_NAME")}, nil, err
+}
+
+// withoutKeystone is a client that says who it is, and is believed.
+func withoutKeystone() (*gophercloud.ServiceClient, error) {
+	endpoint := os.Getenv("OS_ENDPOINT")
+	if endpoint == "" {
+		return nil, errors.New("OS_ENDPOINT is not set: with OS_AUTH_TYPE=none it is the address of Neutron, as in http://127.0.0.1:9696")
+	}
+	if err := checkAddress("OS_ENDPOINT", endpoint); err != nil {
+		return nil, err
+	}
+	client := &gophercloud.ProviderClient{TokenID: "none", HTTPClient: http.Client{Transport: transport(nil)}}
+	client.UserAgent.Prepend(userAgent)
+	endpoint = gophercloud.NormalizeURL(endpoint)
+	return &gophercloud.ServiceClient{
+		ProviderClient: client, Type: "network", Endpoint: endpoint, ResourceBase: strings.TrimSuffix(endpoint, "v2.0/") + "v2.0/",
+		MoreHeaders: map[string]string{
+			"X-User-Id": setting("OS_USER_ID", "bowline"), "X-Project-Id": setting("OS_PROJECT_ID", "bowline"), "X-Roles": "member",
+		},
+	}, nil
+}
+
+func setting(variable, otherwise string) string {
+	if value := os.Getenv(variable); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+// checkAddress says what is wrong with the address in a variable.
+func checkAddress(variable, address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%s is %q, which is no address: write one as in https://cloud.example.org:5000/v3", variable, address)
+	}
+	return nil
+}
+
+// transport is a client's own, so that its connections end with it.
+func transport(secure *tls.Config) *http.Transport {
+	return &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSClientConfig:     secure,
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: 32,
+		IdleConnTimeout:     90 * time.Second,
+		ForceAttemptHTTP2:   true,
+	}
+}
+
+// loginError says why Keystone gave no token.
+func loginError(err error, endpoint string) error {
+	var code gophercloud.ErrUnexpectedResponseCode
+	switch {
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &code) && code.Actual == http.StatusUnauthorized:
+		reason, message := unauthorized(endpoint)
+		return &provider.Problem{Reason: reason, Message: message, Err: err}
+	case errors.As(err, &code) && code.Actual < http.StatusInternalServerError:
+		return fmt.Errorf("OS_AUTH_URL is %s, where no Keystone answers: %w", endpoint, err)
+	}
+	return &provider.Problem{
+		Reason: provider.Unreachable, Message: fmt.Sprintf("Keystone at %s (OS_AUTH_URL) does not answer", endpoint), Err: err,
+	}
+}

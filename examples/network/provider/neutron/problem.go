@@ -1,0 +1,169 @@
+package neutron
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+// explain turns an error of Neutron's API into a sentence about network id, or about all networks when that is empty. One that
+// Apply, Delete and the like made themselves stays as it is.
+func (p *networks) explain(err error, id string) error {
+	about := "networks"
+	if id != "" {
+		about = "network " + id
+	}
+	var problem *provider.Problem
+	switch {
+	case err == nil, errors.As(err, &problem), errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, errMoved):
+		return &provider.Problem{
+			Reason:  provider.Failed,
+			Message: fmt.Sprintf("somebody else changes %s time and again: it is tried again", about),
+			Err:     err,
+		}
+	}
+	reason, message := describe(err, p.api.client.Endpoint, about)
+	return &provider.Problem{Reason: reason, Message: message, Err: err}
+}
+
+// describe says what to do about an error. It repeats nothing that differs from one time to the next.
+func describe(err error, endpoint, about string) (provider.Reason, string) {
+	var refusal *gophercloud.ErrUnableToReauthenticate
+	if errors.As(err, &refusal) {
+		return describeRefusal(refusal.ErrReauth, endpoint)
+	}
+	var code gophercloud.ErrUnexpectedResponseCode
+	if errors.As(err, &code) {
+		return describeAnswer(code, endpoint, about)
+	}
+	var noJSON *json.SyntaxError
+	var otherJSON *json.UnmarshalTypeError
+	if errors.As(err, &noJSON) || errors.As(err, &otherJSON) {
+		return provider.NotConfigured, fmt.Sprintf("what answers at %s is not Neutron: check the address", endpoint)
+	}
+	return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer: it is tried again", endpoint)
+}
+
+// describeRefusal is for a new token that was not to be had: either the credentials are wrong, or nobody is there to ask.
+func describeRefusal(err error, endpoint string) (provider.Reason, string) {
+	var code gophercloud.ErrUnexpectedResponseCode
+	if errors.As(err, &code) && code.Actual < http.StatusInternalServerError {
+		return unauthorized(endpoint)
+	}
+	return provider.Unreachable, "Keystone, which says who may use Neutron, does not answer: it is tried again"
+}
+
+func unauthorized(endpoint string) (provider.Reason, string) {
+	return provider.Unauthorized, fmt.Sprintf(
+		"the credentials are refused at %s: check the cloud of OS_CLOUD, or OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME", endpoint)
+}
+
+// describeAnswer is for what Neutron answered.
+func describeAnswer(code gophercloud.ErrUnexpectedResponseCode, endpoint, about string) (provider.Reason, string) {
+	kind, says := neutronError(code.Body)
+	switch {
+	case code.Actual == http.StatusUnauthorized:
+		return unauthorized(endpoint)
+	case code.Actual == http.StatusForbidden:
+		return provider.Unauthorized, fmt.Sprintf("the credentials may not do this with %s: ask for a role that may (%s)", about, says)
+	case kind == "OverQuota":
+		return provider.QuotaExceeded, fmt.Sprintf(
+			"there is no room for %s in the project: remove something, or have its quota raised (%s)", about, says)
+	case kind == "NoNetworkAvailable":
+		return provider.NotConfigured, fmt.Sprintf(
+			"Neutron has nothing left to make %s of: its operator must give it tenant_network_types with free ranges (%s)", about, says)
+	case code.Actual == http.StatusNotFound:
+		return provider.NotConfigured, fmt.Sprintf("there is no network API at %s: check the address, and that Neutron has a core plugin", endpoint)
+	case inUse(code):
+		return provider.InUse, fmt.Sprintf("something uses %s: it is tried again (%s)", about, says)
+	case slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, code.Actual):
+		return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer: it is tried again", endpoint)
+	case code.Actual >= http.StatusInternalServerError:
+		return provider.Failed, fmt.Sprintf("Neutron itself failed (%d): its log says why; it is tried again", code.Actual)
+	}
+	return provider.Refused, fmt.Sprintf("Neutron refuses %s: declare another one (%s)", about, says)
+}
+
+// neutronError reads the body of a refusal.
+func neutronError(body []byte) (kind, message string) {
+	var answer struct {
+		NeutronError struct{ Type, Message string }
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return "", "without a reason"
+	}
+	return answer.NeutronError.Type, strings.TrimRight(answer.NeutronError.Message, ". ")
+}
+
+// refused says whether Neutron answered, though not with what was asked for.
+func refused(err error) bool {
+	var code gophercloud.ErrUnexpectedResponseCode
+	return errors.As(err, &code)
+}
+
+// inUse says whether Neutron refuses something because others use it.
+func inUse(err error) bool {
+	var code gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &code) || code.Actual != http.StatusConflict {
+		return false
+	}
+	kind, _ := neutronError(code.Body)
+	return strings.HasSuffix(kind, "InUse") || strings.HasPrefix(kind, "GatewayConflict")
+}
+
+// Ports that Neutron makes by itself, and removes with their network.
+var itsOwn = []string{"network:dhcp", "network:distributed"}
+
+// inTheWay is the ports that keep a network from being removed.
+func inTheWay(ports []port) []port {
+	return slices.DeleteFunc(ports, func(p port) bool { return slices.Contains(itsOwn, p.Owner) })
+}
+
+// blame says which ports are in the way of something.
+func (p *networks) blame(ctx context.Context, network, what string, err error) error {
+	all, readErr := p.api.ports(ctx, network)
+	if readErr != nil {
+		return readErr
+	}
+	return &provider.Problem{
+		Reason:  provider.InUse,
+		Message: fmt.Sprintf("%s: %s. It goes on when they are gone", what, names(inTheWay(all))),
+		Err:     err,
+	}
+}
+
+// names says how many ports there are and what they belong to, in an order that does not change, and not more than a person reads.
+func names(ports []port) string {
+	const most = 5
+	slices.SortFunc(ports, func(a, b port) int { return strings.Compare(a.Owner+a.ID, b.Owner+b.ID) })
+	var each []string
+	for _, p := range ports[:min(len(ports), most)] {
+		owner := "nobody"
+		if p.Owner != "" || p.Device != "" {
+			owner = strings.TrimSpace(p.Owner + " " + p.Device)
+		}
+		each = append(each, fmt.Sprintf("%s (of %s)", p.ID, owner))
+	}
+	more := ""
+	if len(ports) > most {
+		more = fmt.Sprintf(" and %d more", len(ports)-most)
+	}
+	count := fmt.Sprintf("%d ports are on it", len(ports))
+	switch len(ports) {
+	case 0:
+		return "others use it, whom these credentials do not see"
+	case 1:
+		count = "1 port is on it"
+	}
+	return count + ", " + strings.Join(each, ", ") + more
+}

@@ -1,0 +1,183 @@
+package neutron
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2"
+	gophersubnets "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+// maxName is how long a name may be in Neutron.
+const maxName = 255
+
+// possible refuses what Neutron would refuse, before anything is removed to make room for it: a subnet's address range cannot
+// be changed, so that another one means another subnet.
+func possible(want provider.Network) error {
+	why := ""
+	switch first := want.CIDR.Addr(); {
+	case want.CIDR.Bits() == 0:
+		why = "it is all addresses"
+	case first.Is4() && want.CIDR.Bits() > 30:
+		why = "it has no room for a gateway between its first and last address"
+	case first.IsMulticast():
+		why = "its addresses are multicast"
+	case first.IsLoopback():
+		why = "its addresses are loopback"
+	case first.IsUnspecified() && first.Is4():
+		why = "it begins with 0.0.0.0"
+	default:
+		return nil
+	}
+	return &provider.Problem{
+		Reason:  provider.Refused,
+		Message: fmt.Sprintf("Neutron makes no subnet of %s, since %s: declare another spec.cidr", want.CIDR, why),
+	}
+}
+
+// fit makes the object's subnet in network n what is wanted. ours are those that are there for it.
+func (p *networks) fit(ctx context.Context, want provider.Network, n network, ours []subnet) error {
+	at := slices.IndexFunc(ours, func(s subnet) bool { return s.prefix() == want.CIDR })
+	if at < 0 && len(n.Subnets) > len(ours) {
+		twin, err := p.neighbours(ctx, want, n, ours)
+		if err != nil {
+			return err
+		}
+		if twin != nil {
+			at, ours = len(ours), append(slices.Clip(ours), *twin)
+		}
+	}
+	for i, s := range ours {
+		if i == at {
+			continue
+		}
+		if err := p.removeSubnet(ctx, s, p.ID(want.UID)); err != nil {
+			return err
+		}
+	}
+	if at < 0 {
+		return p.createSubnet(ctx, want, n)
+	}
+	return p.mendSubnet(ctx, want, ours[at])
+}
+
+// neighbours looks at the subnets that others made in our network. One of exactly the wanted range becomes ours, since there
+// cannot be two, and it is likely that only our mark was lost; one that overlaps is in the way.
+func (p *networks) neighbours(ctx context.Context, want provider.Network, n network, ours []subnet) (*subnet, error) {
+	all, err := p.api.subnets(ctx, "network_id", n.ID)
+	if err != nil {
+		return nil, err
+	}
+	var twin *subnet
+	for _, s := range all {
+		switch {
+		case slices.ContainsFunc(ours, func(o subnet) bool { return o.ID == s.ID }):
+		case s.prefix() == want.CIDR:
+			twin = &s
+		case s.prefix().Overlaps(want.CIDR):
+			return nil, &provider.Problem{
+				Reason: provider.Refused,
+				Message: fmt.Sprintf("network %s has a subnet %s, made by somebody else, which overlaps with %s: remove that, or declare another spec.cidr",
+					p.ID(want.UID), s.CIDR, want.CIDR),
+			}
+		}
+	}
+	return twin, nil
+}
+
+func (p *networks) createSubnet(ctx context.Context, want provider.Network, n network) error {
+	gateway, dhcp := want.Gateway.String(), want.CIDR.Bits() <= 126 // beyond that Neutron has no DHCP
+	version := gophercloud.IPv6
+	if want.CIDR.Addr().Is4() {
+		version = gophercloud.IPv4
+	}
+	return p.api.createSubnet(ctx, gophersubnets.CreateOpts{
+		NetworkID: n.ID, CIDR: want.CIDR.String(), GatewayIP: &gateway, IPVersion: version, EnableDHCP: &dhcp,
+		Name: want.Owner[:min(len(want.Owner), maxName)], Description: p.ID(want.UID),
+	})
+}
+
+// removeSubnet removes a subnet that is still as it was read.
+func (p *networks) removeSubnet(ctx context.Context, s subnet, id string) error {
+	err := p.api.deleteSubnet(ctx, s)
+	if !inUse(err) {
+		return err
+	}
+	return p.blame(ctx, s.NetworkID, fmt.Sprintf("subnet %s of network %s cannot be replaced", s.CIDR, id), err)
+}
+
+// mendSubnet changes what differs in a subnet that has the wanted range.
+func (p *networks) mendSubnet(ctx context.Context, want provider.Network, s subnet) error {
+	var change gophersubnets.UpdateOpts
+	if id := p.ID(want.UID); s.Description != id {
+		change.Description = &id
+	}
+	if s.gateway() != want.Gateway {
+		gateway := want.Gateway.String()
+		change.GatewayIP, change.AllocationPools = &gateway, poolsFor(s, want.Gateway)
+	}
+	if change.Description == nil && change.GatewayIP == nil {
+		return nil
+	}
+	err := p.api.updateSubnet(ctx, s, change)
+	if inUse(err) && !errors.Is(err, errMoved) {
+		return p.blame(ctx, s.NetworkID, fmt.Sprintf("the gateway of network %s cannot become %s", p.ID(want.UID), want.Gateway), err)
+	}
+	return err
+}
+
+// poolsFor is the addresses that Neutron may give to ports when the gateway is another one, which may not be among them. Pools that
+// nobody has touched are again all addresses but the gateway's; others stay as they are but for it.
+func poolsFor(s subnet, gateway netip.Addr) []gophersubnets.AllocationPool {
+	whole := []gophersubnets.AllocationPool{{Start: first(s.prefix()).String(), End: last(s.prefix()).String()}}
+	if slices.Equal(s.Pools, without(whole, s.gateway())) {
+		return without(whole, gateway)
+	}
+	return without(s.Pools, gateway)
+}
+
+// without takes an address out of pools.
+func without(pools []gophersubnets.AllocationPool, a netip.Addr) []gophersubnets.AllocationPool {
+	var left []gophersubnets.AllocationPool
+	keep := func(start, end netip.Addr) {
+		if start.Compare(end) <= 0 {
+			left = append(left, gophersubnets.AllocationPool{Start: start.String(), End: end.String()})
+		}
+	}
+	for _, pool := range pools {
+		start, _ := netip.ParseAddr(pool.Start)
+		end, _ := netip.ParseAddr(pool.End)
+		if a.Compare(start) < 0 || a.Compare(end) > 0 {
+			left = append(left, pool)
+			continue
+		}
+		if a != start {
+			keep(start, a.Prev())
+		}
+		if a != end {
+			keep(a.Next(), end)
+		}
+	}
+	return left
+}
+
+// first is the first address of a range that a port may have.
+func first(cidr netip.Prefix) netip.Addr { return cidr.Addr().Next() }
+
+// last is the last address of a range that a port may have: IPv4 keeps the very last for broadcasts.
+func last(cidr netip.Prefix) netip.Addr {
+	bytes := cidr.Addr().AsSlice()
+	for bit := cidr.Bits(); bit < len(bytes)*8; bit++ {
+		bytes[bit/8] |= 0x80 >> (bit % 8)
+	}
+	end, _ := netip.AddrFromSlice(bytes)
+	if end.Is4() {
+		return end.Prev()
+	}
+	return end
+}

@@ -1,0 +1,102 @@
+package neutron
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+// state is what Watch remembers of a network.
+type state struct {
+	uid      types.UID
+	name     string
+	revision int
+}
+
+// Watch implements provider.Provider by asking for the list of the plane's networks now and then. It reads no subnets: whatever is
+// done to a network's subnet raises the revision of the network itself. It fails as soon as one request does.
+func (p *networks) Watch(ctx context.Context, changed func(types.UID)) error {
+	p.takeMade(map[string]state{})
+	defer p.takeMade(nil)
+	last, err := p.states(ctx, nil)
+	if err == nil {
+		changed("")
+	}
+	ticker := time.NewTicker(p.poll)
+	defer ticker.Stop()
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		maps.Copy(last, p.takeMade(map[string]state{}))
+		var now map[string]state
+		if now, err = p.states(ctx, last); err == nil {
+			for uid := range differing(last, now) {
+				changed(uid)
+			}
+			last = now
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return p.explain(err, "")
+}
+
+// takeMade is what was made since it was called last; from now on that is noted in next, or not at all.
+func (p *networks) takeMade(next map[string]state) map[string]state {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	made := p.made
+	p.made = next
+	return made
+}
+
+// noteMade has Watch know of a network from the beginning, so that it is missed if it goes before it was ever listed.
+func (p *networks) noteMade(uid types.UID, n network) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known[uid] = n.ID
+	if p.made != nil {
+		p.made[n.ID] = state{uid, n.Name, n.Revision}
+	}
+}
+
+// states are all networks of the plane by their Neutron ids. Whose one with a strange name is, is known if it was there before.
+func (p *networks) states(ctx context.Context, before map[string]state) (map[string]state, error) {
+	all, err := p.api.networks(ctx, "description", p.mark())
+	now := make(map[string]state, len(all))
+	for _, n := range all {
+		uid, ok := provider.ParseID(p.plane, n.Name)
+		if !ok {
+			uid = before[n.ID].uid
+		}
+		if uid == "" {
+			uid = types.UID(n.ID) // as List has it
+		}
+		now[n.ID] = state{uid, n.Name, n.Revision}
+	}
+	return now, err
+}
+
+// differing is whose networks came, went or changed.
+func differing(a, b map[string]state) map[types.UID]bool {
+	uids := map[types.UID]bool{}
+	for id := range a {
+		if a[id] != b[id] {
+			uids[a[id].uid] = true
+		}
+	}
+	for id := range b {
+		if a[id] != b[id] {
+			uids[b[id].uid] = true
+		}
+	}
+	return uids
+}
