@@ -1,0 +1,236 @@
+package manager_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func asJSON(what any) string {
+	text, err := json.MarshalIndent(what, "", "  ")
+	if err != nil {
+		panic(err) // what tests have can be marshalled
+	}
+	return string(text)
+}
+
+func TestAnnotatedServiceGetsAnIngressOfItsOwn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run()()
+		s := w.create(service("web", "ingress/http", "true"))
+		w.create(service("plain"))
+		settle()
+		w.routes(s, "example.com", "/", 80)
+		w.hasNone("plain")
+		if got := w.events(s.UID); !slices.Equal(got, []string{"Normal Created"}) {
+			w.Errorf("events are %q", got)
+		}
+	})
+}
+
+// In the server's own process the caches hold the server's own objects, which nobody may change.
+func TestManagerRunsInTheServersProcess(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.runOver(w.plane.Config(), w.plane.Source())()
+		s := w.create(service("web", "ingress/http", "true"))
+		settle()
+		w.routes(s, "example.com", "/", 80)
+		w.annotate("web", "ingress/host", "new.example.com")
+		settle()
+		w.routes(s, "new.example.com", "/", 80)
+	})
+}
+
+func TestHostPathAndPortAreTheService(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run()()
+		s := service("web", "ingress/http", "true", 
+			"ingress/host", "shop.example.org", "ingress/path", "/cart", "ingress/port", "admin")
+		s.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 9000}}
+		s = w.create(s)
+		settle()
+		w.routes(s, "shop.example.org", "/cart", 9000)
+
+		w.patchService("web", `{"spec":{"ports":[{"name":"http","port":80},{"name":"admin","port":9001}]}}`)
+		settle()
+		w.routes(s, "shop.example.org", "/cart", 9001)
+		w.annotate("web", "ingress/port", "80")
+		w.annotate("web", "ingress/host", "null")
+		settle()
+		w.routes(s, "example.com", "/cart", 80)
+	})
+}
+
+func TestIngressIsRestored(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run()()
+		s := w.create(service("web", "ingress/http", "true"))
+		settle()
+		made := w.routes(s, "example.com", "/", 80)
+		if err := w.ingresses.Delete(w.Context(), "default", "web", metav1.DeleteOptions{}); err != nil {
+			w.Fatal(err)
+		}
+		settle()
+		if again := w.routes(s, "example.com", "/", 80); again.UID == made.UID {
+			w.Error("the Ingress was not deleted")
+		}
+		w.patchIngress("web", `{"spec":{"ingressClassName":"other","rules":[{"host":"wrong.example.com"}]}}`)
+		settle()
+		w.routes(s, "example.com", "/", 80)
+		if got := w.events(s.UID); !slices.Equal(got, []string{"Normal Created", "Normal Updated"}) {
+			w.Errorf("events are %q", got)
+		}
+	})
+}
+
+// What is not the manager's is its users': it outlives that the manager writes to the same Ingress.
+func TestWhatUsersAddStays(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run()()
+		s := w.create(service("web", "ingress/http", "true"))
+		settle()
+		w.patchIngress("web", `{"metadata":{"annotations":{"a":"b"},"labels":{"team":"shop"},"finalizers":["example.com/hold"]},
+			"spec":{"tls":[{"hosts":["example.com"],"secretName":"example"}],
+			"defaultBackend":{"service":{"name":"other","port":{"number":1}}}}}`)
+		w.annotate("web", "ingress/path", "/x")
+		settle()
+		i := w.ingress("web")
+		if path := i.Spec.Rules[0].HTTP.Paths[0].Path; path != "/x" {
+			w.Errorf("the path is %s: the Ingress was not written to", path)
+		}
+		if len(i.Spec.TLS) != 1 || i.Spec.DefaultBackend == nil ||
+			i.Annotations["a"] != "b" || i.Labels["team"] != "shop" || len(i.Finalizers) != 1 {
+			w.Errorf("something is lost: %s", asJSON(i))
+		}
+		if !metav1.IsControlledBy(i, s) || len(i.OwnerReferences) != 1 {
+			w.Errorf("it belongs to %+v", i.OwnerReferences)
+		}
+	})
+}
+
+func TestIngressGoesWithTheAnnotation(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run()()
+		s := w.create(service("web", "ingress/http", "true"))
+		for _, value := range []string{"false", "null", "", "True"} {
+			settle()
+			w.routes(s, "example.com", "/", 80)
+			w.annotate("web", "ingress/http", value)
+			settle()
+			w.hasNone("web")
+			w.annotate("web", "ingress/http", "true")
+		}
+		if got := w.events(s.UID); !slices.Contains(got, "Normal Deleted") {
+			w.Errorf("events are %q", got)
+		}
+	})
+}
+
+func TestIngressGoesWithTheService(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run()()
+		w.create(service("web", "ingress/http", "true"))
+		settle()
+		w.ingress("web")
+		w.deleteService("web")
+		settle()
+		w.hasNone("web")
+	})
+}
+
+// A service that waits for its finalizers is as good as gone: whoever deletes in the foreground would wait for an Ingress that is
+// always made anew.
+func TestServiceThatIsBeingDeletedGetsNoIngress(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run()()
+		s := service("web", "ingress/http", "true")
+		s.Finalizers = []string{"example.com/hold"}
+		w.create(s)
+		settle()
+		w.ingress("web")
+		w.deleteService("web")
+		settle()
+		w.hasNone("web")
+		w.patchService("web", `{"metadata":{"finalizers":null}}`)
+		settle()
+		w.hasNone("web")
+	})
+}
+
+// What happened while no manager ran is made up for.
+func TestServiceThatIsAnotherOneGetsAnIngressOfItsOwn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		stop := w.run()
+		w.create(service("web", "ingress/http", "true"))
+		w.create(service("gone", "ingress/http", "true"))
+		w.create(service("declined", "ingress/http", "true"))
+		settle()
+		stop()
+		old := w.ingress("web")
+		w.deleteService("web")
+		w.deleteService("gone")
+		w.annotate("declined", "ingress/http", "null")
+		again := w.create(service("web", "ingress/http", "true", "ingress/host", "new.example.com"))
+		defer w.run()()
+		settle()
+		if i := w.routes(again, "new.example.com", "/", 80); i.UID == old.UID {
+			w.Error("the old service's Ingress is there")
+		}
+		w.hasNone("gone")
+		w.hasNone("declined")
+	})
+}
+
+// An Ingress that is as it should be is not written to: not by a manager that starts, nor over time, nor when who serves
+// it writes its status.
+func TestWhatIsRightIsNotWritten(t *testing.T) {
+	inWorld(t, func(w *world) {
+		stop := w.run()
+		s := w.create(service("web", "ingress/http", "true"))
+		settle()
+		stop()
+		status := []byte(`{"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`)
+		_, err := w.ingresses.PatchStatus(w.Context(), "default", "web", types.MergePatchType, status, metav1.PatchOptions{})
+		if err != nil {
+			w.Fatal(err)
+		}
+		before := w.ingress("web")
+		defer w.run()()
+		time.Sleep(48 * time.Hour)
+		if now := w.ingress("web"); now.ResourceVersion != before.ResourceVersion {
+			w.Errorf("the Ingress was written to: %s", asJSON(now))
+		}
+		if got := w.events(s.UID); len(got) > 1 {
+			w.Errorf("events are %q", got)
+		}
+	})
+}
+
+// Two managers, without any election, are of one mind.
+func TestTwoManagersMakeOneIngress(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run()()
+		defer w.run()()
+		s := w.create(service("web", "ingress/http", "true"))
+		settle()
+		w.routes(s, "example.com", "/", 80)
+		for range 20 {
+			w.deleteService("web")
+			s = w.create(service("web", "ingress/http", "true"))
+		}
+		settle()
+		i := w.routes(s, "example.com", "/", 80)
+		time.Sleep(time.Hour)
+		if now := w.ingress("web"); now.ResourceVersion != i.ResourceVersion {
+			w.Errorf("they go on writing: %s", asJSON(now.ManagedFields))
+		}
+		w.annotate("web", "ingress/http", "null")
+		settle()
+		w.hasNone("web")
+	})
+}

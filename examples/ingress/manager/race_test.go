@@ -1,0 +1,130 @@
+package manager_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// before runs a manager of which somebody gets ahead: right before its first request with that method to that resource's object
+// web, after all that it has looked at.
+func (w *world) before(method, resource string, ahead func()) (stop func()) {
+	w.Helper()
+	var once sync.Once
+	config := w.plane.Config()
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			_, name, _ := strings.Cut(r.URL.Path, "/"+resource)
+			if r.Method == method && (name == "/web" || name == "" && method == http.MethodPost) {
+				once.Do(ahead)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return w.runOver(config, nil)
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func TestIngressThatAppearsWhileOneIsMadeIsLeftAlone(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ahead := false
+		defer w.before(http.MethodPost, "ingresses", func() { w.foreign("web"); ahead = true })()
+		s := w.create(service("web", "ingress/http", "true"))
+		settle()
+		if i := w.ingress("web"); !ahead || len(i.OwnerReferences) > 0 || i.Spec.Rules[0].Host != "mine.example.com" {
+			w.Errorf("somebody else's Ingress is now %s", asJSON(i))
+		}
+		w.warned(s, "NameTaken", "web")
+	})
+}
+
+func TestIngressThatIsTakenOverWhileItIsUpdatedIsLeftAlone(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ahead := false
+		defer w.before(http.MethodPatch, "ingresses", func() {
+			w.patchIngress("web", `{"metadata":{"ownerReferences":null}}`)
+			ahead = true
+		})()
+		s := w.create(service("web", "ingress/http", "true"))
+		settle()
+		w.annotate("web", "ingress/host", "new.example.com")
+		settle()
+		if i := w.ingress("web"); !ahead || len(i.OwnerReferences) > 0 || i.Spec.Rules[0].Host != "example.com" {
+			w.Errorf("the Ingress that was taken over is now %s", asJSON(i))
+		}
+		w.warned(s, "NameTaken", "web")
+	})
+}
+
+func TestIngressThatIsTakenOverWhileItIsDeletedStays(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ahead := false
+		defer w.before(http.MethodDelete, "ingresses", func() {
+			w.patchIngress("web", `{"metadata":{"ownerReferences":null}}`)
+			ahead = true
+		})()
+		w.create(service("web", "ingress/http", "true"))
+		settle()
+		w.deleteService("web")
+		settle()
+		if i := w.ingress("web"); !ahead || len(i.OwnerReferences) > 0 {
+			w.Errorf("the Ingress that was taken over is now %s", asJSON(i))
+		}
+	})
+}
+
+// A service that asks again before its Ingress is deleted keeps it: there is no moment without.
+func TestServiceThatAsksAgainKeepsItsIngress(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ahead := false
+		defer w.before(http.MethodGet, "services", func() { w.annotate("web", "ingress/http", "true"); ahead = true })()
+		s := w.create(service("web", "ingress/http", "true"))
+		settle()
+		made := w.ingress("web")
+		w.annotate("web", "ingress/http", "false")
+		settle()
+		if now := w.routes(s, "example.com", "/", 80); !ahead || now.UID != made.UID {
+			w.Error("the Ingress was deleted and made anew")
+		}
+	})
+}
+
+// A namespace that ends takes service and Ingress along. Nobody makes one anew, or complains that it cannot.
+func TestNamespaceEndsWhileAnIngressIsMade(t *testing.T) {
+	inWorld(t, func(w *world) {
+		namespaces := clientOf[*corev1.Namespace](w)
+		create := func(name string) {
+			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			ns.Spec.Finalizers = []corev1.FinalizerName{"example.com/hold"}
+			if _, err := namespaces.Create(w.Context(), ns, metav1.CreateOptions{}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		create("shop")
+		stop := w.before(http.MethodPost, "ingresses", func() {
+			if err := namespaces.Delete(w.Context(), "", "shop", metav1.DeleteOptions{}); err != nil {
+				w.Error(err)
+			}
+		})
+		s := service("web", "ingress/http", "true")
+		s.Namespace = "shop"
+		if _, err := w.services.Create(w.Context(), s, metav1.CreateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+		settle()
+		stop()
+		if ns, err := namespaces.Get(w.Context(), "", "shop"); err != nil || ns.DeletionTimestamp == nil {
+			w.Errorf("namespace shop is %+v, %v: nobody got ahead", ns, err)
+		}
+		if w.log.Len() > 0 {
+			w.Errorf("the log says: %s", w.log.String())
+		}
+	})
+}
