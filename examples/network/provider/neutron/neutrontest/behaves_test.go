@@ -7,7 +7,10 @@ import (
 	"testing"
 )
 
-var record = flag.Bool("record", false, "write the answers of the real Neutron into behaviour/, instead of comparing them")
+var (
+	record = flag.Bool("record", false, "write the answers of the real Neutron into behaviour/, instead of comparing them")
+	only   = flag.String("only", "*", "which script to record")
+)
 
 func TestRealOneBehaves(t *testing.T) {
 	t.Parallel()
@@ -16,7 +19,7 @@ func TestRealOneBehaves(t *testing.T) {
 		Behaves(t, server.ClientAs)
 		return
 	}
-	files, err := filepath.Glob("behaviour/*.txt")
+	files, err := filepath.Glob("behaviour/" + *only + ".txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}

@@ -72,6 +72,10 @@ func (c *call) sees(o object) bool { return c.admin || o.text("project_id") == c
 func (f *Fake) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	c := &call{Request: q, project: q.Header.Get("X-Project-Id")}
 	c.admin = slices.Contains(strings.Split(q.Header.Get("X-Roles"), ","), Admin)
+	if q.URL.Path == "/" {
+		write(w, http.StatusOK, versions(q.Host))
+		return
+	}
 	if q.Header.Get("X-User-Id") == "" || c.project == "" {
 		http.Error(w, "401 Unauthorized", http.StatusUnauthorized)
 		return
@@ -80,6 +84,10 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	c.path = strings.Split(path, "/")
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.objects == nil {
+		f.objects = map[string]map[string]object{"networks": {}, "subnets": {}, "ports": {}}
+		f.quotas, f.groups = map[string]map[string]int{}, map[string]string{}
+	}
 	status, answer, err := http.StatusNotFound, any(nil), error(nil)
 	if ok {
 		status, answer, err = f.serve(c)
@@ -88,9 +96,19 @@ func (f *Fake) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	if r, ok := err.(*refusal); ok {
 		status = r.status
-		answer = map[string]any{"NeutronError": map[string]string{"type": r.kind, "message": r.message, "detail": ""}}
+		answer = neutronError(r.kind, r.message)
 	}
 	write(w, status, answer)
+}
+
+// versions is what a Neutron tells to anybody.
+func versions(host string) any {
+	self := map[string]string{"rel": "self", "href": "http://" + host + "/v2.0/"}
+	return map[string]any{"versions": []any{map[string]any{"id": "v2.0", "status": "CURRENT", "links": []any{self}}}}
+}
+
+func neutronError(kind, message string) any {
+	return map[string]any{"NeutronError": map[string]string{"type": kind, "message": message, "detail": ""}}
 }
 
 func write(w http.ResponseWriter, status int, answer any) {

@@ -30,25 +30,35 @@ func (k *kind) notFound(id string) error {
 	return refuse(http.StatusNotFound, k.title+"NotFound", "%s %s could not be found.", k.title, id)
 }
 
-// body is the object in a request.
-func (k *kind) body(c *call) (object, error) {
+// bodies are the objects in a request: one, or several where it has the collection's name.
+func (k *kind) bodies(c *call) (objects []object, several bool, err error) {
 	var all map[string]json.RawMessage
-	if err := json.NewDecoder(c.Body).Decode(&all); err != nil {
-		return nil, badRequest("Body contains invalid data")
+	if json.NewDecoder(c.Body).Decode(&all) != nil {
+		return nil, false, badRequest("Body contains invalid data")
 	}
-	if all[k.name] == nil {
-		return nil, badRequest("Unable to find '%s' in request body", k.name)
-	}
-	o := object{}
-	if err := json.Unmarshal(all[k.name], &o); err != nil {
-		return nil, badRequest("Body contains invalid data")
-	}
-	for name, value := range o {
-		if number, ok := value.(float64); ok {
-			o[name] = int(number)
+	list, several := all[k.collection]
+	switch {
+	case several && json.Unmarshal(list, &objects) != nil:
+		return nil, false, badRequest("Object '%s' contains invalid data", k.name)
+	case several && len(objects) == 0:
+		return nil, false, badRequest("Resources required")
+	case several:
+	case all[k.name] == nil:
+		return nil, false, badRequest("Unable to find '%s' in request body", k.name)
+	default:
+		objects = []object{{}}
+		if json.Unmarshal(all[k.name], &objects[0]) != nil {
+			return nil, false, badRequest("Body contains invalid data")
 		}
 	}
-	return o, nil
+	for _, o := range objects {
+		for name, value := range o {
+			if number, ok := value.(float64); ok {
+				o[name] = int(number)
+			}
+		}
+	}
+	return objects, several, nil
 }
 
 // check refuses what a kind does not have, or not as it is given.
@@ -92,14 +102,37 @@ func checkValue(name string, value any) error {
 	return nil
 }
 
+// create makes the objects of a request, or none of them.
 func (f *Fake) create(c *call, k *kind) (any, error) {
-	given, err := k.body(c)
-	if err == nil {
-		err = k.check(given, k.given, "Attribute '%s' not allowed in POST")
-	}
+	given, several, err := k.bodies(c)
 	if err != nil {
 		return nil, err
 	}
+	for _, o := range given {
+		if err := k.check(o, k.given, "Attribute '%s' not allowed in POST"); err != nil {
+			return nil, err
+		}
+	}
+	before := f.copyOfObjects()
+	var made []object
+	for _, fields := range given {
+		o, err := f.createOne(c, k, fields)
+		if err != nil {
+			f.objects = before
+			return nil, err
+		}
+		made = append(made, o)
+	}
+	for i, o := range made {
+		made[i] = f.complete(k, o)
+	}
+	if several {
+		return map[string]any{k.collection: made}, nil
+	}
+	return map[string]any{k.name: made[0]}, nil
+}
+
+func (f *Fake) createOne(c *call, k *kind, given object) (object, error) {
 	o := maps.Clone(k.defaults)
 	maps.Copy(o, given)
 	o["id"], o["project_id"], o["tenant_id"] = newUUID(), c.project, c.project
@@ -107,22 +140,32 @@ func (f *Fake) create(c *call, k *kind) (any, error) {
 	if err := k.make(f, c, o); err != nil {
 		return nil, err
 	}
-	if f.objects == nil {
-		f.objects = map[string]map[string]object{}
-	}
-	if f.objects[k.collection] == nil {
-		f.objects[k.collection] = map[string]object{}
-	}
 	f.objects[k.collection][o.text("id")] = o
-	return map[string]any{k.name: f.complete(k, o)}, nil
+	return o, nil
+}
+
+// copyOfObjects is what there is, as it is now. Values are never changed, only replaced.
+func (f *Fake) copyOfObjects() map[string]map[string]object {
+	all := map[string]map[string]object{}
+	for _, k := range kinds {
+		all[k.collection] = map[string]object{}
+		for id, o := range f.objects[k.collection] {
+			all[k.collection][id] = maps.Clone(o)
+		}
+	}
+	return all
 }
 
 func (f *Fake) update(c *call, k *kind, o object) error {
-	given, err := k.body(c)
-	if err == nil {
-		err = k.check(given, k.settable, "Cannot update read-only attribute %s")
+	bodies, several, err := k.bodies(c)
+	if err == nil && several {
+		err = badRequest("Unable to find '%s' in request body", k.name)
 	}
-	if err != nil || len(given) == 0 {
+	if err != nil {
+		return err
+	}
+	given := bodies[0]
+	if err := k.check(given, k.settable, "Cannot update read-only attribute %s"); err != nil || len(given) == 0 {
 		return err
 	}
 	if err := k.change(f, o, given); err != nil {

@@ -9,7 +9,8 @@ import (
 var networkKind = &kind{
 	name: "network", collection: "networks", title: "Network",
 	defaults: object{
-		"name": "", "description": "", "admin_state_up": true, "shared": false, "router:external": false, "status": "ACTIVE", "mtu": 1450,
+		"name": "", "description": "", "admin_state_up": true, "shared": false, "router:external": false, "status": "ACTIVE",
+		"mtu":                   1450,
 		"port_security_enabled": true, "availability_zone_hints": []string{}, "availability_zones": []string{}, "subnets": []string{},
 		"ipv4_address_scope": nil, "ipv6_address_scope": nil, "tags": []string{}, "project_id": "", "tenant_id": "",
 		"created_at": "", "updated_at": "", "revision_number": 1,

@@ -12,9 +12,10 @@ import (
 var portKind = &kind{
 	name: "port", collection: "ports", title: "Port",
 	defaults: object{
-		"name": "", "description": "", "admin_state_up": true, "status": "DOWN", "device_id": "", "device_owner": "", "mac_address": "",
-		"security_groups": []string{}, "port_security_enabled": true, "binding:vnic_type": "normal", "allowed_address_pairs": []string{},
-		"extra_dhcp_opts": []string{}, "tags": []string{}, "project_id": "", "tenant_id": "", "created_at": "", "updated_at": "",
+		"name": "", "description": "", "admin_state_up": true, "status": "DOWN", "device_id": "", "device_owner": "",
+		"mac_address": "", "security_groups": []string{}, "port_security_enabled": true, "binding:vnic_type": "normal",
+		"allowed_address_pairs": []string{},
+		"extra_dhcp_opts":       []string{}, "tags": []string{}, "project_id": "", "tenant_id": "", "created_at": "", "updated_at": "",
 		"revision_number": 1,
 	},
 	given:    []string{"name", "description", "network_id", "admin_state_up", "device_id", "device_owner", "fixed_ips"},
@@ -124,9 +125,6 @@ func (f *Fake) taken(subnet, address string) bool {
 
 // groupOf is a project's default security group, which nothing can be done with.
 func (f *Fake) groupOf(project string) string {
-	if f.groups == nil {
-		f.groups = map[string]string{}
-	}
 	if f.groups[project] == "" {
 		f.groups[project] = newUUID()
 	}

@@ -61,9 +61,6 @@ func (f *Fake) quota(c *call) (status int, answer any, err error) {
 		}
 		set[name] = int(number)
 	}
-	if f.quotas == nil {
-		f.quotas = map[string]map[string]int{}
-	}
 	if f.quotas[project] == nil {
 		f.quotas[project] = map[string]int{}
 	}

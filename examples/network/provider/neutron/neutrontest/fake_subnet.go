@@ -10,8 +10,9 @@ import (
 var subnetKind = &kind{
 	name: "subnet", collection: "subnets", title: "Subnet",
 	defaults: object{
-		"name": "", "description": "", "enable_dhcp": true, "dns_nameservers": []string{}, "host_routes": []string{}, "service_types": []string{},
-		"ipv6_ra_mode": nil, "ipv6_address_mode": nil, "subnetpool_id": nil, "tags": []string{}, "project_id": "", "tenant_id": "",
+		"name": "", "description": "", "enable_dhcp": true, "dns_nameservers": []string{}, "host_routes": []string{},
+		"service_types": []string{}, "ipv6_ra_mode": nil, "ipv6_address_mode": nil, "subnetpool_id": nil,
+		"tags": []string{}, "project_id": "", "tenant_id": "",
 		"created_at": "", "updated_at": "", "revision_number": 0,
 	},
 	given:    []string{"name", "description", "network_id", "ip_version", "cidr", "gateway_ip", "allocation_pools", "enable_dhcp"},
@@ -69,7 +70,8 @@ func (f *Fake) rangeOf(o object) (netip.Prefix, error) {
 	none := netip.Prefix{}
 	text, given := o["cidr"]
 	if !given {
-		return none, refuse(http.StatusBadRequest, "BadRequest", "Bad subnets request: a subnetpool must be specified in the absence of a cidr.")
+		return none, refuse(http.StatusBadRequest, "BadRequest",
+			"Bad subnets request: a subnetpool must be specified in the absence of a cidr.")
 	}
 	cidr, err := netip.ParsePrefix(fmt.Sprint(text))
 	if err != nil {
@@ -92,7 +94,8 @@ func (f *Fake) rangeOf(o object) (netip.Prefix, error) {
 	}
 	for _, id := range f.subnetsOf(o.text("network_id")) {
 		if netip.MustParsePrefix(f.objects["subnets"][id].text("cidr")).Overlaps(cidr) {
-			return none, invalidInput("Requested subnet with cidr: %s for network: %s overlaps with another subnet.", cidr, o["network_id"])
+			return none, invalidInput("Requested subnet with cidr: %s for network: %s overlaps with another subnet.",
+				cidr, o["network_id"])
 		}
 	}
 	o["cidr"] = cidr.String()

@@ -86,15 +86,24 @@ func (s *speaker) real(text string) string {
 	})
 }
 
-// learn gives the next number to an object that was made.
+// learn gives the next numbers to objects that were made.
 func (s *speaker) learn(body []byte) {
-	var made map[string]struct{ ID string }
-	if json.Unmarshal(body, &made) != nil {
+	type object struct{ ID string }
+	var one map[string]object
+	var several map[string][]object
+	if json.Unmarshal(body, &one) == nil {
+		several = map[string][]object{}
+		for kind, o := range one {
+			several[kind] = []object{o}
+		}
+	} else if json.Unmarshal(body, &several) != nil {
 		return
 	}
-	for _, object := range made {
-		if object.ID != "" {
-			s.ids = append(s.ids, object.ID)
+	for _, objects := range several {
+		for _, o := range objects {
+			if o.ID != "" {
+				s.ids = append(s.ids, o.ID)
+			}
 		}
 	}
 }
