@@ -49,7 +49,7 @@ func TestManagerRunsInTheServersProcess(t *testing.T) {
 func TestHostPathAndPortAreTheService(t *testing.T) {
 	inWorld(t, func(w *world) {
 		defer w.run()()
-		s := service("web", "ingress/http", "true", 
+		s := service("web", "ingress/http", "true",
 			"ingress/host", "shop.example.org", "ingress/path", "/cart", "ingress/port", "admin")
 		s.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 9000}}
 		s = w.create(s)

@@ -15,9 +15,9 @@ func TestPortThatRequestsGoTo(t *testing.T) {
 		ports []corev1.ServicePort
 		want  int32
 	}{
-		"the only one":             {"", []corev1.ServicePort{{Port: 9000}}, 9000},
-		"the first":                {"", []corev1.ServicePort{{Name: "a", Port: 1}, {Name: "b", Port: 2}}, 1},
-		"the one called http":      {"", []corev1.ServicePort{{Name: "metrics", Port: 1}, {Name: "http", Port: 2}}, 2},
+		"the only one":        {"", []corev1.ServicePort{{Port: 9000}}, 9000},
+		"the first":           {"", []corev1.ServicePort{{Name: "a", Port: 1}, {Name: "b", Port: 2}}, 1},
+		"the one called http": {"", []corev1.ServicePort{{Name: "metrics", Port: 1}, {Name: "http", Port: 2}}, 2},
 		"the one that speaks http": {"", []corev1.ServicePort{
 			{Name: "a", Port: 1, AppProtocol: &h2c}, {Name: "b", Port: 2, AppProtocol: &http},
 		}, 2},
