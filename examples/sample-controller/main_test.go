@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"io"
+	"log/slog"
 	"os"
 	"testing"
 
@@ -14,8 +14,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
 }
 
@@ -28,3 +27,14 @@ var program = suite.Program{
 }
 
 func TestController(t *testing.T) { suite.Behaves(t, program) }
+
+// Whatever goes wrong once, Neutron comes to have what is declared.
+func TestNeutronHasWhatIsDeclaredWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
+	suite.Explored(t, program, 40)
+}
+
+func TestExploreFindsOutWhoForgetsToLookAtTheStart(t *testing.T) {
+	t.Parallel()
+	suite.Forgetful(t, program)
+}

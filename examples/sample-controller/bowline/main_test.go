@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,8 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
 }
@@ -22,3 +20,14 @@ func TestMain(m *testing.M) {
 var program = suite.Program{Run: run, Definitions: filepath.Join("..", "crd")}
 
 func TestController(t *testing.T) { suite.Behaves(t, program) }
+
+// Whatever goes wrong once, Neutron comes to have what is declared.
+func TestNeutronHasWhatIsDeclaredWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
+	suite.Explored(t, program, 40)
+}
+
+func TestExploreFindsOutWhoForgetsToLookAtTheStart(t *testing.T) {
+	t.Parallel()
+	suite.Forgetful(t, program)
+}

@@ -1,0 +1,121 @@
+package suite
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
+)
+
+// Explored runs a controller once for each thing that may go wrong, among them that it crashes before and after each write to
+// Neutron, which lives on. In the end Neutron has what is declared, each time. It fails when fewer than some points were tried.
+func Explored(t *testing.T, program Program, atLeast int) {
+	t.Helper()
+	r := bowlinetest.Explore(t, scenario(program))
+	t.Logf("%d fault points were tried, in %d runs", r.Tried(), r.Runs)
+	if r.Tried() < atLeast {
+		t.Errorf("only %d fault points were tried, of at least %d", r.Tried(), atLeast)
+	}
+	if len(r.Unreached) > r.Tried()/4 {
+		t.Errorf("%d runs did not come by their faults: %q", len(r.Unreached), r.Unreached)
+	}
+}
+
+// Forgetful checks that Explore finds out about a controller that does not ask Neutron what there is when it starts, as the
+// documents' does not: what was deleted meanwhile is never removed.
+func Forgetful(t *testing.T, program Program) {
+	t.Helper()
+	runs := program.Run
+	program.Run = func(ctx context.Context, config *rest.Config, n neutron.Interface) error {
+		return runs(ctx, config, forgetful{n})
+	}
+	s := scenario(program)
+	s.Faults = []bowlinetest.Fault{bowlinetest.CrashBefore, bowlinetest.CrashAfter}
+	if r := bowlinetest.Search(t, s); len(r.Failures) == 0 {
+		t.Errorf("no run of %d failed", r.Runs)
+	}
+}
+
+type forgetful struct{ neutron.Interface }
+
+func (forgetful) Names() []neutron.Name { return nil }
+
+func scenario(program Program) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options: []bowlinetest.Option{bowlinetest.CRDs(program.definition("network.yaml"))},
+		World:   func() any { return &neutron.Memory{} },
+		Processes: []bowlinetest.Process{{Name: "sample-controller", Run: func(ctx context.Context, config *rest.Config) error {
+			return program.Run(ctx, config, effects{ctx, bowlinetest.World[*neutron.Memory](ctx)})
+		}}},
+		Act:        act,
+		Invariants: []func(bowlinetest.State) error{asDeclared},
+		Snapshot:   snapshot,
+	}
+}
+
+// effects are a Neutron whose writes Explore may disturb as it does those of the API.
+type effects struct {
+	ctx context.Context // the process's
+	*neutron.Memory
+}
+
+func (e effects) Create(namespace, name string, n neutron.Network) error {
+	return bowlinetest.Effect(e.ctx, "create "+name, func() error { return e.Memory.Create(namespace, name, n) })
+}
+
+func (e effects) Update(namespace, name string, n neutron.Network) error {
+	return bowlinetest.Effect(e.ctx, "update "+name, func() error { return e.Memory.Update(namespace, name, n) })
+}
+
+func (e effects) Delete(namespace, name string) error {
+	return bowlinetest.Effect(e.ctx, "delete "+name, func() error { return e.Memory.Delete(namespace, name) })
+}
+
+// act declares three networks, changes one, deletes one, and deletes and declares one again as another.
+func act(ctx context.Context, config *rest.Config) error {
+	networks, err := NetworksOf(config)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if err := networks.Declare(ctx, name, spec()); err != nil {
+			return err
+		}
+	}
+	time.Sleep(5 * time.Second)
+	if err := networks.Change(ctx, "a", change); err != nil {
+		return err
+	}
+	time.Sleep(5 * time.Second)
+	for _, name := range []string{"b", "c"} {
+		if err := networks.Remove(ctx, name); err != nil {
+			return err
+		}
+	}
+	return networks.Declare(ctx, "c", map[string]any{"cidr": changed.Cidr, "gateway": changed.Gateway})
+}
+
+// snapshot is the Neutron's networks.
+func snapshot(world any) any {
+	networks := map[string]neutron.Network{}
+	for _, n := range world.(*neutron.Memory).Names() {
+		networks[n.Name], _ = world.(*neutron.Memory).Get(n.Namespace, n.Name)
+	}
+	return networks
+}
+
+// asDeclared is broken by a network that nobody ever asked for.
+func asDeclared(s bowlinetest.State) error {
+	for name, n := range s.Outside.(map[string]neutron.Network) {
+		if !slices.Contains([]string{"a", "b", "c"}, name) || n != first && n != changed {
+			return fmt.Errorf("nobody declared network %s as %v", name, n)
+		}
+	}
+	return nil
+}
