@@ -1,0 +1,128 @@
+package nginx
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// certificates makes files of Secrets. It remembers the last good one of each Secret, which is served while what the Secret
+// holds now is none.
+type certificates struct {
+	secret func(types.NamespacedName) *corev1.Secret
+
+	read    map[types.NamespacedName]readSecret
+	good    map[types.NamespacedName]string // files that nginx has served
+	content map[string][]byte               // of files
+	refused map[string]string               // files that nginx does not take, and its words
+}
+
+// readSecret is what a version of a Secret holds.
+type readSecret struct {
+	version string
+	file    string
+	err     error
+}
+
+func newCertificates(secret func(types.NamespacedName) *corev1.Secret) *certificates {
+	return &certificates{
+		secret: secret, read: map[types.NamespacedName]readSecret{}, good: map[types.NamespacedName]string{},
+		content: map[string][]byte{}, refused: map[string]string{},
+	}
+}
+
+// file is the file of a Secret's certificate, as objects.certificate wants it.
+func (c *certificates) file(key types.NamespacedName) (string, *problem) {
+	secret := c.secret(key)
+	if secret == nil {
+		delete(c.read, key)
+		delete(c.good, key)
+		return "", problemf(reasonCertificateNotFound, "there is no Secret %s of type %s", key, corev1.SecretTypeTLS)
+	}
+	now := c.parse(key, secret)
+	message := c.refused[now.file]
+	switch good := c.good[key]; {
+	case now.err != nil:
+		message = now.err.Error()
+		fallthrough
+	case message != "":
+		if good != "" {
+			return good, problemf(reasonCertificateRefused, "the Secret %s: %s; its last good certificate is served", key, message)
+		}
+		return "", problemf(reasonCertificateRefused, "the Secret %s: %s", key, message)
+	}
+	return now.file, nil
+}
+
+// parse reads a Secret, each version once.
+func (c *certificates) parse(key types.NamespacedName, secret *corev1.Secret) readSecret {
+	version := string(secret.UID) + "/" + secret.ResourceVersion
+	if before, ok := c.read[key]; ok && before.version == version {
+		return before
+	}
+	content, err := pair(secret)
+	now := readSecret{version: version, err: err}
+	if err == nil {
+		sum := sha256.Sum256(content)
+		now.file = certificateDir + "/" + hex.EncodeToString(sum[:16]) + ".pem"
+		c.content[now.file] = content
+	}
+	c.read[key] = now
+	return now
+}
+
+// pair is the certificate of a Secret, with what it is signed by and its key, in the one form that nginx reads without asking:
+// of an encrypted key it would ask for the password.
+func pair(secret *corev1.Secret) ([]byte, error) {
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s are no certificate with its key: %w", corev1.TLSCertKey, corev1.TLSPrivateKeyKey, err)
+	}
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", corev1.TLSPrivateKeyKey, err)
+	}
+	var b bytes.Buffer // which does not fail
+	for _, certificate := range pair.Certificate {
+		pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: certificate})
+	}
+	pem.Encode(&b, &pem.Block{Type: "PRIVATE KEY", Bytes: key})
+	return b.Bytes(), nil
+}
+
+// refuse remembers that nginx does not take a file.
+func (c *certificates) refuse(file, message string) { c.refused[file] = message }
+
+// proven says whether nginx has served a file.
+func (c *certificates) proven(file string) bool {
+	for _, good := range c.good {
+		if good == file {
+			return true
+		}
+	}
+	return false
+}
+
+// served remembers that nginx serves files, and forgets what nobody needs any more.
+func (c *certificates) served(files map[string][]byte) {
+	needed := map[string]bool{}
+	for key, now := range c.read {
+		if _, ok := files[now.file]; ok {
+			c.good[key] = now.file
+		}
+		needed[now.file], needed[c.good[key]] = true, true
+	}
+	for file := range c.content {
+		if !needed[file] {
+			delete(c.content, file)
+			delete(c.refused, file)
+		}
+	}
+}

@@ -1,0 +1,317 @@
+package nginx
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+)
+
+// patience is how long a test waits for what should happen soon. Several nginx start at a time.
+const patience = 30 * time.Second
+
+// needNginx skips a test where nginx is not installed.
+func needNginx(t testing.TB) {
+	t.Helper()
+	if _, err := exec.LookPath("nginx"); err != nil {
+		t.Skip("nginx is not installed: apt-get install nginx-light")
+	}
+}
+
+// hostAddress is an address of this machine that an EndpointSlice may have: not a loopback one.
+func hostAddress(t testing.TB, is6 bool) netip.Addr {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range all {
+		prefix, err := netip.ParsePrefix(a.String())
+		if err == nil && prefix.Addr().IsGlobalUnicast() && prefix.Addr().Is6() == is6 {
+			return prefix.Addr()
+		}
+	}
+	t.Skip("this machine has no network address but loopback: give it one, as by ip address add 192.0.2.2/24 dev lo")
+	return netip.Addr{}
+}
+
+// backendServer is a real HTTP server, which answers with its name, unless it is given another handler.
+func backendServer(t testing.TB, name string, handlers ...http.Handler) netip.AddrPort {
+	t.Helper()
+	handlers = append(handlers, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) }))
+	return listenAt(t, hostAddress(t, false), handlers[0])
+}
+
+func listenAt(t testing.TB, address netip.Addr, handler http.Handler) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", netip.AddrPortFrom(address, 0).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(handler)
+	s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+	return netip.MustParseAddrPort(l.Addr().String())
+}
+
+// freeAddress is a loopback address that nobody listens on now.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// journal is a log that tests follow.
+type journal struct {
+	t       testing.TB
+	mu      sync.Mutex
+	lines   []string
+	changed chan struct{}
+	ended   bool
+}
+
+func newJournal(t testing.TB) *journal {
+	j := &journal{t: t, changed: make(chan struct{})}
+	t.Cleanup(func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.ended = true
+		if t.Failed() {
+			t.Logf("the controller's log:\n%s", strings.Join(j.lines, "\n"))
+		}
+	})
+	return j
+}
+
+func (j *journal) Enabled(context.Context, slog.Level) bool { return true }
+func (j *journal) WithAttrs([]slog.Attr) slog.Handler        { return j }
+func (j *journal) WithGroup(string) slog.Handler             { return j }
+
+func (j *journal) Handle(_ context.Context, r slog.Record) error {
+	line := r.Time.Format("05.000 ") + r.Message
+	r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line)
+	close(j.changed)
+	j.changed = make(chan struct{})
+	return nil
+}
+
+// count is how many lines have a text.
+func (j *journal) count(text string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := 0
+	for _, line := range j.lines {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
+// until asks whether something is so after each line that is logged.
+func (j *journal) until(what string, so func() bool) {
+	j.t.Helper()
+	late := time.After(patience)
+	for {
+		j.mu.Lock()
+		changed := j.changed
+		j.mu.Unlock()
+		if so() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-late:
+			j.t.Fatalf("within %s it did not come to be so: %s", patience, what)
+		}
+	}
+}
+
+// lab is a plane, the controller and its nginx.
+type lab struct {
+	*testing.T
+	*journal
+	plane       *bowlinetest.Plane
+	http, https string
+	folder      string
+	stop        func() error // ends the controller, and is what it returned
+}
+
+// newLab starts a plane with objects and the controller on it, and returns when nginx serves.
+func newLab(t *testing.T, objects ...client.Object) *lab {
+	t.Helper()
+	needNginx(t)
+	l := &lab{T: t, plane: bowlinetest.Start(t, bowlinetest.Objects(objects...)), folder: t.TempDir()}
+	l.start()
+	return l
+}
+
+// start starts the controller. Nobody can have nginx listen on a port that the system chooses, so one that was free a moment ago is
+// taken, and another when it has gone to somebody else.
+func (l *lab) start() {
+	l.Helper()
+	for {
+		l.http, l.https = freeAddress(l), freeAddress(l)
+		err := l.run()
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "in use") {
+			l.Fatal(err)
+		}
+	}
+}
+
+// run runs the controller at the lab's addresses, until nginx serves or it returns.
+func (l *lab) run() error {
+	l.journal = newJournal(l)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Options{
+			Config: l.plane.Config(), Folder: l.folder, HTTP: l.http, HTTPS: l.https, Log: slog.New(l.journal),
+		})
+		l.journal.log("the controller returned")
+	}()
+	l.stop = sync.OnceValue(func() error { cancel(); return <-ended })
+	l.until("nginx serves, or the controller returns", func() bool {
+		return l.count("nginx serves pid") > 0 || l.count("the controller returned") > 0
+	})
+	if l.count("nginx serves pid") == 0 {
+		return errors.Join(l.stop(), errors.New("nginx does not serve"))
+	}
+	l.Cleanup(func() {
+		if err := l.stop(); err != nil {
+			l.Error(err)
+		}
+	})
+	return nil
+}
+
+func (j *journal) log(message string) { slog.New(j).Info(message) }
+
+// reloads is how often nginx was.
+func (l *lab) reloads() int { return l.count("nginx serves a new configuration") }
+
+// create and the others change what is declared.
+func (l *lab) create(objects ...client.Object) {
+	l.Helper()
+	for _, o := range objects {
+		var err error
+		switch o := o.(type) {
+		case ingress:
+			err = create(l, o.Ingress)
+		case *networkingv1.Ingress:
+			err = create(l, o)
+		case *corev1.Service:
+			err = create(l, o)
+		case *corev1.Secret:
+			err = create(l, o)
+		case *discoveryv1.EndpointSlice:
+			err = create(l, o)
+		}
+		if err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+func create[T client.Object](l *lab, o T) error {
+	_, err := bowlinetest.Client[T](l, l.plane).Create(l.Context(), o, metav1.CreateOptions{})
+	return err
+}
+
+// update changes an object.
+func update[T client.Object](l *lab, name string, change func(T)) {
+	l.Helper()
+	resource := bowlinetest.Client[T](l, l.plane)
+	now, err := resource.Get(l.Context(), "default", name)
+	if err != nil {
+		l.Fatal(err)
+	}
+	change(now)
+	if _, err := resource.Update(l.Context(), now, metav1.UpdateOptions{}); err != nil {
+		l.Fatal(err)
+	}
+}
+
+func remove[T client.Object](l *lab, name string) {
+	l.Helper()
+	if err := bowlinetest.Client[T](l, l.plane).Delete(l.Context(), "default", name, metav1.DeleteOptions{}); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// get is what nginx answers: the body, or the code of what is no success.
+func (l *lab) get(host, path string) string {
+	l.Helper()
+	return fetch(l, &http.Transport{DisableKeepAlives: true}, "http://"+l.http, host, path)
+}
+
+// getTLS is get over HTTPS with SNI, and the serial number of the certificate.
+func (l *lab) getTLS(a authority, host, path string) (answer string, serial int64) {
+	l.Helper()
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		RootCAs: a.pool(), ServerName: host, VerifyConnection: func(s tls.ConnectionState) error {
+			serial = s.PeerCertificates[0].SerialNumber.Int64()
+			return nil
+		},
+	}}
+	return fetch(l, transport, "https://"+l.https, host, path), serial
+}
+
+func fetch(t testing.TB, transport http.RoundTripper, url, host, path string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Host = host
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err.Error()
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return err.Error()
+	case response.StatusCode != http.StatusOK:
+		return fmt.Sprint(response.StatusCode)
+	}
+	return string(body)
+}
+
+// serves waits until a path is answered so.
+func (l *lab) serves(host, path, want string) {
+	l.Helper()
+	l.until(host+path+" answers "+want, func() bool { return l.get(host, path) == want })
+}

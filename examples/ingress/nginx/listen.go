@@ -1,0 +1,63 @@
+package nginx
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+)
+
+// address is where nginx listens: an IP, which may be unspecified, and a port. The zero value is nowhere.
+type address struct{ netip.AddrPort }
+
+// parseAddress reads "127.0.0.1:8080", "[::1]:8080" or ":8080", which is all of the machine's IPv4 addresses; "[::]:8080" is
+// all of IPv6 as well. Empty is nowhere.
+func parseAddress(text string) (address, error) {
+	if text == "" {
+		return address{}, nil
+	}
+	host, port, err := net.SplitHostPort(text)
+	number, portErr := strconv.ParseUint(port, 10, 16)
+	if err == nil {
+		err = portErr
+	}
+	if host == "" {
+		host = "0.0.0.0"
+	}
+	ip, ipErr := netip.ParseAddr(host)
+	if err = errors.Join(err, ipErr); err != nil || number == 0 || ip.Zone() != "" {
+		return address{}, fmt.Errorf("nginx cannot listen on %q: give an IP address and a port, as in 127.0.0.1:8080, or :8080 for all addresses", text)
+	}
+	return address{netip.AddrPortFrom(ip, uint16(number))}, nil
+}
+
+// directive is the address as nginx writes it.
+func (a address) directive() string {
+	switch {
+	case !a.IsValid():
+		return ""
+	case a.Addr() == netip.IPv6Unspecified():
+		return a.String() + " ipv6only=off"
+	}
+	return a.String()
+}
+
+// public is where others find what listens here: the address itself or, of an unspecified one, the machine's first that others can
+// reach.
+func (a address) public() (netip.Addr, error) {
+	if !a.Addr().IsUnspecified() {
+		return a.Addr(), nil
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("find the machine's address: %w", err)
+	}
+	for _, candidate := range all {
+		prefix, err := netip.ParsePrefix(candidate.String())
+		if err == nil && prefix.Addr().IsGlobalUnicast() && prefix.Addr().Is4() {
+			return prefix.Addr(), nil
+		}
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
+}

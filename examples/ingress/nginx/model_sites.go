@@ -1,0 +1,76 @@
+package nginx
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// routing is what all that was added comes to.
+func (b *builder) routing() routing {
+	var r routing
+	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
+		r.hosts = append(r.hosts, host{name: name, certificate: b.certificateOf(name), routes: b.routesOf(name)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.backends)) {
+		r.backends = append(r.backends, b.backends[name])
+	}
+	return r
+}
+
+// certificateOf is the certificate of a host: the one that was declared for it, or for the wildcard that covers it, or for
+// all hosts.
+func (b *builder) certificateOf(name string) string {
+	candidates := []string{name, ""}
+	if _, parent, ok := strings.Cut(name, "."); ok {
+		candidates = []string{name, "*." + parent, ""}
+	}
+	for _, candidate := range candidates {
+		if s, ok := b.sites[candidate]; ok && s.certificate.by != nil {
+			return s.certificate.what
+		}
+	}
+	return ""
+}
+
+// routesOf are the routes of a host. One that has a certificate and no rules is served as those without a host are.
+func (b *builder) routesOf(name string) []route {
+	s := b.sites[name]
+	if !s.ruled && s.fallback.by == nil {
+		s = b.sites[""]
+	}
+	var routes []route
+	for at, c := range s.places {
+		routes = append(routes, route{at.below(), at.exact, c.what})
+		if _, taken := s.places[place{at.path, true}]; !at.exact && at.path != "" && !taken {
+			routes = append(routes, route{at.path, true, c.what})
+		}
+	}
+	if _, taken := s.places[place{}]; !taken {
+		if fallback := firstBy(s.fallback, b.sites[""].fallback); fallback.by != nil {
+			routes = append(routes, route{"/", false, fallback.what})
+		}
+	}
+	slices.SortFunc(routes, func(a, b route) int {
+		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(exactness(a), exactness(b)))
+	})
+	return routes
+}
+
+// firstBy is the first claim that somebody has made.
+func firstBy(claims ...claim) claim {
+	for _, c := range claims {
+		if c.by != nil {
+			return c
+		}
+	}
+	return claim{}
+}
+
+func exactness(r route) int {
+	if r.exact {
+		return 0
+	}
+	return 1
+}

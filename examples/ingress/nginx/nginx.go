@@ -1,0 +1,101 @@
+// Package nginx makes Ingresses real: it turns those of its class, with the Services, EndpointSlices and certificates that
+// they name, into the configuration of a nginx that it runs.
+//
+//	model     which requests go where: a pure function of the objects      class.go, model*.go, path.go, backend.go
+//	render    the text of nginx.conf: a pure function of that              render.go, nginx.conf.tmpl
+//	settle    what nginx refuses is found and left out, all else served    settle.go, sift.go, certificate.go
+//	process   nginx itself: tested, reloaded, restarted, ended             process.go, child.go, folder.go, log.go
+//	report    what came of it: status and Events                           report.go, problem.go
+//
+// There is one request for everything, so a burst of changes is one reload. A change is rendered at once; if the text differs
+// from what nginx has, "nginx -t" tests it beside the nginx that runs, it replaces nginx.conf, and SIGHUP has nginx read it.
+// That it serves is known when each worker of the configuration before has logged that it takes no more connections, and
+// a socket in nginx's folder answers with the hash of the new one.
+//
+// The program in ../cmd is its caller, and so may anyone be.
+package nginx
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// DefaultClass is the IngressClass unless another is chosen.
+const DefaultClass = "nginx"
+
+// Options are what Run needs. Config, Folder and one of HTTP and HTTPS are required.
+type Options struct {
+	// Config reaches the server, in process or over the wire.
+	Config *rest.Config
+	// Source is where the server's own process gets objects from without bytes; nil reads over Config.
+	Source client.Source
+
+	// Binary is nginx's program; nginx, as PATH has it, when it is empty.
+	Binary string
+	// Folder is where nginx's configuration and certificates are kept, for their owner's eyes alone. It is this controller's
+	// own: a second one is refused.
+	Folder string
+	// HTTP and HTTPS are where nginx listens, such as "127.0.0.1:8080", or ":80" for all IPv4 addresses and "[::]:80" for all;
+	// empty for not at all.
+	HTTP, HTTPS string
+	// Class is the name of the IngressClass whose Ingresses are served; DefaultClass when it is empty.
+	Class string
+	// Log is nil for slog.Default.
+	Log *slog.Logger
+}
+
+// Run serves Ingresses until ctx ends, and has ended nginx when it returns: gracefully, within seconds. The error is nil when
+// ctx ended it. Any other is why it could not begin: what to install, which address is in use, whose the folder is.
+func Run(ctx context.Context, o Options) error {
+	log := o.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	http, err := parseAddress(o.HTTP)
+	if err != nil {
+		return err
+	}
+	https, err := parseAddress(o.HTTPS)
+	if err != nil {
+		return err
+	}
+	if !http.IsValid() && !https.IsValid() {
+		return errors.New("nginx is to listen nowhere: give an address for HTTP or HTTPS")
+	}
+	p, err := newProcess(ctx, cmp.Or(o.Binary, "nginx"), o.Folder, []address{http, https}, log)
+	if err != nil {
+		return err
+	}
+	m, err := newManager(o.Config, o.Source, cmp.Or(o.Class, DefaultClass), http, https, p, log)
+	if err != nil {
+		return errors.Join(err, p.folder.close())
+	}
+	return runBoth(ctx, m.Run, p.Run)
+}
+
+// runBoth runs the control loop and nginx until ctx ends or either fails. nginx is the last to end.
+func runBoth(ctx context.Context, loop, nginx func(context.Context) error) error {
+	looping, stopLoop := context.WithCancel(ctx)
+	defer stopLoop()
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+	var loopErr, nginxErr error
+	var parts sync.WaitGroup
+	parts.Go(func() {
+		defer stopServing()
+		loopErr = loop(looping)
+	})
+	parts.Go(func() {
+		defer stopLoop()
+		nginxErr = nginx(serving)
+	})
+	parts.Wait()
+	return errors.Join(nginxErr, loopErr)
+}
