@@ -9,7 +9,7 @@ require (
 	github.com/go-logr/logr v1.4.3 // what client-go's leader election logs goes to a manager's logger
 	github.com/gobuffalo/flect v1.0.3 // the plural of a kind, as controller-gen has it, in cmd/bowline alone
 	github.com/google/btree v1.1.3 // the benchmark that compares it with tidwall/btree
-	github.com/google/gnostic-models v0.7.0 // OpenAPI documents as protobuf
+	github.com/google/gnostic-models v0.7.1 // OpenAPI documents as protobuf
 	github.com/google/go-cmp v0.7.0 // differences, in tests
 	github.com/google/uuid v1.6.0 // uids of objects
 	github.com/gophercloud/gophercloud/v2 v2.15.0 // real networks: Neutron, in examples/network alone
