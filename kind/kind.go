@@ -55,8 +55,8 @@ type Kind interface {
 	// k8s.io/apiserver).
 	Validate(ctx context.Context, obj, old Object, sub string) field.ErrorList
 
-	// Warnings are texts for the writer's Warning headers; usually none.
-	Warnings(obj, old Object) []string
+	// Warnings are texts for the writer's Warning headers; usually none. old and sub are as for Validate.
+	Warnings(obj, old Object, sub string) []string
 
 	// Fields are the values of the selectable fields, without metadata.name and metadata.namespace; nil for none.
 	Fields(obj Object) map[string]string

@@ -28,8 +28,9 @@ type Rules[P any] struct {
 	Prepare func(obj, old P, sub string)
 	// Validate: see Kind.
 	Validate func(obj, old P, sub string) field.ErrorList
-	// Warnings: see Kind.
-	Warnings func(obj, old P) []string
+	// Warnings: see Kind. StatusWarnings are those about a write of the status, which gets no others.
+	Warnings       func(obj, old P) []string
+	StatusWarnings func(obj P) []string
 	// Fields: see Kind.
 	Fields func(obj P) map[string]string
 	// Columns are all columns of a Table; nil means PlainColumns.
@@ -194,11 +195,14 @@ func (k *Typed[T, P]) Validate(_ context.Context, obj, old Object, sub string) f
 }
 
 // Warnings implements Kind.
-func (k *Typed[T, P]) Warnings(obj, old Object) []string {
-	if k.rules.Warnings == nil {
-		return nil
+func (k *Typed[T, P]) Warnings(obj, old Object, sub string) []string {
+	switch {
+	case sub == "status" && k.rules.StatusWarnings != nil:
+		return k.rules.StatusWarnings(obj.(P))
+	case sub != "status" && k.rules.Warnings != nil:
+		return k.rules.Warnings(obj.(P), k.orNil(old))
 	}
-	return k.rules.Warnings(obj.(P), k.orNil(old))
+	return nil
 }
 
 // Fields implements Kind.

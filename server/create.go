@@ -154,7 +154,7 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 
 // warnAbout adds what the kind has to say of a write that succeeded.
 func (c *call) warnAbout(obj, old kind.Object) {
-	for _, w := range c.kind.Warnings(obj, old) {
+	for _, w := range c.kind.Warnings(obj, old, c.subresource) {
 		c.warn(w)
 	}
 }

@@ -181,10 +181,10 @@ func TestFinalizerWarnings(t *testing.T) {
 	old := widgetWith(t, k, `"spec":{}`)
 	old.SetFinalizers([]string{"plain"})
 	want := []string{`metadata.finalizers: "dotted.example.com": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`}
-	if got := k.Warnings(obj, old); !slices.Equal(got, want) {
+	if got := k.Warnings(obj, old, ""); !slices.Equal(got, want) {
 		t.Errorf("update: %q", got)
 	}
-	if got := k.Warnings(obj, nil); len(got) != 2 {
+	if got := k.Warnings(obj, nil, ""); len(got) != 2 {
 		t.Errorf("create: %q", got)
 	}
 }

@@ -151,8 +151,11 @@ func replicas(u *unstructured.Unstructured, path string) field.ErrorList {
 }
 
 // Warnings implements kind.Kind: finalizers that are new and not qualified by a domain.
-func (k *Kind) Warnings(obj, old kind.Object) []string {
+func (k *Kind) Warnings(obj, old kind.Object, sub string) []string {
 	var had, warnings []string
+	if sub == "status" {
+		return nil
+	}
 	if old != nil {
 		had = old.GetFinalizers()
 	}

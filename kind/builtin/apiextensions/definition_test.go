@@ -285,7 +285,7 @@ func TestWarnings(t *testing.T) {
 		if status != nil {
 			t.Fatal(status.Message)
 		}
-		if got := k.Warnings(crd, old); !slices.Equal(got, test.warnings) {
+		if got := k.Warnings(crd, old, ""); !slices.Equal(got, test.warnings) {
 			t.Errorf("%s: %q", test.rule, got)
 		}
 	}
@@ -302,7 +302,7 @@ func TestValidateChangesNothing(t *testing.T) {
 	before := crd.DeepCopy()
 	k.Validate(t.Context(), crd, crd, "")
 	k.Validate(t.Context(), crd, crd, "status")
-	k.Warnings(crd, nil)
+	k.Warnings(crd, nil, "")
 	if !reflect.DeepEqual(before, crd) {
 		t.Error("the definition changed")
 	}
@@ -333,7 +333,7 @@ func BenchmarkCreateDefinition(b *testing.B) {
 		if status != nil {
 			b.Fatal(status.Message)
 		}
-		k.Warnings(crd, nil)
+		k.Warnings(crd, nil, "")
 		Establish(crd, taking(), noon)
 		if _, err := k.Encode(object.Form{APIVersion: hub}, crd); err != nil {
 			b.Fatal(err)

@@ -195,7 +195,7 @@ func TestWorkloadWarnings(t *testing.T) {
 	t.Parallel()
 	for _, k := range Kinds(object.NewCache(1 << 20)) {
 		obj := made(t, k, `{metadata: {name: a.b}, spec: {template: {spec: {nodeSelector: {beta.kubernetes.io/os: linux}}}}}`)
-		got := k.Warnings(obj, nil)
+		got := k.Warnings(obj, nil, "")
 		want := []string{
 			"metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]",
 			`spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`,
@@ -203,7 +203,7 @@ func TestWorkloadWarnings(t *testing.T) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %q, want %q", k.Info().Kind, got, want)
 		}
-		if again := k.Warnings(obj, obj); len(again) > 0 {
+		if again := k.Warnings(obj, obj, ""); len(again) > 0 {
 			t.Errorf("%s: an update that changes nothing warns: %q", k.Info().Kind, again)
 		}
 	}

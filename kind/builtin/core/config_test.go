@@ -108,7 +108,7 @@ func TestServiceAccountReferences(t *testing.T) {
 		t.Error(got)
 	}
 	old := read(t, k, "", body)
-	if got := k.Warnings(old, old); got != nil {
+	if got := k.Warnings(old, old, ""); got != nil {
 		t.Error(got)
 	}
 }

@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 Kubernetes serves its deprecated endpoints still
+
 package core
 
 import (

@@ -33,14 +33,15 @@ func podKind(cache *object.Cache) kind.Kind {
 		Generation:     true,
 	}
 	return kind.NewTyped(cache, info, kind.Rules[*corev1.Pod]{
-		Default:     defaultPod,
-		Prepare:     preparePod,
-		Validate:    validatePod,
-		Warnings:    podWarnings,
-		Fields:      podFields,
-		Columns:     podColumns,
-		Row:         podRow,
-		GracePeriod: podGracePeriod,
+		Default:        defaultPod,
+		Prepare:        preparePod,
+		Validate:       validatePod,
+		Warnings:       podWarnings,
+		StatusWarnings: podStatusWarnings,
+		Fields:         podFields,
+		Columns:        podColumns,
+		Row:            podRow,
+		GracePeriod:    podGracePeriod,
 	})
 }
 

@@ -24,6 +24,18 @@ func podWarnings(pod, old *corev1.Pod) []string {
 	return append(warnings, specWarnings(nil, &pod.Spec, &pod.ObjectMeta)...)
 }
 
+// podStatusWarnings tells of addresses that are not in the form in which Kubernetes writes them.
+func podStatusWarnings(pod *corev1.Pod) (warnings []string) {
+	path := field.NewPath("status")
+	for i, ip := range pod.Status.PodIPs {
+		warnings = append(warnings, validation.GetWarningsForIP(path.Child("podIPs").Index(i).Child("ip"), ip.IP)...)
+	}
+	for i, ip := range pod.Status.HostIPs {
+		warnings = append(warnings, validation.GetWarningsForIP(path.Child("hostIPs").Index(i).Child("ip"), ip.IP)...)
+	}
+	return warnings
+}
+
 // PodTemplateWarnings are the warnings about the pod template of a workload that stands at path.
 func PodTemplateWarnings(template *corev1.PodTemplateSpec, path *field.Path) []string {
 	return specWarnings(path, &template.Spec, &template.ObjectMeta)

@@ -86,5 +86,5 @@ func warned(t *testing.T, resource, body string) []string {
 	k := kindsByResource()[resource]
 	obj := read(t, k, "", body)
 	k.Prepare(obj, nil, "")
-	return k.Warnings(obj, nil)
+	return k.Warnings(obj, nil, "")
 }

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
@@ -36,6 +38,14 @@ func serviceKind(cache *object.Cache) kind.Kind {
 		Prepare:  prepareService,
 		Validate: validateService,
 		Warnings: serviceWarnings,
+		StatusWarnings: func(s *corev1.Service) (warnings []string) {
+			for i, in := range s.Status.LoadBalancer.Ingress {
+				if in.IP != "" {
+					warnings = append(warnings, validation.GetWarningsForIP(field.NewPath("status", "loadBalancer", "ingress").Index(i), in.IP)...)
+				}
+			}
+			return warnings
+		},
 		Fields: func(s *corev1.Service) map[string]string {
 			return map[string]string{"spec.clusterIP": s.Spec.ClusterIP, "spec.type": string(s.Spec.Type)}
 		},

@@ -1,7 +1,7 @@
 // Package discovery is the kinds of the discovery.k8s.io group: endpoint slices, which say at which addresses the pods
 // of a service are reached. (What a server tells of its own resources is package server/discovery.)
 //
-// What a rule refuses, and in which words, follows Kubernetes 1.37 (pkg/apis/discovery/validation and
+// What a rule refuses, and in which words, follows Kubernetes 1.36 (pkg/apis/discovery/validation and
 // pkg/registry/discovery). Package kind/builtin puts the kinds into a server's registry; nothing else calls this package.
 package discovery
 
@@ -64,13 +64,19 @@ func defaultEndpointSlice(s *discoveryv1.EndpointSlice) {
 }
 
 // prepareEndpointSlice counts a change of the labels as a change of the slice: the service that it belongs to is one of
-// them. What v1beta1 had as the topology is not taken any more.
+// them. What v1beta1 had as the topology is not taken any more. Empty lists are kept as none, so that JSON has null there.
 func prepareEndpointSlice(s, old *discoveryv1.EndpointSlice, _ string) {
 	if old != nil && s.Generation == old.Generation && !maps.Equal(s.Labels, old.Labels) {
 		s.Generation++
 	}
 	for i := range s.Endpoints {
 		s.Endpoints[i].DeprecatedTopology = nil
+	}
+	if len(s.Endpoints) == 0 {
+		s.Endpoints = nil
+	}
+	if len(s.Ports) == 0 {
+		s.Ports = nil
 	}
 }
 

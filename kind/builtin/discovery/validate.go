@@ -23,32 +23,27 @@ const (
 )
 
 func validateEndpointSlice(s, old *discoveryv1.EndpointSlice, _ string) (errs field.ErrorList) {
-	errs = append(errs, validateAddressType(s, old)...)
+	path := field.NewPath("addressType")
+	errs = append(errs, validateAddressType(s.AddressType, path)...)
 	errs = append(errs, validatePorts(s.Ports, field.NewPath("ports"))...)
+	// Endpoints that an update does not change may have been stored when less was refused.
 	bad := validateEndpoints(s, field.NewPath("endpoints"))
-	if len(bad) > 0 && old != nil && equality.Semantic.DeepEqual(s.Endpoints, old.Endpoints) {
-		return errs
+	if len(bad) > 0 && (old == nil || !equality.Semantic.DeepEqual(s.Endpoints, old.Endpoints)) {
+		errs = append(errs, bad...)
 	}
-	return append(errs, bad...)
+	if old != nil {
+		errs = append(errs, apivalidation.ValidateImmutableField(s.AddressType, old.AddressType, path)...)
+	}
+	return errs
 }
 
-// validateAddressType: one that changes is told so, whatever it changes to.
-func validateAddressType(s, old *discoveryv1.EndpointSlice) field.ErrorList {
-	path := field.NewPath("addressType")
+func validateAddressType(t discoveryv1.AddressType, path *field.Path) field.ErrorList {
 	types := []discoveryv1.AddressType{discoveryv1.AddressTypeFQDN, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6}
 	switch {
-	case old != nil && s.AddressType == old.AddressType:
-		return nil
-	case s.AddressType == "":
-		errs := field.ErrorList{field.Required(path, "")}
-		if old != nil {
-			errs = append(errs, field.Invalid(path, s.AddressType, apivalidation.FieldImmutableErrorMsg))
-		}
-		return errs
-	case old != nil:
-		return field.ErrorList{field.Invalid(path, s.AddressType, apivalidation.FieldImmutableErrorMsg)}
-	case !slices.Contains(types, s.AddressType):
-		return field.ErrorList{field.NotSupported(path, s.AddressType, types)}
+	case t == "":
+		return field.ErrorList{field.Required(path, "")}
+	case !slices.Contains(types, t):
+		return field.ErrorList{field.NotSupported(path, t, types)}
 	}
 	return nil
 }
@@ -102,7 +97,7 @@ func validateEndpoints(s *discoveryv1.EndpointSlice, path *field.Path) (errs fie
 func validateAddresses(addresses []string, of discoveryv1.AddressType, path *field.Path) (errs field.ErrorList) {
 	switch n := len(addresses); {
 	case n == 0:
-		errs = append(errs, field.Required(path, ""))
+		errs = append(errs, field.Required(path, "must contain at least 1 address"))
 	case n > mostAddresses:
 		errs = append(errs, field.TooMany(path, n, mostAddresses))
 	}
@@ -181,10 +176,8 @@ func endpointSliceWarnings(s, old *discoveryv1.EndpointSlice) (warnings []string
 	if old == nil && s.AddressType == discoveryv1.AddressTypeFQDN {
 		warnings = append(warnings, "spec.addressType: FQDN endpoints are deprecated")
 	}
-	if by := s.Labels[discoveryv1.LabelManagedBy]; by == "endpointslice-controller.k8s.io" || by == "endpointslicemirroring-controller.k8s.io" {
-		return warnings
-	}
-	if s.AddressType == discoveryv1.AddressTypeFQDN {
+	by := s.Labels[discoveryv1.LabelManagedBy]
+	if s.AddressType == discoveryv1.AddressTypeFQDN || by == "endpointslice-controller.k8s.io" || by == "endpointslicemirroring-controller.k8s.io" {
 		return warnings
 	}
 	for i, e := range s.Endpoints {

@@ -23,8 +23,9 @@ func ingressKind(cache *object.Cache) kind.Kind {
 		Endpoints:    []kind.Endpoint{{Group: networkingv1.GroupName, Version: "v1"}},
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*networkingv1.Ingress]{
-		Validate: validateIngress,
-		Warnings: ingressWarnings,
+		Validate:       validateIngress,
+		Warnings:       ingressWarnings,
+		StatusWarnings: ingressStatusWarnings,
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
 			{Name: "Class", Type: "string", Description: "The name of the IngressClass resource that should be used for additional configuration"},

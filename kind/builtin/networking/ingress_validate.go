@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -228,17 +227,16 @@ func validateIngressStatus(in, old *networkingv1.Ingress) (errs field.ErrorList)
 
 var pointsPath = field.NewPath("status", "loadBalancer", "ingress")
 
-// ingressWarnings tells who creates an ingress of the annotation, and who writes a status of addresses in another form.
-func ingressWarnings(in, old *networkingv1.Ingress) (warnings []string) {
-	if old == nil {
-		if _, ok := in.Annotations[classAnnotation]; ok && in.Spec.IngressClassName == nil {
-			warnings = append(warnings, fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", classAnnotation))
-		}
-		return warnings
-	}
-	if equality.Semantic.DeepEqual(in.Status, old.Status) {
+// ingressWarnings tells who creates an ingress of the annotation's class.
+func ingressWarnings(in, old *networkingv1.Ingress) []string {
+	if _, ok := in.Annotations[classAnnotation]; old != nil || !ok || in.Spec.IngressClassName != nil {
 		return nil
 	}
+	return []string{fmt.Sprintf("annotation %q is deprecated, please use 'spec.ingressClassName' instead", classAnnotation)}
+}
+
+// ingressStatusWarnings tells of addresses that are not in the form in which Kubernetes writes them.
+func ingressStatusWarnings(in *networkingv1.Ingress) (warnings []string) {
 	for i, point := range in.Status.LoadBalancer.Ingress {
 		if point.IP != "" {
 			warnings = append(warnings, validation.GetWarningsForIP(pointsPath.Index(i), point.IP)...)

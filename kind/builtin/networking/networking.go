@@ -2,7 +2,7 @@
 // lead hosts and paths to services, and ingress classes, which say who makes them so. Each kind has its data and columns
 // in a file of its name, and its rules in one beside that.
 //
-// What a rule refuses, and in which words, follows Kubernetes 1.37 (pkg/apis/networking/validation and
+// What a rule refuses, and in which words, follows Kubernetes 1.36 (pkg/apis/networking/validation and
 // pkg/registry/networking). Metadata is checked by the server, for all kinds alike. Package kind/builtin puts the kinds
 // into a server's registry; nothing else calls this package.
 package networking
