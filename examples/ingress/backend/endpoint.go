@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// fieldManager is who, by the EndpointSlice's managedFields, has made it, and who keeps it by its label.
+const fieldManager = "bowline-backend"
+
+// endpoint is an address at which a Service's requests are answered: an EndpointSlice of its own.
+type endpoint struct {
+	services           client.Resource[*corev1.Service]
+	slices             client.Resource[*discoveryv1.EndpointSlice]
+	namespace, service string
+	slice              string // its name: that of the service and the address, so that whoever comes again there takes it over
+	address            *net.TCPAddr
+}
+
+func newEndpoint(c *client.Client, namespace, service string, address *net.TCPAddr) *endpoint {
+	place := strings.NewReplacer(".", "-", ":", "-").Replace(address.IP.String())
+	return &endpoint{
+		services: client.For[*corev1.Service](c), slices: client.For[*discoveryv1.EndpointSlice](c),
+		namespace: namespace, service: service, slice: fmt.Sprintf("%s-%s-%d", service, place, address.Port), address: address,
+	}
+}
+
+// join makes the address an endpoint of all TCP ports of the service.
+func (e *endpoint) join(ctx context.Context) error {
+	service, err := e.services.Get(ctx, e.namespace, e.service)
+	if err != nil {
+		return fmt.Errorf("find the service to be an endpoint of: %w", err)
+	}
+	ready, family := true, discoveryv1.AddressTypeIPv4
+	if e.address.IP.To4() == nil {
+		family = discoveryv1.AddressTypeIPv6
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: e.namespace, Name: e.slice,
+			Labels:          map[string]string{discoveryv1.LabelServiceName: e.service, discoveryv1.LabelManagedBy: fieldManager},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(service, corev1.SchemeGroupVersion.WithKind("Service"))},
+		},
+		AddressType: family,
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses: []string{e.address.IP.String()}, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+		}},
+		Ports: e.ports(service),
+	}
+	_, err = e.slices.ApplyObject(ctx, slice, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	return err
+}
+
+// ports are those of the service, by their names, all at the one port that is listened on.
+func (e *endpoint) ports(service *corev1.Service) []discoveryv1.EndpointPort {
+	var ports []discoveryv1.EndpointPort
+	for _, p := range service.Spec.Ports {
+		if p.Protocol == corev1.ProtocolTCP {
+			number := int32(e.address.Port)
+			ports = append(ports, discoveryv1.EndpointPort{Name: &p.Name, Protocol: &p.Protocol, Port: &number})
+		}
+	}
+	return ports
+}
+
+// leave takes the endpoint away.
+func (e *endpoint) leave() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err := e.slices.Delete(ctx, e.namespace, e.slice, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
