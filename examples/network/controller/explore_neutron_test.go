@@ -1,0 +1,245 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	gophernetworks "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	gophersubnets "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/network/controller"
+	"github.com/bowline-dev/bowline/examples/network/provider/neutron"
+	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
+)
+
+// neutronProcess is the controller as a program, with the neutron provider.
+func neutronProcess(ctx context.Context, config *rest.Config) error {
+	c := bowlinetest.World[*cloud](ctx)
+	client := neutrontest.NewClient("http://neutron.fake", project, neutrontest.Member, disturbed{ctx, c, neutrontest.InProcess(c)})
+	return runWithNeutron(ctx, config, client)
+}
+
+func runWithNeutron(ctx context.Context, config *rest.Config, client *gophercloud.ServiceClient) error {
+	log := slog.New(slog.DiscardHandler)
+	p, err := neutron.New(planeID, client, neutron.Options{Poll: time.Minute, Log: log})
+	if err != nil {
+		return err
+	}
+	defer p.(io.Closer).Close()
+	loop, err := controller.New(controller.Options{Config: config, Provider: p, Log: log})
+	if err != nil {
+		return err
+	}
+	loop.Run(ctx)
+	return nil
+}
+
+// real is a network of Neutron's with its subnets.
+type real struct {
+	Up      bool
+	Subnets []string // each with its gateway
+}
+
+// realNetworks are all of the project, by name; the twins of one name are in one list.
+func realNetworks(ctx context.Context, client *gophercloud.ServiceClient) (map[string][]real, error) {
+	subnetPages, err := gophersubnets.List(client, gophersubnets.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	subnets, err := gophersubnets.ExtractSubnets(subnetPages)
+	if err != nil {
+		return nil, err
+	}
+	of := map[string][]string{}
+	for _, s := range subnets {
+		of[s.NetworkID] = append(of[s.NetworkID], fmt.Sprintf("%s with gateway %s, %s", s.CIDR, s.GatewayIP, s.Description))
+	}
+	networkPages, err := gophernetworks.List(client, gophernetworks.ListOpts{}).AllPages(ctx)
+	if err != nil {
+		return nil, err
+	}
+	networks, err := gophernetworks.ExtractNetworks(networkPages)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string][]real{}
+	for _, n := range networks {
+		slices.Sort(of[n.ID])
+		all[n.Name] = append(all[n.Name], real{n.AdminStateUp, of[n.ID]})
+	}
+	return all, nil
+}
+
+// inNeutron is what a cloud has.
+func inNeutron(world any) any {
+	all, err := realNetworks(context.Background(), world.(*cloud).Client(project))
+	if err != nil {
+		return err.Error()
+	}
+	return all
+}
+
+// readyIsInNeutron is broken by a network that is called ready for its generation and is not there.
+func readyIsInNeutron(s bowlinetest.State) error {
+	for _, n := range s.Kind(v1.Kind) {
+		conditions, _, _ := unstructured.NestedSlice(n.Object, "status", "conditions")
+		if len(conditions) == 0 || n.GetDeletionTimestamp() != nil || conditions[0].(map[string]any)["status"] != "True" {
+			continue
+		}
+		if len(s.Outside.(map[string][]real)["bowline."+planeID+"."+string(n.GetUID())]) == 0 {
+			return fmt.Errorf("network %s is ready, and there is none", n.GetName())
+		}
+	}
+	return nil
+}
+
+// eachOnce is an error unless the real networks are those that objects declare, each once, with its one subnet.
+func eachOnce(s bowlinetest.State) error {
+	left := map[string]bool{}
+	for name := range s.Outside.(map[string][]real) {
+		left[name] = true
+	}
+	var wrong []error
+	for _, n := range s.Kind(v1.Kind) {
+		name := "bowline." + planeID + "." + string(n.GetUID())
+		delete(left, name)
+		cidr, _, _ := unstructured.NestedString(n.Object, "spec", "cidr")
+		gateway, _, _ := unstructured.NestedString(n.Object, "spec", "gateway")
+		want := []real{{true, []string{fmt.Sprintf("%s with gateway %s, %s", cidr, gateway, name)}}}
+		if got := s.Outside.(map[string][]real)[name]; fmt.Sprint(got) != fmt.Sprint(want) {
+			wrong = append(wrong, fmt.Errorf("of %s there are %v, want %v", n.GetName(), got, want))
+		}
+	}
+	if len(left) > 0 {
+		wrong = append(wrong, fmt.Errorf("nobody has declared %v", left))
+	}
+	return errors.Join(wrong...)
+}
+
+// wholeLife has networks made, the first of them given another gateway and then another range, which is another subnet, and
+// the last one deleted.
+func wholeLife(names ...string) func(context.Context, *rest.Config) error {
+	return func(ctx context.Context, config *rest.Config) error {
+		networks, err := networksOf(config)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			n := &v1.Network{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+				Spec:       v1.NetworkSpec{CIDR: "192.168.0.0/16", Gateway: "192.168.0.1"},
+			}
+			if _, err := networks.Create(ctx, n, metav1.CreateOptions{}); err != nil {
+				return err
+			}
+		}
+		for _, spec := range []string{`{"gateway":"192.168.0.2"}`, `{"cidr":"10.0.0.0/8","gateway":"10.0.0.1"}`} {
+			time.Sleep(5 * time.Second)
+			patch := []byte(`{"spec":` + spec + `}`)
+			if _, err := networks.Patch(ctx, "default", names[0], "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				return err
+			}
+		}
+		time.Sleep(5 * time.Second)
+		return networks.Delete(ctx, "default", names[len(names)-1], metav1.DeleteOptions{})
+	}
+}
+
+// neutronScenario is the controller with a Neutron that fails in a way.
+func neutronScenario(fails failure, act func(context.Context, *rest.Config) error) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{bowlinetest.CRDs("../crd/network.yaml")},
+		World:      func() any { return &cloud{fails: fails} },
+		Processes:  []bowlinetest.Process{{Name: "network", Run: neutronProcess}},
+		Act:        act,
+		Restless:   true, // it asks Neutron time and again
+		Invariants: []func(bowlinetest.State) error{readyIsInNeutron},
+		Snapshot:   inNeutron,
+		Skip:       poll,
+		Compare: func(s bowlinetest.State) bowlinetest.State {
+			if err := eachOnce(s); err != nil {
+				s.Outside = err.Error()
+			}
+			return withoutNeutronIDs(s)
+		},
+	}
+}
+
+var neutronID = regexp.MustCompile(`Neutron network [0-9a-f-]{36}`)
+
+// withoutNeutronIDs is a state without what Neutron calls its networks, which is never twice the same.
+func withoutNeutronIDs(s bowlinetest.State) bowlinetest.State {
+	for _, n := range s.Kind(v1.Kind) {
+		conditions, _, _ := unstructured.NestedSlice(n.Object, "status", "conditions")
+		for _, c := range conditions {
+			c := c.(map[string]any)
+			c["message"] = neutronID.ReplaceAllString(c["message"].(string), "Neutron network")
+		}
+		if len(conditions) > 0 {
+			_ = unstructured.SetNestedSlice(n.Object, conditions, "status", "conditions") // where it was read
+		}
+	}
+	return s
+}
+
+// poll is a request that comes every minute and finds nothing new.
+func poll(p bowlinetest.Point) bool {
+	return strings.HasPrefix(p.Object, "GET networks of description") && p.N > 3
+}
+
+// Whatever goes wrong once, at the API or between the controller and Neutron, there is in the end each declared network
+// once, with one subnet as declared, and nothing else.
+func TestNeutronsNetworksAreAsDeclaredWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
+	r := bowlinetest.Explore(t, neutronScenario(status(http.StatusInternalServerError), wholeLife("a", "b")))
+	if r.Tried() < 200 {
+		t.Errorf("only %d fault points were tried", r.Tried())
+	}
+	if len(r.Unreached) > r.Tried()/4 {
+		t.Errorf("%d runs did not come by their faults: %q", len(r.Unreached), r.Unreached)
+	}
+}
+
+// However Neutron fails at any one request in the life of a network, it is made, changed and removed in the end.
+func TestNeutronMayFailInAnyWayAtAnyRequest(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for _, way := range []struct {
+		name  string
+		fails failure
+	}{
+		{"401", status(http.StatusUnauthorized)},
+		{"409", status(http.StatusConflict)},
+		{"429", status(http.StatusTooManyRequests)},
+		{"503", status(http.StatusServiceUnavailable)},
+		{"no answer until the client gives up", never},
+		{"done, and no answer until the client gives up", doneAndNever},
+		{"no answer, and done when the client has given up", late},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			s := neutronScenario(way.fails, wholeLife("a"))
+			s.Faults = []bowlinetest.Fault{bowlinetest.Refused}
+			s.Skip = func(p bowlinetest.Point) bool { return p.Verb != "effect" || poll(p) }
+			tried += bowlinetest.Explore(t, s).Tried()
+		})
+	}
+	if t.Logf("%d fault points", tried); tried < 100 {
+		t.Errorf("only %d fault points were tried", tried)
+	}
+}
