@@ -1,47 +1,94 @@
 package network
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/bowline-dev/bowline/examples/network/provider"
 	"github.com/bowline-dev/bowline/examples/network/provider/bridge"
+	"github.com/bowline-dev/bowline/examples/network/provider/neutron"
 	"github.com/bowline-dev/bowline/examples/network/provider/record"
 )
 
 // The names of the providers, as Options.Provider takes them.
 const (
-	// ProviderAuto is bridge where it is permitted, else record.
+	// ProviderAuto is neutron where the environment names an OpenStack, else bridge where it is permitted, else record.
 	ProviderAuto = "auto"
 	// ProviderBridge makes a network namespace with a Linux bridge for each network; it needs Linux and root.
 	ProviderBridge = "bridge"
 	// ProviderRecord keeps a JSON file for each network.
 	ProviderRecord = "record"
+	// ProviderNeutron makes networks of the OpenStack that the environment names (OS_CLOUD, OS_AUTH_URL ...).
+	ProviderNeutron = "neutron"
 )
 
-// choose makes the provider of that name for a plane, and says why it is this one. folder is where records go.
-func choose(name, plane, folder string) (chosen provider.Provider, why string, err error) {
-	switch name {
+// choice is which provider to make, and of what.
+type choice struct {
+	// name is one of the names above, or empty for ProviderAuto.
+	name string
+	// plane is whose networks they are; folder is where records go.
+	plane, folder string
+	// openStack is whether the environment names one.
+	openStack bool
+	// forbids says what speaks against bridge here, nil for nothing.
+	forbids func() error
+	log       *slog.Logger
+}
+
+// provider makes the provider, and says why it is this one.
+func (c choice) provider(ctx context.Context) (chosen provider.Provider, why string, err error) {
+	switch c.name {
 	case ProviderAuto, "":
-		return chooseForMachine(plane, folder, bridge.Probe())
+		return c.automatic(ctx)
 	case ProviderBridge:
-		if err := bridge.Probe(); err != nil {
+		if err := c.forbids(); err != nil {
 			return nil, "", fmt.Errorf("network provider bridge is not permitted here (record is): %w", err)
 		}
-		chosen, err = bridge.New(plane)
+		chosen, err = bridge.New(c.plane)
 	case ProviderRecord:
-		chosen, err = record.New(plane, record.Dir(folder))
+		chosen, err = record.New(c.plane, record.Dir(c.folder))
+	case ProviderNeutron:
+		chosen, err = c.neutron(ctx)
 	default:
-		return nil, "", fmt.Errorf("network provider %q is unknown: it is auto, bridge or record", name)
+		return nil, "", fmt.Errorf("network provider %q is unknown: it is auto, bridge, record or neutron", c.name)
 	}
 	return chosen, "asked for", err
 }
 
-// chooseForMachine is the automatic choice, given what speaks against bridge.
-func chooseForMachine(plane, folder string, forbids error) (provider.Provider, string, error) {
-	if forbids != nil {
-		chosen, err := record.New(plane, record.Dir(folder))
+// automatic is the choice of ProviderAuto.
+func (c choice) automatic(ctx context.Context) (chosen provider.Provider, why string, err error) {
+	if c.openStack {
+		chosen, err = c.neutron(ctx)
+		return chosen, "the environment names an OpenStack (OS_*)", err
+	}
+	if forbids := c.forbids(); forbids != nil {
+		chosen, err = record.New(c.plane, record.Dir(c.folder))
 		return chosen, fmt.Sprintf("bridge is not permitted here: %v", forbids), err
 	}
-	chosen, err := bridge.New(plane)
+	chosen, err = bridge.New(c.plane)
 	return chosen, "network namespaces and bridges are permitted here", err
+}
+
+// neutron logs in to the environment's OpenStack. It waits for one that does not answer.
+func (c choice) neutron(ctx context.Context) (provider.Provider, error) {
+	const first, most = time.Second, time.Minute
+	for wait := first; ; wait = min(2*wait, most) {
+		client, err := neutron.FromEnvironment(ctx)
+		var problem *provider.Problem
+		if err == nil {
+			return neutron.New(c.plane, client, neutron.Options{Log: c.log})
+		}
+		if !errors.As(err, &problem) || problem.Reason != provider.Unreachable {
+			return nil, fmt.Errorf("network provider neutron: %w", err)
+		}
+		c.log.Error("networks cannot be made yet: trying again", "error", err, "after", wait)
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
 }

@@ -1,45 +1,125 @@
 package network
 
 import (
+	"context"
 	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/bowline-dev/bowline/examples/network/provider/bridge"
 )
 
-func TestAutoTakesBridgeWherePermittedElseRecord(t *testing.T) {
-	t.Parallel()
-	p, why, err := chooseForMachine("plane", t.TempDir(), errors.New("not root"))
-	if err != nil || p.Name() != ProviderRecord || !strings.Contains(why, "not root") {
-		t.Errorf("where bridge is not permitted: %v, %q, %v", p, why, err)
-	}
-	for _, name := range []string{ProviderAuto, ""} {
-		want := ProviderRecord
-		if bridge.Probe() == nil {
-			want = ProviderBridge
-		}
-		if p, why, err := choose(name, "plane", t.TempDir()); err != nil || p.Name() != want || why == "" {
-			t.Errorf("provider %q on this machine: %v, %q, %v; want %s", name, p, why, err, want)
+func notRoot() error { return errors.New("not root") }
+
+func permitted() error { return nil }
+
+func TestAutoTakesNeutronWhereNamedElseBridgeWherePermittedElseRecord(t *testing.T) {
+	t.Setenv("OS_AUTH_TYPE", "none")
+	t.Setenv("OS_ENDPOINT", "http://127.0.0.1:9696")
+	for want, c := range map[string]choice{
+		ProviderNeutron: {openStack: true},
+		ProviderRecord:  {forbids: notRoot},
+		ProviderBridge:  {forbids: permitted},
+	} {
+		c.plane, c.folder = "plane", t.TempDir()
+		for _, c.name = range []string{ProviderAuto, ""} {
+			p, why, err := c.provider(t.Context())
+			if want == ProviderBridge && bridge.Probe() != nil {
+				continue // on this system there is none to make
+			}
+			if err != nil || p.Name() != want || why == "" || want == ProviderRecord && !strings.Contains(why, "not root") {
+				t.Errorf("provider %q is %v, %q, %v; want %s", c.name, p, why, err, want)
+			}
 		}
 	}
 }
 
 func TestProviderIsTheOneAskedFor(t *testing.T) {
-	t.Parallel()
-	if p, _, err := choose(ProviderRecord, "plane", t.TempDir()); err != nil || p.Name() != ProviderRecord {
-		t.Errorf("record: %v, %v", p, err)
+	t.Setenv("OS_AUTH_TYPE", "none")
+	t.Setenv("OS_ENDPOINT", "http://127.0.0.1:9696")
+	for _, name := range []string{ProviderRecord, ProviderNeutron} {
+		c := choice{name: name, plane: "plane", folder: t.TempDir()}
+		if p, _, err := c.provider(t.Context()); err != nil || p.Name() != name {
+			t.Errorf("%s: %v, %v", name, p, err)
+		}
 	}
-	switch p, _, err := choose(ProviderBridge, "plane", ""); {
-	case bridge.Probe() != nil && (err == nil || !strings.Contains(err.Error(), "not permitted")):
+	asked := choice{name: ProviderBridge, plane: "plane", forbids: notRoot}
+	if p, _, err := asked.provider(t.Context()); err == nil || !strings.Contains(err.Error(), "not permitted") {
 		t.Errorf("bridge, which is not permitted: %v, %v", p, err)
-	case bridge.Probe() == nil && (err != nil || p.Name() != ProviderBridge):
-		t.Errorf("bridge: %v, %v", p, err)
 	}
-	if _, _, err := choose("neutron", "plane", ""); err == nil || !strings.Contains(err.Error(), "auto, bridge or record") {
+	asked = choice{name: "vlan", plane: "plane"}
+	if _, _, err := asked.provider(t.Context()); err == nil || !strings.Contains(err.Error(), "auto, bridge, record or neutron") {
 		t.Errorf("an unknown provider: %v", err)
 	}
-	if _, _, err := choose(ProviderRecord, "no plane", ""); err == nil {
-		t.Error("a plane id with a space was taken")
+	for _, name := range []string{ProviderRecord, ProviderNeutron} {
+		if _, _, err := (choice{name: name, plane: "no plane"}).provider(t.Context()); err == nil {
+			t.Errorf("%s: a plane id with a space was taken", name)
+		}
+	}
+}
+
+// keystone is an OpenStack's identity service that has one answer to who asks for a token.
+func keystone(t *testing.T, answer int) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(answer) }))
+	t.Cleanup(server.Close)
+	for variable, value := range map[string]string{
+		"OS_AUTH_TYPE": "", "OS_CLOUD": "", "OS_AUTH_URL": server.URL + "/v3", "OS_USERNAME": "u", "OS_PASSWORD": "wrong",
+		"OS_PROJECT_ID": "p", "OS_DOMAIN_NAME": "Default",
+	} {
+		t.Setenv(variable, value)
+	}
+}
+
+func TestWrongCredentialsEndIt(t *testing.T) {
+	keystone(t, http.StatusUnauthorized)
+	c := choice{name: ProviderNeutron, plane: "plane", log: slog.New(slog.DiscardHandler)}
+	_, _, err := c.provider(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the credentials are refused") || !strings.Contains(err.Error(), "OS_PASSWORD") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// told is a log that tells of each line.
+type told struct {
+	slog.Handler
+	lines chan<- string
+}
+
+func (l told) Handle(_ context.Context, r slog.Record) error {
+	l.lines <- r.Message
+	return nil
+}
+
+func TestOpenStackThatDoesNotAnswerIsWaitedFor(t *testing.T) {
+	keystone(t, http.StatusServiceUnavailable)
+	unused, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "http://" + unused.Addr().String() + "/v3"
+	unused.Close()
+	for _, address := range []string{"", nobody} {
+		if address != "" {
+			t.Setenv("OS_AUTH_URL", address)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		lines, ended := make(chan string, 10), make(chan error)
+		c := choice{name: ProviderNeutron, plane: "plane", log: slog.New(told{slog.NewTextHandler(nil, nil), lines})}
+		go func() {
+			_, _, err := c.provider(ctx)
+			ended <- err
+		}()
+		if line := <-lines; !strings.Contains(line, "trying again") {
+			t.Errorf("the log says %q", line)
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
 	}
 }

@@ -5,13 +5,14 @@
 //	apis/        the Network kind as Go structs
 //	crd/         its definition, for kubectl apply
 //	controller/  compares what is declared with what is there
-//	provider/    makes networks real: bridge (network namespaces) or record (files)
+//	provider/    makes networks real: bridge (network namespaces), record (files) or neutron (OpenStack)
 package network
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -24,6 +25,8 @@ import (
 	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/network/controller"
 	"github.com/bowline-dev/bowline/examples/network/provider"
+	"github.com/bowline-dev/bowline/examples/network/provider/bridge"
+	"github.com/bowline-dev/bowline/examples/network/provider/neutron"
 )
 
 // Options are what Run needs. Config is required, and so is Folder where records may be kept.
@@ -33,7 +36,7 @@ type Options struct {
 	// Source is where the server's own process gets objects from without bytes; nil reads over Config.
 	Source client.Source
 
-	// Provider is one of ProviderAuto (also when empty), ProviderBridge and ProviderRecord.
+	// Provider is one of ProviderAuto (also when empty), ProviderBridge, ProviderRecord and ProviderNeutron.
 	Provider string
 	// Folder is where the record provider keeps its files.
 	Folder string
@@ -69,9 +72,19 @@ func Run(ctx context.Context, options Options) error {
 			return err
 		}
 	}
-	chosen, why, err := choose(options.Provider, plane, options.Folder)
+	choice := choice{
+		name: options.Provider, plane: plane, folder: options.Folder,
+		openStack: neutron.Configured(), forbids: bridge.Probe, log: log,
+	}
+	chosen, why, err := choice.provider(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return err
+	}
+	if c, ok := chosen.(io.Closer); ok {
+		defer c.Close()
 	}
 	log.Info("network provider "+chosen.Name()+" chosen", "why", why)
 	loop, err := controller.New(controller.Options{

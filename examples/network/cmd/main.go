@@ -1,7 +1,7 @@
 // Command cmd is the Network controller as a program of its own, beside any server that speaks the Kubernetes API. It may
 // be stopped, killed and started again at any point: each network exists once.
 //
-//	go run ./examples/network/cmd --kubeconfig FILE [--master URL] [--context NAME] [--provider auto|bridge|record]
+//	go run ./examples/network/cmd --kubeconfig FILE [--master URL] [--context NAME] [--provider auto|bridge|record|neutron]
 package main
 
 import (
@@ -61,7 +61,8 @@ func run(args []string, log *slog.Logger) error {
 func parse(args []string) (a arguments, err error) {
 	set := flag.NewFlagSet("network", flag.ContinueOnError)
 	a.server.Bind(set)
-	set.StringVar(&a.provider, "provider", network.ProviderAuto, "what makes networks real: auto, bridge (needs root) or record")
+	set.StringVar(&a.provider, "provider", network.ProviderAuto,
+		"what makes networks real: auto, bridge (needs root), record, or neutron (OpenStack, of OS_CLOUD or OS_AUTH_URL)")
 	set.StringVar(&a.state, "state", "", "`folder` for the records of the record provider (default: bowline/networks in the user's state folder)")
 	set.StringVar(&a.plane, "plane-id", "", "`id` that real networks carry (default: the uid of the server's namespace kube-system)")
 	if err := set.Parse(args); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/controller/why"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/examples/network/provider"
+	"github.com/bowline-dev/bowline/workqueue"
 )
 
 const (
@@ -23,6 +24,15 @@ const (
 	// workers is how many networks of a group are reconciled at once.
 	workers = 4
 )
+
+// retries is how long a network waits that could not be made or removed: longer each time, so that what does not answer is left in
+// peace, yet not long after it does again.
+func retries() workqueue.Limiter[loop.Request] {
+	return workqueue.MaxOf(
+		workqueue.NewExponential[loop.Request](50*time.Millisecond, time.Minute),
+		workqueue.NewBucket[loop.Request](10, 100),
+	)
+}
 
 // Options are what a controller works with. Config and Provider are required.
 type Options struct {
@@ -94,9 +104,13 @@ func (c *Controller) Run(ctx context.Context) {
 func (c *Controller) watch(ctx context.Context) {
 	const first, most = time.Second, time.Minute
 	for wait := first; ; wait = min(2*wait, most) {
+		began := time.Now()
 		err := c.provider.Watch(ctx, c.moved)
 		if ctx.Err() != nil {
 			return
+		}
+		if time.Since(began) > most {
+			wait = first // it could see for a while
 		}
 		c.log.Error("what happens to networks behind the controller's back is not seen: trying again", "error", err, "after", wait)
 		select {

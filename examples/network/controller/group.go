@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,10 +45,22 @@ func newGroup(m *loop.Manager, o Options, resource schema.GroupVersionResource, 
 	m.Add(loop.Options{
 		Name:       resource.GroupResource().String(),
 		Reconciler: g,
-		Sources:    []loop.Source{loop.For(networks), g.moved},
+		Sources:    []loop.Source{loop.For(networks, loop.Or(loop.Resynced, loop.If(concerns))), g.moved},
 		Workers:    workers,
+		Limiter:    retries(),
 	})
 	return g
+}
+
+// concerns says whether an object changed in what is compared with its real network. The controller's own writes do not: a look
+// at the real network costs more than they do.
+func concerns(old, new *v1.Network) bool {
+	if old == nil || new == nil || old.UID != new.UID {
+		return true
+	}
+	released := slices.Contains(old.Finalizers, finalizer) && !slices.Contains(new.Finalizers, finalizer)
+	forgotten := len(new.Status.Conditions) < len(old.Status.Conditions)
+	return old.Spec != new.Spec || new.DeletionTimestamp != nil || released || forgotten
 }
 
 // Reconcile implements controller.Reconciler on an object as the cache has it now. One that is gone left its real network

@@ -63,7 +63,19 @@ func (r *reconciler) reconcile(ctx context.Context, n *v1.Network) error {
 	case err != nil:
 		return errors.Join(err, r.report(ctx, n, failed(n, err)))
 	}
-	return r.report(ctx, n, provisioned(want, r.provider.ID(n.UID)))
+	return r.report(ctx, n, r.provisioned(want))
+}
+
+// provisioned is the verdict on a network that is as it should be.
+func (r *reconciler) provisioned(want provider.Network) verdict {
+	v := verdict{
+		ready: true, reason: v1.ReasonProvisioned, id: r.provider.ID(want.UID),
+		message: want.CIDR.String() + " with gateway " + want.Gateway.String(),
+	}
+	if p, ok := r.provider.(provider.Aliaser); ok {
+		v.alias = p.Alias(want.UID)
+	}
+	return v
 }
 
 // provision makes the real network what is wanted. It writes to the provider only when something differs.
@@ -90,7 +102,7 @@ func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider
 		done = "created network %s with %s and gateway %s"
 	}
 	loop.Did(ctx, done, r.provider.ID(n.UID), want.CIDR, want.Gateway)
-	r.tell(n, provisioned(want, r.provider.ID(n.UID)), missing, actual)
+	r.tell(n, r.provisioned(want), missing, actual)
 	return nil
 }
 
@@ -120,18 +132,23 @@ func (r *reconciler) stillDeclared(ctx context.Context, n *v1.Network) error {
 	return err
 }
 
-// failed is the verdict when the provider could not do its work.
+// failed is the verdict when the provider could not do its work. Where it says what to do about it, that is what the user
+// reads; the details, which may differ each time, go to the log.
 func failed(n *v1.Network, err error) verdict {
+	var problem *provider.Problem
+	if errors.As(err, &problem) {
+		return verdict{reason: string(problem.Reason), message: problem.Message, id: n.Status.ID}
+	}
 	return verdict{reason: v1.ReasonProviderError, message: err.Error(), id: n.Status.ID}
 }
 
 // tell says what was done, and why.
 func (r *reconciler) tell(n *v1.Network, done verdict, missing bool, was provider.Actual) {
-	reason, message := reasonUpdated, done.message
+	reason, message := reasonUpdated, done.full()
 	switch {
-	case done.holds(n) && missing:
+	case done.held(n) && missing:
 		reason, message = reasonRestored, "it had been removed; "+message
-	case done.holds(n):
+	case done.held(n):
 		reason, message = reasonRestored, difference(was)+"; "+message
 	case missing:
 		reason = reasonCreated

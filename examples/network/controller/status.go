@@ -3,12 +3,12 @@ package controller
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
-	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
 // verdict is what a reconcile came to: the Ready condition before it is compared with the one that is there.
@@ -17,18 +17,31 @@ type verdict struct {
 	reason, message string
 	// id is the real network's; empty when there is none.
 	id string
+	// alias is what the real network is called beside that; empty for nothing.
+	alias string
 }
 
-// provisioned is the verdict on a network that is as it should be.
-func provisioned(want provider.Network, id string) verdict {
-	message := want.CIDR.String() + " with gateway " + want.Gateway.String()
-	return verdict{ready: true, reason: v1.ReasonProvisioned, message: message, id: id}
+// full is the message of the condition.
+func (v verdict) full() string {
+	if v.alias == "" {
+		return v.message
+	}
+	return v.message + aliasAfter + v.alias
 }
+
+const aliasAfter = ", "
 
 // holds says whether the object's status says so already.
 func (v verdict) holds(n *v1.Network) bool {
 	c := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady)
-	return c != nil && n.Status.ID == v.id && (c.Status == metav1.ConditionTrue) == v.ready && c.Reason == v.reason && c.Message == v.message
+	return v.held(n) && c.Message == v.full()
+}
+
+// held says whether the object's status says so already, be it of a real network that was called otherwise.
+func (v verdict) held(n *v1.Network) bool {
+	c := meta.FindStatusCondition(n.Status.Conditions, v1.ConditionReady)
+	return c != nil && n.Status.ID == v.id && (c.Status == metav1.ConditionTrue) == v.ready && c.Reason == v.reason &&
+		strings.HasPrefix(c.Message+aliasAfter, v.message+aliasAfter)
 }
 
 // status is what an object's status should be. generation is the one that it answers, or 0 where a status write raises
@@ -39,7 +52,7 @@ func (v verdict) status(n *v1.Network, providerName string, generation int64) v1
 	s.Provider, s.ID, s.ObservedGeneration = providerName, v.id, generation
 	ready := metav1.Condition{
 		Type: v1.ConditionReady, Status: metav1.ConditionFalse,
-		Reason: v.reason, Message: v.message, ObservedGeneration: generation,
+		Reason: v.reason, Message: v.full(), ObservedGeneration: generation,
 	}
 	if v.ready {
 		ready.Status = metav1.ConditionTrue

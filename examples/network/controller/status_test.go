@@ -7,8 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
 // asStored is an object with a status as it comes back from a server.
@@ -27,6 +29,12 @@ func asStored(t *testing.T, n *v1.Network, s v1.NetworkStatus) *v1.Network {
 	return back
 }
 
+// aliased is a provider where networks have another name.
+type aliased struct{ provider.Provider }
+
+func (aliased) ID(types.UID) string    { return "id" }
+func (aliased) Alias(types.UID) string { return "alias" }
+
 func TestStatusIsWrittenOnlyWhenItChanges(t *testing.T) {
 	t.Parallel()
 	n := network("10.0.0.0/8", "10.0.0.1")
@@ -34,7 +42,7 @@ func TestStatusIsWrittenOnlyWhenItChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := provisioned(want, "id")
+	v := (&reconciler{provider: aliased{}}).provisioned(want)
 	for _, generation := range []int64{3, 0} {
 		first := v.status(n, "record", generation)
 		if patch, err := statusPatch(n, first); err != nil || patch == nil {

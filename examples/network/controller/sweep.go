@@ -34,7 +34,7 @@ var everything = loop.Request{Name: "everything"}
 // add adds the loop to a manager. It sweeps at the start, soon after it is told to, and as often as informers resync.
 func (s *sweeper) add(m *loop.Manager) {
 	s.due.Add(everything)
-	m.Add(loop.Options{Name: "network-sweep", Reconciler: s, Sources: []loop.Source{&s.due}})
+	m.Add(loop.Options{Name: "network-sweep", Reconciler: s, Sources: []loop.Source{&s.due}, Limiter: retries()})
 }
 
 // soon has everything swept when a burst of deletions is likely to be over.
@@ -63,13 +63,15 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	if err := s.keepDeclared(ctx, orphans); err != nil {
 		return err
 	}
+	var failed []error
 	for uid := range orphans {
 		if err := s.provider.Delete(ctx, uid); err != nil {
-			return fmt.Errorf("remove network %s, whose object is gone: %w", s.provider.ID(uid), err)
+			failed = append(failed, fmt.Errorf("remove network %s, whose object is gone: %w", s.provider.ID(uid), err))
+			continue
 		}
 		s.log.Info("network swept: its object is gone", "id", s.provider.ID(uid))
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // keepDeclared takes those out of orphans whose object the server has.

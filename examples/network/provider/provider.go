@@ -1,6 +1,7 @@
 // Package provider says what makes networks real: the narrow interface between the Network controller, which compares
 // and decides, and the world, which it acts on. Its implementations are package bridge (network namespaces and Linux
-// bridges) and package record (a JSON file per network); package providertest is the contract that both are held to.
+// bridges), package record (a JSON file per network) and package neutron (OpenStack's networks); package providertest is the contract
+// that all are held to.
 // It knows nothing of the Kubernetes API.
 package provider
 
@@ -48,9 +49,12 @@ var ErrNotFound = errors.New("there is no such network")
 // carries that plane's id, and those of other planes are neither listed nor touched, whatever their UID.
 //
 // Every method may be called by several goroutines, though never by two for one UID. A process may be killed within any
-// of them; the same call made again then ends as if nothing had happened.
+// of them; the same call made again then ends as if nothing had happened. Where it can tell what to do about a failure, the
+// error is a *Problem.
+//
+// One that has connections or goroutines is an io.Closer, which its user closes when no method is called any more.
 type Provider interface {
-	// Name is the provider's, as status.provider shows it: bridge or record.
+	// Name is the provider's, as status.provider shows it: bridge, record or neutron.
 	Name() string
 
 	// ID is what the network of an object is called, made or not.
@@ -74,4 +78,11 @@ type Provider interface {
 	// goroutines at once, and not after it has returned. Only one Watch may run at a time. The error is nil when ctx
 	// ended.
 	Watch(ctx context.Context, changed func(uid types.UID)) error
+}
+
+// Aliaser is a Provider where networks have another name, which is not theirs to choose.
+type Aliaser interface {
+	// Alias is that name of an object's network for people, as in "Neutron network 4ea2adad"; empty when there is none, or none
+	// has been seen.
+	Alias(uid types.UID) string
 }

@@ -94,11 +94,14 @@ func (p *networks) ID(uid types.UID) string { return provider.ID(p.plane, uid) }
 // mark is the description of each network of the plane.
 func (p *networks) mark() string { return "made by Bowline, plane " + p.plane }
 
-// Alias implements provider.Aliaser: it is Neutron's own id of the network, as last seen.
+// Alias implements provider.Aliaser with Neutron's own id of the network, as last seen.
 func (p *networks) Alias(uid types.UID) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.known[uid]
+	if id := p.known[uid]; id != "" {
+		return "Neutron network " + id
+	}
+	return ""
 }
 
 // know remembers what Neutron calls a network; empty means that there is none.

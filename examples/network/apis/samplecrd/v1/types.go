@@ -25,7 +25,7 @@ type NetworkSpec struct {
 
 // NetworkStatus is the network as it is.
 type NetworkStatus struct {
-	// Provider is what makes the network real: bridge or record.
+	// Provider is what makes the network real: bridge, record or neutron.
 	Provider string `json:"provider,omitempty"`
 	// ID is the provider's name of the real network. It is made from the object's uid, so it never changes.
 	ID string `json:"id,omitempty"`
@@ -45,7 +45,19 @@ const (
 	ReasonProvisioned = "Provisioned"
 	// ReasonInvalidSpec (False): no network can be made from the spec; the user has to change it.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonProviderError (False): the provider failed; the controller tries again.
+	// ReasonUnreachable (False): what makes networks real does not answer; the controller tries again.
+	ReasonUnreachable = "Unreachable"
+	// ReasonUnauthorized (False): it refuses the controller's credentials, or what they may do is not enough.
+	ReasonUnauthorized = "Unauthorized"
+	// ReasonQuotaExceeded (False): no more networks may be made.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonInUse (False): others use what is to be removed or changed; it goes on when they no longer do.
+	ReasonInUse = "InUse"
+	// ReasonRefused (False): the provider makes no such network; the user has to change the spec.
+	ReasonRefused = "Refused"
+	// ReasonNotConfigured (False): what makes networks real is not set up for it; its operator has to do that.
+	ReasonNotConfigured = "NotConfigured"
+	// ReasonProviderError (False): the provider failed otherwise; the controller tries again.
 	ReasonProviderError = "ProviderError"
 )
 
