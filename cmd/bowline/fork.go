@@ -94,6 +94,8 @@ func (f *forkFlags) check() ([]string, error) {
 		return nil, usagef("--from names a file and --kubeconfig a server: leave one of them out")
 	case slices.Contains(f.controllers, networkController):
 		return nil, usagef("the network controller does not run in a fork: two planes would fight over one real network")
+	case slices.Contains(f.controllers, ingressController):
+		return nil, usagef("the ingress controllers do not run in a fork: two planes would fight over one address")
 	case len(f.controllers) == 0:
 		return []string{}, nil
 	}

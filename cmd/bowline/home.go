@@ -15,6 +15,7 @@ type home struct {
 	folder     state.Folder // where the plane's identity and objects are; empty when ephemeral
 	kubeconfig string
 	networks   string // the folder for the records of networks
+	ingress    string // the folder for nginx's files
 
 	lock      *state.Lock // nil when ephemeral
 	temporary string      // the folder to remove at the end; empty when not ephemeral
@@ -47,7 +48,7 @@ func ephemeralHome(hosts []string) (*home, error) {
 		return nil, fmt.Errorf("making a temporary folder: %w", err)
 	}
 	folder := state.Folder(temporary)
-	h := &home{kubeconfig: folder.Kubeconfig(), networks: folder.Networks(), temporary: temporary}
+	h := &home{kubeconfig: folder.Kubeconfig(), networks: folder.Networks(), ingress: folder.Ingress(), temporary: temporary}
 	if h.keys, err = pki.New(hosts); err != nil {
 		return nil, errors.Join(fmt.Errorf("making certificates: %w", err), h.close())
 	}
@@ -67,7 +68,9 @@ func lastingHome(data string, hosts []string) (*home, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &home{folder: folder, kubeconfig: folder.Kubeconfig(), networks: folder.Networks(), lock: lock}
+	h := &home{
+		folder: folder, kubeconfig: folder.Kubeconfig(), networks: folder.Networks(), ingress: folder.Ingress(), lock: lock,
+	}
 	if h.keys, err = pki.Open(folder.Certificates(), hosts); err != nil {
 		return nil, errors.Join(fmt.Errorf("keeping certificates: %w", err), h.close())
 	}

@@ -21,6 +21,7 @@ type upFlags struct {
 	controllers     []string
 	files           []string
 	networkProvider string
+	ingress         ingressFlags
 	ephemeral       bool
 	acceptDamage    bool
 	logFormat       string
@@ -28,7 +29,7 @@ type upFlags struct {
 }
 
 var (
-	networkProviders = []string{"auto", "bridge", "record"}
+	networkProviders = []string{"auto", "bridge", "record", "neutron"}
 	logFormats       = []string{"text", "json"}
 )
 
@@ -56,6 +57,9 @@ const upExamples = `  # Serve on https://127.0.0.1:6443, with the controllers th
 
   # Declare networks and make them real: as bridges where that is permitted, else as records.
   bowline up --controllers='*,network' -f examples/network
+
+  # Have nginx route requests to the services that ask for it.
+  bowline up --controllers='*,ingress' -f examples/ingress/example
 
   # Keep everything in a folder of its own, and speak to that server.
   bowline up --data ./plane --listen 127.0.0.1:7443
@@ -105,12 +109,14 @@ func (f *upFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "",
 		"`file` to write the kubeconfig to; one that bowline up did not write is never replaced (default: kubeconfig in the state folder)")
 	set.StringSliceVar(&f.controllers, "controllers", []string{everyController},
-		"`list` of controllers: a name turns one on, -name off, '*' all that are on by default, which network is not; known are "+
-			strings.Join(append(knownControllers(), networkController), ", "))
+		"`list` of controllers: a name turns one on, -name off, '*' all that are on by default, which "+
+			strings.Join(exampleControllers, " and ")+" are not; known are "+
+			strings.Join(append(knownControllers(), exampleControllers...), ", "))
 	set.StringArrayVarP(&f.files, "file", "f", nil,
 		"`file`, folder or - (standard input) to declare; repeatable; folders with all below them but testdata")
 	set.StringVar(&f.networkProvider, "network-provider", networkProviders[0],
 		"what the network controller makes networks with, the `provider`: "+strings.Join(networkProviders, ", "))
+	f.ingress.add(set)
 	set.BoolVar(&f.ephemeral, "ephemeral", false,
 		"keep everything in memory and in a temporary folder that is removed at the end, with the networks that were made")
 	set.BoolVar(&f.acceptDamage, "accept-damage", false,
@@ -119,7 +125,7 @@ func (f *upFlags) add(cmd *cobra.Command) {
 	set.BoolVarP(&f.verbose, "verbose", "v", false, "log details too")
 	complete(cmd, "network-provider", networkProviders)
 	complete(cmd, "log-format", logFormats)
-	complete(cmd, "controllers", append(knownControllers(), networkController, everyController))
+	complete(cmd, "controllers", append(append(knownControllers(), exampleControllers...), everyController))
 }
 
 // plan checks the flags and returns what they ask for.

@@ -97,6 +97,9 @@ func (p *upPlan) work(ctx context.Context, plane *bowline.Plane, home *home, rep
 	if p.controllers.network {
 		start(func(ctx context.Context) error { return p.runNetwork(ctx, plane, home) })
 	}
+	if p.controllers.ingress {
+		start(func(ctx context.Context) error { return p.runIngress(ctx, plane, home) })
+	}
 	start(func(ctx context.Context) error { return p.declare(ctx, plane, report) })
 	start(func(ctx context.Context) error { return p.renew(ctx, plane, home) })
 	<-ctx.Done()

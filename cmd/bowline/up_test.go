@@ -19,13 +19,15 @@ func TestControllersAreSelectedAsKubeControllerManagerDoes(t *testing.T) {
 		"namespace, network": {list: []string{"namespace"}, network: true},
 		"-network,network,*": {list: []string{"*"}},
 		"network,-network,*": {list: []string{"*"}, network: true},
+		"*,network,ingress":  {list: []string{"*"}, network: true, ingress: true},
+		"ingress,-network":   {list: []string{}, ingress: true},
 	} {
 		var entries []string
 		if list != "" {
 			entries = strings.Split(list, ",")
 		}
 		got, err := selectControllers(entries, known)
-		if err != nil || !slices.Equal(got.list, want.list) || got.list == nil || got.network != want.network {
+		if err != nil || !slices.Equal(got.list, want.list) || got.list == nil || got.network != want.network || got.ingress != want.ingress {
 			t.Errorf("%q: got %+v (%v), want %+v", list, got, err, want)
 		}
 	}
@@ -36,7 +38,7 @@ func TestUnknownControllerIsAnErrorThatListsTheKnown(t *testing.T) {
 	for _, entry := range []string{"netwrok", "-netwrok", "", "--namespace"} {
 		_, err := selectControllers([]string{"*", entry}, []string{"namespace"})
 		var usage *usageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), "namespace, network") {
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), "ingress, namespace, network") {
 			t.Errorf("%q: error %v", entry, err)
 		}
 	}

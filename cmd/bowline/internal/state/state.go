@@ -49,6 +49,9 @@ func (f Folder) Kubeconfig() string { return f.path("kubeconfig") }
 // Networks is the folder for the records of networks.
 func (f Folder) Networks() string { return f.path("networks") }
 
+// Ingress is the folder for the configuration and the certificates of the nginx that serves Ingresses.
+func (f Folder) Ingress() string { return f.path("ingress") }
+
 func (f Folder) path(name string) string { return filepath.Join(string(f), name) }
 
 // ForeignFolderError says that a folder is in use for something else, and that nothing was put into it.
@@ -78,7 +81,7 @@ func (f Folder) prepare() error {
 	foreign := ""
 	for _, e := range entries {
 		switch path := f.path(e.Name()); path {
-		case f.path("lock"), f.Identity(), f.Objects(), f.Certificates(), f.Kubeconfig(), f.Networks():
+		case f.path("lock"), f.Identity(), f.Objects(), f.Certificates(), f.Kubeconfig(), f.Networks(), f.Ingress():
 			return nil
 		case f.path("lost+found"): // a file system of its own
 		default:

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/examples/ingress"
+)
+
+// ingressFlags are those of up for the ingress controllers.
+type ingressFlags struct {
+	http, https string
+}
+
+func (f *ingressFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&f.http, "ingress-http", "127.0.0.1:8080",
+		"`address` that the ingress controllers' nginx serves HTTP on; port 0 takes any free one, empty is nowhere")
+	set.StringVar(&f.https, "ingress-https", "127.0.0.1:8443", "`address` that it serves HTTPS on")
+}
+
+// runIngress runs the ingress controllers in this process, on the server's own objects, and the nginx that they command, until
+// ctx is done.
+func (p *upPlan) runIngress(ctx context.Context, plane *bowline.Plane, home *home) error {
+	return ingress.Run(ctx, ingress.Options{
+		Config:  plane.RESTConfig(),
+		Source:  plane.Source(),
+		Folder:  home.ingress,
+		HTTP:    p.flags.ingress.http,
+		HTTPS:   p.flags.ingress.https,
+		Journal: plane.Journal(),
+		Log:     p.log,
+
+		TracerProvider: p.traces,
+	})
+}
