@@ -109,8 +109,8 @@ func newJournal(t testing.TB) *journal {
 }
 
 func (j *journal) Enabled(context.Context, slog.Level) bool { return true }
-func (j *journal) WithAttrs([]slog.Attr) slog.Handler        { return j }
-func (j *journal) WithGroup(string) slog.Handler             { return j }
+func (j *journal) WithAttrs([]slog.Attr) slog.Handler       { return j }
+func (j *journal) WithGroup(string) slog.Handler            { return j }
 
 func (j *journal) Handle(_ context.Context, r slog.Record) error {
 	line := r.Time.Format("05.000 ") + r.Message
@@ -314,4 +314,49 @@ func fetch(t testing.TB, transport http.RoundTripper, url, host, path string) st
 func (l *lab) serves(host, path, want string) {
 	l.Helper()
 	l.until(host+path+" answers "+want, func() bool { return l.get(host, path) == want })
+}
+
+// backendAddressThatIsClosed is one where nobody listens.
+func backendAddressThatIsClosed(t testing.TB, at netip.Addr) netip.AddrPort {
+	t.Helper()
+	l, err := net.Listen("tcp", netip.AddrPortFrom(at, 0).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return netip.MustParseAddrPort(l.Addr().String())
+}
+
+// status waits until an Ingress's status says that it is served with this error, or with none, and returns it.
+func (l *lab) status(name, reason string) *networkingv1.Ingress {
+	l.Helper()
+	return bowlinetest.Wait(l, l.plane, "default", name, func(i *networkingv1.Ingress) bool {
+		at := i.Status.LoadBalancer.Ingress
+		if len(at) != 1 || len(at[0].Ports) == 0 {
+			return false
+		}
+		last := at[0].Ports[len(at[0].Ports)-1].Error
+		return reason == "" && last == nil || last != nil && *last == errorPrefix+reason
+	})
+}
+
+// event waits for an Event about an Ingress.
+func (l *lab) event(name, reason, message string) {
+	l.Helper()
+	ctx, cancel := context.WithTimeout(l.Context(), patience)
+	defer cancel()
+	events, err := bowlinetest.Client[*corev1.Event](l, l.plane).Watch(ctx, "default", metav1.ListOptions{})
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer events.Stop()
+	for {
+		_, e, err := events.Next()
+		if err != nil {
+			l.Fatalf("no Event %s %q about %s: %v", reason, message, name, err)
+		}
+		if e.InvolvedObject.Name == name && e.Reason == reason && strings.Contains(e.Message, message) {
+			return
+		}
+	}
 }

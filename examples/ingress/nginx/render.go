@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -56,7 +57,8 @@ type (
 	routeText struct {
 		Path    string
 		Exact   bool
-		Backend string
+		Down    bool   // it has no server
+		Backend string // empty for none
 	}
 	backendText struct {
 		Name    string
@@ -102,10 +104,29 @@ func (l listening) render(r routing, content func(certificate string) []byte) (C
 func textOf(h host) hostText {
 	text := hostText{Any: h.name == "", ServerName: serverName(h.name), Certificate: h.certificate}
 	for _, r := range h.routes {
-		text.Routes = append(text.Routes, routeText{quote(r.path), r.exact, upstreamName(r.backend)})
+		text.Routes = append(text.Routes, routeText{quote(r.path), r.exact, r.backend == "", upstreamName(r.backend)})
 		text.All = text.All || r.path == "/" && !r.exact
+		if short := strings.TrimSuffix(r.path, "/"); r.exact && short != r.path && short != "" && !h.has(short) {
+			found, ok := h.below(short)
+			text.Routes = append(text.Routes, routeText{quote(short), true, ok && found.backend == "", upstreamName(found.backend)})
+		}
 	}
 	return text
+}
+
+// has says whether there is an exact route for a path. nginx answers /x with a redirect to an exact /x/ unless there is one.
+func (h host) has(path string) bool {
+	return slices.ContainsFunc(h.routes, func(r route) bool { return r.exact && r.path == path })
+}
+
+// below is the route of a path that no exact one matches, if any.
+func (h host) below(path string) (longest route, ok bool) {
+	for _, r := range h.routes {
+		if !r.exact && strings.HasPrefix(path, r.path) && len(r.path) > len(longest.path) {
+			longest, ok = r, true
+		}
+	}
+	return longest, ok
 }
 
 // serverName is a host for nginx. A wildcard of Kubernetes stands for one label, one of nginx for any number, so it becomes

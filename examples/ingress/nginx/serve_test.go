@@ -1,10 +1,21 @@
 package nginx
 
 import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/client"
 )
 
 func TestRequestsReachTheBackendsThatIngressesDeclare(t *testing.T) {
@@ -13,17 +24,227 @@ func TestRequestsReachTheBackendsThatIngressesDeclare(t *testing.T) {
 	if got := l.get("example.com", "/"); got != "404" {
 		t.Errorf("with nothing declared: %s", got)
 	}
-	l.create(service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("example.com", "/", "web").Ingress)
+	l.create(service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("example.com", "/", "web"))
 	l.serves("example.com", "/any/path", "web")
 	if got := l.get("other.example.com", "/"); got != "404" {
 		t.Errorf("for another host: %s", got)
 	}
-	l.create(service("api"), newIngress("api").prefix("example.com", "/api", "api").Ingress)
+	l.create(service("api"), newIngress("api").prefix("example.com", "/api", "api"))
 	l.serves("example.com", "/api/x", "503")
 	l.create(endpoints("api", backendServer(t, "api")))
 	l.serves("example.com", "/api/x", "api")
 	update(l, "api-slice", func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Conditions.Ready = pointer(false) })
 	l.serves("example.com", "/api/x", "503")
+	update(l, "api-slice", func(s *discoveryv1.EndpointSlice) {
+		s.Endpoints[0].Conditions.Ready = nil
+		other := backendServer(t, "another api")
+		s.Endpoints[0].Addresses, s.Ports[0].Port = []string{other.Addr().String()}, pointer(int32(other.Port()))
+	})
+	l.serves("example.com", "/api/x", "another api")
 	remove[*networkingv1.Ingress](l, "api")
 	l.serves("example.com", "/api/x", "web")
+}
+
+// hostile is a path that would say something else to nginx if it were not quoted.
+const hostile = `/x" { return 200 pwned; } #;$host\` + "\n}'"
+
+// The table says which backend answers, of one nginx that has it all at a time.
+func TestRoutesAreThoseOfKubernetes(t *testing.T) {
+	t.Parallel()
+	needNginx(t)
+	var objects []client.Object
+	for _, name := range []string{"root", "foo", "bar", "exact", "deep", "wild", "default", "any", "specific", "odd", "tail"} {
+		objects = append(objects, service(name), endpoints(name, backendServer(t, name)))
+	}
+	long := strings.Repeat(strings.Repeat("a", 60)+".", 4) + "example"
+	objects = append(objects,
+		newIngress("a").prefix("h.com", "/", "root").prefix("h.com", "/foo", "foo").prefix("h.com", "/foo/bar/", "bar").
+			exact("h.com", "/foo/bar/exact", "exact").prefix("h.com", "/foo/bar/exact/deep", "deep").Ingress,
+		newIngress("b").prefix("*.h.com", "/", "wild").exact("one.h.com", "/one", "exact").otherwise("default").Ingress,
+		newIngress("c").prefix("", "/any", "any").Ingress,
+		newIngress("d").path("d.com", networkingv1.PathTypeImplementationSpecific, "/s/", "specific").Ingress,
+		newIngress("e").exact("e.com", "/a b", "odd").exact("e.com", "/c%20d", "odd").exact("e.com", "/ü", "odd").
+			exact("e.com", hostile, "odd").exact("e.com", "/t/", "tail").exact("e.com", "/v$host", "odd").Ingress,
+		newIngress("t").exact("t.com", "/t/", "tail").prefix("t.com", "/", "root").Ingress,
+		newIngress("f").prefix(long, "/", "root").Ingress,
+	)
+	l := newLab(t, objects...)
+	for _, test := range []struct{ host, path, want string }{
+		{"h.com", "/", "root"},
+		{"H.COM:8080", "/", "root"},
+		{"h.com", "/fo", "root"},
+		{"h.com", "/foo", "foo"},
+		{"h.com", "/foo/", "foo"},
+		{"h.com", "/foo?bar=/foo/bar", "foo"},
+		{"h.com", "/foobar", "root"},
+		{"h.com", "/foo/x", "foo"},
+		{"h.com", "/FOO", "root"},
+		{"h.com", "/foo/bar", "bar"},
+		{"h.com", "/foo/bar/x", "bar"},
+		{"h.com", "/foo/bar/exact", "exact"},
+		{"h.com", "/foo/bar/exact/", "bar"},
+		{"h.com", "/foo/bar/exact/deep/x", "deep"},
+		{"h.com", "/foo/x/../bar", "bar"},
+		{"h.com", "/foo%2Fbar", "bar"},
+		{"x.h.com", "/", "wild"},
+		{"x.y.h.com", "/any", "any"}, // a wildcard is one label
+		{"x.y.h.com", "/", "404"},
+		{"one.h.com", "/one", "exact"},
+		{"one.h.com", "/two", "default"}, // a host of its own, not the wildcard's
+		{"unknown.com", "/any/x", "any"},
+		{"unknown.com", "/", "404"},
+		{"d.com", "/s", "specific"},
+		{"d.com", "/s/x", "specific"},
+		{"d.com", "/any", "404"}, // the host is found first, then the path
+		{"e.com", "/a%20b", "odd"},
+		{"e.com", "/c%20d", "odd"},
+		{"e.com", "/c%2520d", "404"},
+		{"e.com", "/%C3%BC", "odd"},
+		{"e.com", (&url.URL{Path: hostile}).EscapedPath(), "odd"},
+		{"e.com", "/x", "404"},
+		{"e.com", "/v$host", "odd"},
+		{"e.com", "/t/", "tail"},
+		{"e.com", "/t", "404"},
+		{"t.com", "/t/", "tail"},
+		{"t.com", "/t", "root"}, // and no redirect
+		{long, "/", "root"},
+	} {
+		if got := l.get(test.host, test.path); got != test.want {
+			t.Errorf("%s%s is answered by %q, want %q", test.host, test.path, got, test.want)
+		}
+	}
+}
+
+// The backend sees the client's request as it was, and who sent it.
+func TestBackendsSeeTheRequestAsItWas(t *testing.T) {
+	t.Parallel()
+	needNginx(t)
+	echo := backendServer(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s %s for %s by %s as %s, %d bytes", r.Method, r.Host, r.RequestURI, r.Header.Get("X-Forwarded-For"),
+			r.Header.Get("X-Forwarded-Proto"), r.Header.Get("X-Forwarded-Host"), len(body))
+	}))
+	l := newLab(t, service("web"), endpoints("web", echo), newIngress("web").prefix("", "/", "web").Ingress)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+l.http+"/a%2Fb//c?d=%20", strings.NewReader(strings.Repeat("x", 3<<20)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Host = "h.com:8080"
+	request.Header.Set("X-Forwarded-For", "6.6.6.6")
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	got, err := io.ReadAll(response.Body)
+	want := "POST h.com:8080 /a%2Fb//c?d=%20 for 127.0.0.1 by http as h.com:8080, 3145728 bytes"
+	if string(got) != want || err != nil {
+		t.Errorf("the backend saw %q, %v; want %q", got, err, want)
+	}
+}
+
+func TestConnectionsThatChangeTheirProtocolPass(t *testing.T) {
+	t.Parallel()
+	needNginx(t)
+	echo := backendServer(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, stream, err := w.(http.Hijacker).Hijack()
+		if err != nil || r.Header.Get("Upgrade") != "echo" {
+			t.Errorf("asked to upgrade to %q: %v", r.Header.Get("Upgrade"), err)
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n")
+		line, _ := stream.ReadString('\n')
+		io.WriteString(conn, "you said "+line)
+	}))
+	l := newLab(t, service("web"), endpoints("web", echo), newIngress("web").prefix("", "/", "web").Ingress)
+	conn, err := net.Dial("tcp", l.http)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: h.com\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n")
+	answers := bufio.NewReader(conn)
+	response, err := http.ReadResponse(answers, nil)
+	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", response, err)
+	}
+	io.WriteString(conn, "hello\n")
+	if got, err := answers.ReadString('\n'); got != "you said hello\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestEndpointsOfBothFamiliesAreServed(t *testing.T) {
+	t.Parallel()
+	needNginx(t)
+	four, six := service("four"), service("six")
+	six.Spec.Ports[0].TargetPort.StrVal = "web"
+	l := newLab(t, four, six,
+		endpoints("four", backendServer(t, "four")),
+		endpoints("six", listenAt(t, hostAddress(t, true), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "six") }))),
+		newIngress("a").prefix("", "/four", "four").prefix("", "/six", "six").Ingress)
+	for _, name := range []string{"four", "six"} {
+		if got := l.get("h.com", "/"+name); got != name {
+			t.Errorf("/%s is answered by %q", name, got)
+		}
+	}
+}
+
+// An endpoint that does not answer costs a request nothing while another one does.
+func TestAnEndpointThatIsGoneIsPassedOver(t *testing.T) {
+	t.Parallel()
+	needNginx(t)
+	alive, gone := backendServer(t, "alive"), hostAddress(t, false)
+	slice := endpoints("web", alive)
+	dead := endpoints("web", backendAddressThatIsClosed(t, gone))
+	dead.Name = "dead"
+	l := newLab(t, service("web"), slice, dead, newIngress("web").prefix("", "/", "web").Ingress)
+	for range 10 {
+		if got := l.get("h.com", "/"); got != "alive" {
+			t.Errorf("answered %q", got)
+		}
+	}
+}
+
+// What a class has by default is in the API: an Ingress that names none belongs to it.
+func TestTheDefaultClassIsServed(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")))
+	i := newIngress("web").prefix("h.com", "/", "web")
+	i.Spec.IngressClassName = nil
+	l.create(i)
+	class := &networkingv1.IngressClass{
+		ObjectMeta: metav1.ObjectMeta{Name: DefaultClass, Annotations: map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}},
+		Spec:       networkingv1.IngressClassSpec{Controller: ControllerName},
+	}
+	if err := create(l, class); err != nil {
+		t.Fatal(err)
+	}
+	l.serves("h.com", "/", "web")
+}
+
+func TestStatusAndEventsSayWhereAnIngressIsServedAndWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")))
+	l.create(newIngress("first").prefix("h.com", "/", "web"))
+	first := l.status("first", "")
+	if at := first.Status.LoadBalancer.Ingress[0]; at.IP+":"+fmt.Sprint(at.Ports[0].Port) != l.http || at.Ports[0].Protocol != corev1.ProtocolTCP {
+		t.Errorf("it is served at %+v, and not at %s", at, l.http)
+	}
+	l.event("first", reasonServing, "nginx serves it at "+l.http)
+	l.create(newIngress("second").prefix("h.com", "/", "web").since(1))
+	l.status("second", reasonConflict)
+	l.event("second", reasonConflict, "the path / of host h.com is that of the Ingress default/first, which is older")
+	l.create(newIngress("missing").prefix("i.com", "/", "nothing"))
+	l.status("missing", reasonServiceNotFound)
+	l.event("missing", reasonServiceNotFound, "there is no Service default/nothing")
+	if got := l.get("i.com", "/"); got != "503" {
+		t.Errorf("with no Service: %s", got)
+	}
+	l.create(service("nothing"), endpoints("nothing", backendServer(t, "something")))
+	l.status("missing", "")
+	l.serves("i.com", "/", "something")
+	remove[*networkingv1.Ingress](l, "first")
+	l.status("second", "")
 }
