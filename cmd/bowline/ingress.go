@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/examples/ingress"
@@ -14,7 +14,8 @@ type ingressFlags struct {
 	http, https string
 }
 
-func (f *ingressFlags) add(set *pflag.FlagSet) {
+func (f *ingressFlags) add(cmd *cobra.Command) {
+	set := cmd.Flags()
 	set.StringVar(&f.http, "ingress-http", "127.0.0.1:8080",
 		"`address` that the ingress controllers' nginx serves HTTP on; port 0 takes any free one, empty is nowhere")
 	set.StringVar(&f.https, "ingress-https", "127.0.0.1:8443", "`address` that it serves HTTPS on")

@@ -116,7 +116,7 @@ func (f *upFlags) add(cmd *cobra.Command) {
 		"`file`, folder or - (standard input) to declare; repeatable; folders with all below them but testdata")
 	set.StringVar(&f.networkProvider, "network-provider", networkProviders[0],
 		"what the network controller makes networks with, the `provider`: "+strings.Join(networkProviders, ", "))
-	f.ingress.add(set)
+	f.ingress.add(cmd)
 	set.BoolVar(&f.ephemeral, "ephemeral", false,
 		"keep everything in memory and in a temporary folder that is removed at the end, with the networks that were made")
 	set.BoolVar(&f.acceptDamage, "accept-damage", false,

@@ -66,7 +66,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	chosen, err := o.chosen()
+	chosen, err := o.chosen(usualPlaces)
 	if err != nil {
 		return err
 	}
@@ -90,8 +90,12 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(managing, serving)
 }
 
-// chosen are the controllers to run. Where nobody asked for nginx, its absence is said and nothing more.
-func (o *Options) chosen() ([]string, error) {
+// usualPlaces are where nginx may be: in PATH, or where Debian and FreeBSD keep it, which is in nobody's PATH but root's.
+var usualPlaces = []string{"nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"}
+
+// chosen are the controllers to run, and sets Program to nginx's path, which is looked for in places unless it is said where it is.
+// Where nobody asked for nginx, its absence is said and nothing more.
+func (o *Options) chosen(places []string) ([]string, error) {
 	for _, name := range o.Controllers {
 		if name != Manager && name != Nginx {
 			return nil, fmt.Errorf("there is no controller %q: there are %s and %s", name, Manager, Nginx)
@@ -101,7 +105,10 @@ func (o *Options) chosen() ([]string, error) {
 	if asked && !slices.Contains(o.Controllers, Nginx) {
 		return o.Controllers, nil
 	}
-	program, err := findNginx(o.Program)
+	if o.Program != "" {
+		places = []string{o.Program}
+	}
+	program, err := findNginx(places)
 	switch {
 	case err == nil:
 		o.Program = program
@@ -117,19 +124,15 @@ func (o *Options) chosen() ([]string, error) {
 	return o.Controllers, nil
 }
 
-// findNginx is the path of that program, or of the nginx that the machine has.
-func findNginx(program string) (string, error) {
-	candidates := []string{program}
-	if program == "" {
-		candidates = []string{"nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"}
-	}
-	for _, candidate := range candidates {
-		if path, err := exec.LookPath(candidate); err == nil {
+// findNginx is the path of the first of these programs that there is.
+func findNginx(places []string) (string, error) {
+	for _, place := range places {
+		if path, err := exec.LookPath(place); err == nil {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("nginx is not installed: apt-get install nginx-light, dnf install nginx or brew install nginx, "+
-		"or say where it is (looked for %q)", candidates)
+	return "", fmt.Errorf("nginx is not installed (apt-get install nginx-light, dnf install nginx, brew install nginx), "+
+		"or is elsewhere than at %s", strings.Join(places, ", "))
 }
 
 func (o *Options) runManager(ctx context.Context) error {

@@ -1,0 +1,87 @@
+package ingress
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+)
+
+func TestControllersAreChosenByWhatTheMachineHas(t *testing.T) {
+	t.Parallel()
+	here := filepath.Join(t.TempDir(), "nginx")
+	if err := os.WriteFile(here, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	nowhere := filepath.Join(t.TempDir(), "nginx")
+	for name, c := range map[string]struct {
+		asked   []string
+		program string
+		places  []string
+		want    []string
+		says    string // in the error or, without one, in the log
+	}{
+		"both":                       {nil, "", []string{nowhere, here}, []string{Manager, Nginx}, ""},
+		"no nginx":                   {nil, "", []string{nowhere}, []string{Manager}, "apt-get install nginx-light"},
+		"no nginx, and nobody cares": {[]string{Manager}, "", []string{nowhere}, []string{Manager}, ""},
+		"no nginx, asked for":        {[]string{Nginx}, "", []string{nowhere}, nil, "apt-get install nginx-light"},
+		"no nginx where it was said": {nil, nowhere, []string{here}, nil, nowhere},
+		"nginx where it was said":    {[]string{Nginx}, here, []string{nowhere}, []string{Nginx}, ""},
+		"no such controller":         {[]string{"apache"}, "", []string{here}, nil, `no controller "apache": there are manager and nginx`},
+	} {
+		var log bytes.Buffer
+		o := Options{Controllers: c.asked, Program: c.program, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		got, err := o.chosen(c.places)
+		said := log.String()
+		if err != nil {
+			said = err.Error()
+		}
+		if !slices.Equal(got, c.want) || (err != nil) != (c.want == nil) || !strings.Contains(said, c.says) || c.says == "" && said != "" {
+			t.Errorf("%s: %q, %q; want %q, and %q", name, got, said, c.want, c.says)
+		}
+		if slices.Contains(c.want, Nginx) && o.Program != here {
+			t.Errorf("%s: nginx is %q", name, o.Program)
+		}
+	}
+}
+
+func TestPortZeroIsAFreeOne(t *testing.T) {
+	t.Parallel()
+	got, err := withPort("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err := net.Listen("tcp", got); err != nil {
+		t.Errorf("%s is not free: %v", got, err)
+	} else {
+		l.Close()
+	}
+	for _, as := range []string{"", "127.0.0.1:8080", ":80", "nonsense"} {
+		if got, err := withPort(as); got != as || err != nil {
+			t.Errorf("%q becomes %q, %v", as, got, err)
+		}
+	}
+}
+
+// When one controller cannot begin, the other one does not go on alone.
+func TestBothControllersEndTogether(t *testing.T) {
+	t.Parallel()
+	p := bowlinetest.Start(t)
+	program := filepath.Join(t.TempDir(), "nginx")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nexit 1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := Run(context.WithoutCancel(t.Context()), Options{
+		Config: p.Config(), Program: program, Folder: t.TempDir(), HTTP: "nonsense", Log: slog.New(slog.DiscardHandler),
+	})
+	if err == nil || !strings.Contains(err.Error(), `"nonsense"`) {
+		t.Errorf("it ended with %v", err)
+	}
+}
