@@ -15,6 +15,7 @@ type inbox struct {
 
 	mu      sync.Mutex
 	waiting map[Request]causes // nil when nobody takes any more
+	most    int                // requests that have waited at once
 }
 
 // causes are why a request is made: why.MaxCauses of them at most, and how many more there were.
@@ -38,7 +39,7 @@ func newInbox(queue *workqueue.Queue[Request]) *inbox {
 func (i *inbox) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.waiting = nil
+	i.waiting, i.most = nil, 0
 }
 
 // add has a request worked on, because of that. What was there when the controller began, and a resync, nobody waits for.
@@ -74,6 +75,7 @@ func (i *inbox) noteAfter(request Request, delay time.Duration, cause why.Cause)
 		known.add(cause)
 	}
 	i.waiting[request] = known
+	i.most = max(i.most, len(i.waiting))
 }
 
 // take gives the causes of a request that is about to be worked on to its run. Those whose time has not come wait on.
@@ -82,7 +84,7 @@ func (i *inbox) take(request Request) causes {
 	defer i.mu.Unlock()
 	known := i.waiting[request]
 	if known.later == nil {
-		delete(i.waiting, request)
+		i.forget(request)
 		return known
 	}
 	now := time.Now()
@@ -95,11 +97,20 @@ func (i *inbox) take(request Request) causes {
 		}
 	}
 	if known.later = nil; later == nil || i.waiting == nil {
-		delete(i.waiting, request)
+		i.forget(request)
 	} else {
 		i.waiting[request] = causes{later: later}
 	}
 	return known
+}
+
+// forget removes a request. A map keeps the room that it once needed, and a controller begins with all objects at once: when
+// it has become empty after so many, its room is given back.
+func (i *inbox) forget(request Request) {
+	const many = 1000
+	if delete(i.waiting, request); len(i.waiting) == 0 && i.most > many {
+		i.waiting, i.most = map[Request]causes{}, 0
+	}
 }
 
 // add merges a cause into those that are known.

@@ -34,6 +34,9 @@ type ManagerOptions struct {
 	Source client.Source
 	// Resync is how often every object is reconciled although nothing is known to have changed; 0 for never.
 	Resync time.Duration
+	// Transform changes each object before it is cached, so as to keep less of it, say: see informer.FactoryOptions. nil takes
+	// objects as they are.
+	Transform func(client.Object) (client.Object, error)
 	// Mutations detects changes of cached objects in tests; see informer.DetectMutations.
 	Mutations *informer.Mutations
 	// Metrics count what the controllers and their queues do; nil counts nothing.
@@ -84,6 +87,7 @@ func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 		informers: informer.NewFactory(options.Source, informer.FactoryOptions{
 			Server:    c.Server(),
 			Resync:    options.Resync,
+			Transform: options.Transform,
 			Mutations: options.Mutations,
 			Log:       options.Log,
 		}),

@@ -60,6 +60,34 @@ func TestSeveralNamespacesAndNoOthers(t *testing.T) {
 	})
 }
 
+// TestManagerCachesWhatTransformLeaves, and the server has all of it.
+func TestManagerCachesWhatTransformLeaves(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.create("default", "a")
+		m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{Transform: func(obj client.Object) (client.Object, error) {
+			obj.SetManagedFields(nil)
+			return obj, nil
+		}})
+		maps := controller.InformersFor[*corev1.ConfigMap](m, configMaps)
+		seen := &names{}
+		m.Add(controller.Options{Name: "maps", Reconciler: seen, Sources: maps.For()})
+		r := run(m)
+		<-m.Ready()
+		cached, err := maps.Get("default", "a")
+		if err != nil || cached.ManagedFields != nil || cached.UID == "" {
+			w.Errorf("the cache has %v, %v", cached, err)
+		}
+		stored, err := client.Of[*corev1.ConfigMap](w.client, configMaps).Get(w.Context(), "default", "a")
+		if err != nil || stored.ManagedFields == nil {
+			w.Errorf("the server has %v, %v", stored, err)
+		}
+		if err := r.stop(); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
 func sorted(words string) string {
 	list := strings.Fields(words)
 	slices.Sort(list)
