@@ -25,19 +25,13 @@ import (
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/examples/network/controller"
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron"
-	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
 // neutronProcess is the controller as a program, with the neutron provider.
 func neutronProcess(ctx context.Context, config *rest.Config) error {
 	c := bowlinetest.World[*cloud](ctx)
-	client := neutrontest.NewClient("http://neutron.fake", project, neutrontest.Member, disturbed{ctx, c, neutrontest.InProcess(c)})
-	return runWithNeutron(ctx, config, client)
-}
-
-func runWithNeutron(ctx context.Context, config *rest.Config, client *gophercloud.ServiceClient) error {
 	log := slog.New(slog.DiscardHandler)
-	p, err := neutron.New(planeID, client, neutron.Options{Poll: time.Minute, Log: log})
+	p, err := neutron.New(planeID, c.client(disturbed{ctx, c}), neutron.Options{Poll: c.poll, Log: log})
 	if err != nil {
 		return err
 	}
@@ -88,7 +82,8 @@ func realNetworks(ctx context.Context, client *gophercloud.ServiceClient) (map[s
 
 // inNeutron is what a cloud has.
 func inNeutron(world any) any {
-	all, err := realNetworks(context.Background(), world.(*cloud).Client(project))
+	c := world.(*cloud)
+	all, err := realNetworks(context.Background(), c.client(c.transport))
 	if err != nil {
 		return err.Error()
 	}
@@ -165,7 +160,7 @@ func wholeLife(names ...string) func(context.Context, *rest.Config) error {
 func neutronScenario(fails failure, act func(context.Context, *rest.Config) error) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{bowlinetest.CRDs("../crd/network.yaml")},
-		World:      func() any { return &cloud{fails: fails} },
+		World:      func() any { return fakeCloud(fails) },
 		Processes:  []bowlinetest.Process{{Name: "network", Run: neutronProcess}},
 		Act:        act,
 		Restless:   true, // it asks Neutron time and again

@@ -11,17 +11,32 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2"
+
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-// project is where all networks are.
-const project = "project"
-
-// cloud is a Neutron, and how it fails.
+// cloud is a Neutron with a project of its own, and how it fails.
 type cloud struct {
-	neutrontest.Fake
-	fails failure
+	url, project string
+	// transport is the way there.
+	transport http.RoundTripper
+	fails     failure
+	// poll is how often the controller looks.
+	poll time.Duration
+}
+
+// fakeCloud is a new one in memory.
+func fakeCloud(fails failure) *cloud {
+	return &cloud{
+		url: "http://neutron.fake", project: "project", transport: neutrontest.InProcess(&neutrontest.Fake{}), fails: fails, poll: time.Minute,
+	}
+}
+
+// client is a client of the project, on a way to it.
+func (c *cloud) client(transport http.RoundTripper) *gophercloud.ServiceClient {
+	return neutrontest.NewClient(c.url, c.project, neutrontest.Member, transport)
 }
 
 // failure answers a request that Explore has refused, in Neutron's place. do has Neutron do it all the same.
@@ -29,9 +44,8 @@ type failure func(q *http.Request, do func() (*http.Response, error)) (*http.Res
 
 // disturbed is the way to a cloud, on which each request is a point of Explore's.
 type disturbed struct {
-	ctx   context.Context // the process's
-	cloud *cloud
-	next  http.RoundTripper
+	ctx context.Context // the process's
+	*cloud
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -43,7 +57,7 @@ func (d disturbed) RoundTrip(q *http.Request) (response *http.Response, err erro
 	done := false
 	err = bowlinetest.Effect(d.ctx, name, func() error {
 		done = true
-		response, err = d.next.RoundTrip(q)
+		response, err = d.transport.RoundTrip(q)
 		return err
 	})
 	switch {
@@ -52,7 +66,7 @@ func (d disturbed) RoundTrip(q *http.Request) (response *http.Response, err erro
 	case done || d.ctx.Err() != nil: // the answer is lost, or the process has crashed
 		return nil, err
 	}
-	return d.cloud.fails(q, func() (*http.Response, error) { return d.next.RoundTrip(q.WithContext(context.Background())) })
+	return d.fails(q, func() (*http.Response, error) { return d.transport.RoundTrip(q.WithContext(context.Background())) })
 }
 
 // point names a request by what it is about: what it asks for, or the names and descriptions of what it makes.
