@@ -143,6 +143,10 @@ var bodyTargets = []struct{ method, path, contentType string }{
 	{http.MethodPost, "/api/v1/namespaces/default/serviceaccounts", jsonType},
 	{http.MethodPost, "/api/v1/nodes", jsonType},
 	{http.MethodPost, "/apis/coordination.k8s.io/v1/namespaces/default/leases", jsonType},
+	{http.MethodPost, "/api/v1/namespaces/default/endpoints", yamlType},
+	{http.MethodPost, "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", jsonType},
+	{http.MethodPost, "/apis/networking.k8s.io/v1/namespaces/default/ingresses", jsonType},
+	{http.MethodPost, "/apis/networking.k8s.io/v1/ingressclasses", yamlType},
 }
 
 // FuzzRequestBodies sends bodies in all forms to all sorts of endpoints: the server answers, refuses what it cannot read,
