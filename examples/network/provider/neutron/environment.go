@@ -15,7 +15,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/config"
-	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
@@ -42,7 +41,7 @@ func FromEnvironment(ctx context.Context) (*gophercloud.ServiceClient, error) {
 		}
 		return nil, errors.New("which OpenStack is not said: set OS_CLOUD, or OS_AUTH_URL with OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME")
 	}
-	auth, where, secure, err := credentials()
+	auth, where, secure, err := cloud()
 	if err != nil {
 		return nil, err
 	}
@@ -59,28 +58,6 @@ func FromEnvironment(ctx context.Context) (*gophercloud.ServiceClient, error) {
 		return nil, fmt.Errorf("OS_REGION_NAME is %q, and Keystone at %s knows no network service there: %w", where.Region, auth.IdentityEndpoint, err)
 	}
 	return service, nil
-}
-
-// credentials reads the variables of an OpenStack with Keystone.
-func credentials() (gophercloud.AuthOptions, gophercloud.EndpointOpts, *tls.Config, error) {
-	if cloud := os.Getenv("OS_CLOUD"); cloud != "" {
-		auth, where, secure, err := clouds.Parse()
-		if err == nil {
-			err = checkAddress("auth_url", auth.IdentityEndpoint)
-		}
-		if err != nil {
-			err = fmt.Errorf("OS_CLOUD is %q: %w", cloud, err)
-		}
-		return auth, where, secure, err
-	}
-	auth, err := openstack.AuthOptionsFromEnv()
-	if err == nil {
-		err = checkAddress("OS_AUTH_URL", auth.IdentityEndpoint)
-	}
-	if domain := os.Getenv("OS_USER_DOMAIN_NAME"); domain != "" && auth.DomainID == "" {
-		auth.DomainName = domain
-	}
-	return auth, gophercloud.EndpointOpts{Region: os.Getenv("OS_REGION_NAME")}, nil, err
 }
 
 // withoutKeystone is a client that says who it is, and is believed.

@@ -92,14 +92,14 @@ func refusesAStrangeUID(t *testing.T, w World) {
 func seesRemovalBehindItsBack(t *testing.T, w World) {
 	p, want := provide(t, w, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
 	apply(t, p, want)
-	told := watching(t, p)
+	told := watching(t, w, p)
 	for range 2 { // the second time on a network that was made while the watch ran
 		drain(told)
 		w.Remove(t, p.ID(want.UID))
 		for errors.Is(found(p, want), nil) {
-			next(t, told)
+			next(t, w, told)
 		}
-		for next(t, told) != want.UID {
+		for next(t, w, told) != want.UID {
 		}
 		isGone(t, p, want.UID)
 		apply(t, p, want)
@@ -117,9 +117,9 @@ func seesHarmBehindItsBack(t *testing.T, w World) {
 		t.Run(name, func(t *testing.T) {
 			p, want := provide(t, w, Plane()), Wanted(NewUID(), "10.1.0.0/16", "10.1.0.1")
 			apply(t, p, want)
-			told := watching(t, p)
+			told := watching(t, w, p)
 			harm(t, p.ID(want.UID))
-			for next(t, told) != want.UID {
+			for next(t, w, told) != want.UID {
 			}
 			if actual, err := p.Get(t.Context(), want.UID); err != nil || actual.Matches(want) {
 				t.Errorf("found %+v, %v, want something broken", actual, err)
@@ -167,7 +167,7 @@ func watchEndsWithItsContext(t *testing.T, w World) {
 		ended := make(chan error, 1)
 		told := make(chan types.UID, 100)
 		go func() { ended <- p.Watch(ctx, func(uid types.UID) { told <- uid }) }()
-		next(t, told)
+		next(t, w, told)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

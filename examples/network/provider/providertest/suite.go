@@ -27,6 +27,8 @@ type World struct {
 	Harm map[string]func(t *testing.T, id string)
 	// Halves are the states that a killed process can leave of a network which was not there before, by name.
 	Halves map[string]func(t *testing.T, id string)
+	// Patience is how long a word of Watch may take; 0 means 5 s, as long as a user may have to wait for a repair.
+	Patience time.Duration
 }
 
 // Run runs the suite.
@@ -127,7 +129,7 @@ func isGone(t *testing.T, p provider.Provider, uid types.UID) {
 }
 
 // watching runs a Watch, from when it sees changes until the test ends, and hands out what it tells.
-func watching(t *testing.T, p provider.Provider) <-chan types.UID {
+func watching(t *testing.T, w World, p provider.Provider) <-chan types.UID {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan types.UID, 10_000)
@@ -139,20 +141,24 @@ func watching(t *testing.T, p provider.Provider) <-chan types.UID {
 			t.Errorf("watch: %v", err)
 		}
 	})
-	if first := next(t, told); first != "" {
+	if first := next(t, w, told); first != "" {
 		t.Fatalf("the first word is of %q, want of all", first)
 	}
 	return told
 }
 
-// next waits for a word of the watch as long as a user may have to wait for a repair.
-func next(t *testing.T, told <-chan types.UID) types.UID {
+// next waits for a word of the watch.
+func next(t *testing.T, w World, told <-chan types.UID) types.UID {
 	t.Helper()
+	patience := w.Patience
+	if patience == 0 {
+		patience = 5 * time.Second
+	}
 	select {
 	case uid := <-told:
 		return uid
-	case <-time.After(5 * time.Second):
-		t.Fatal("the watch told nothing for 5 s")
+	case <-time.After(patience):
+		t.Fatalf("the watch told nothing for %v", patience)
 		return ""
 	}
 }

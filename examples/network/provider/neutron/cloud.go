@@ -1,0 +1,105 @@
+package neutron
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
+)
+
+// login is what a section auth of a clouds.yaml has, and the variables that say the same; the first of them is the usual one.
+var login = map[string][]string{
+	"auth_url":                      {"OS_AUTH_URL"},
+	"username":                      {"OS_USERNAME"},
+	"user_id":                       {"OS_USER_ID", "OS_USERID"},
+	"password":                      {"OS_PASSWORD"},
+	"user_domain_id":                {"OS_USER_DOMAIN_ID", "OS_DOMAIN_ID"},
+	"user_domain_name":              {"OS_USER_DOMAIN_NAME", "OS_DOMAIN_NAME"},
+	"project_id":                    {"OS_PROJECT_ID", "OS_TENANT_ID"},
+	"project_name":                  {"OS_PROJECT_NAME", "OS_TENANT_NAME"},
+	"project_domain_id":             {"OS_PROJECT_DOMAIN_ID", "OS_DOMAIN_ID"},
+	"project_domain_name":           {"OS_PROJECT_DOMAIN_NAME", "OS_DOMAIN_NAME"},
+	"application_credential_id":     {"OS_APPLICATION_CREDENTIAL_ID"},
+	"application_credential_name":   {"OS_APPLICATION_CREDENTIAL_NAME"},
+	"application_credential_secret": {"OS_APPLICATION_CREDENTIAL_SECRET"},
+}
+
+// cloud is the OpenStack that the environment names, by a clouds.yaml or by variables.
+func cloud() (auth gophercloud.AuthOptions, where gophercloud.EndpointOpts, secure *tls.Config, err error) {
+	if name := os.Getenv("OS_CLOUD"); name != "" {
+		if auth, where, secure, err = parse(); err == nil {
+			err = checkAddress("auth_url", auth.IdentityEndpoint)
+		}
+		if err != nil {
+			err = fmt.Errorf("OS_CLOUD is %q: %w", name, err)
+		}
+		return auth, where, secure, err
+	}
+	said := map[string]string{}
+	for key, variables := range login {
+		for _, variable := range variables {
+			if value := os.Getenv(variable); value != "" && said[key] == "" {
+				said[key] = value
+			}
+		}
+	}
+	if err = checkLogin(said); err != nil {
+		return auth, where, secure, err
+	}
+	file, err := json.Marshal(map[string]any{"clouds": map[string]any{"environment": map[string]any{"auth": said, "cacert": os.Getenv("OS_CACERT")}}})
+	if err != nil {
+		return auth, where, secure, err
+	}
+	return parse(clouds.WithCloudName("environment"), clouds.WithCloudsYAML(strings.NewReader(string(file))), clouds.WithSecureYAML(strings.NewReader("{}")))
+}
+
+// checkLogin says which variable is missing.
+func checkLogin(said map[string]string) error {
+	if err := checkAddress("OS_AUTH_URL", said["auth_url"]); err != nil {
+		return err
+	}
+	has := func(keys ...string) bool {
+		for _, key := range keys {
+			if said[key] != "" {
+				return true
+			}
+		}
+		return false
+	}
+	missing := ""
+	switch application := has("application_credential_id", "application_credential_name"); {
+	case application && !has("application_credential_secret"):
+		missing = "OS_APPLICATION_CREDENTIAL_SECRET"
+	case has("application_credential_id"):
+	case !has("username", "user_id"):
+		missing = "OS_USERNAME"
+	case !has("user_id", "user_domain_id", "user_domain_name"):
+		missing = "OS_USER_DOMAIN_NAME"
+	case application:
+	case !has("password"):
+		missing = "OS_PASSWORD"
+	case !has("project_id", "project_name"):
+		missing = "OS_PROJECT_NAME"
+	case !has("project_id", "project_domain_id", "project_domain_name"):
+		missing = "OS_PROJECT_DOMAIN_NAME"
+	}
+	if missing != "" {
+		return fmt.Errorf("%s is not set, and who logs in at OS_AUTH_URL, %s, is not known without it", missing, said["auth_url"])
+	}
+	return nil
+}
+
+// parse reads a clouds.yaml. gophercloud panics where a cloud has no section auth.
+func parse(options ...clouds.ParseOption) (auth gophercloud.AuthOptions, where gophercloud.EndpointOpts, secure *tls.Config, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("it has no section auth in clouds.yaml")
+		}
+	}()
+	return clouds.Parse(options...)
+}

@@ -1,0 +1,151 @@
+package neutron
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
+	"github.com/bowline-dev/bowline/examples/network/provider/providertest"
+)
+
+// slow makes each request take a second, so that many ask meanwhile.
+func slow(q *http.Request) (*http.Response, error) {
+	select {
+	case <-time.After(time.Second):
+		return nil, nil
+	case <-q.Context().Done():
+		return nil, q.Context().Err()
+	}
+}
+
+func count(lines []string) map[string]int {
+	counts := map[string]int{}
+	for _, line := range lines {
+		counts[line]++
+	}
+	return counts
+}
+
+// Fifty who look at a time share the requests: the first looks alone, the others together.
+func TestLooksAtATimeShareTheirRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorded()
+		p := r.provider(t)
+		apply(t, p, wanted("uid-7", "10.1.0.0/16", "10.1.0.1"))
+		r.disturb(slow)
+		r.took()
+		var wg sync.WaitGroup
+		for n := range 50 {
+			wg.Go(func() {
+				_, err := p.Get(t.Context(), types.UID(fmt.Sprint("uid-", n)))
+				if missing := errors.Is(err, provider.ErrNotFound); missing != (n != 7) {
+					t.Errorf("uid-%d: %v", n, err)
+				}
+			})
+		}
+		wg.Wait()
+		if took := count(r.took()); !maps.Equal(took, map[string]int{"GET networks": 2, "GET subnets": 2}) {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// What is read before a question is no answer to it.
+func TestLookSeesWhatWasThereWhenItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorded()
+		p := r.provider(t)
+		r.disturb(slow)
+		early := make(chan error)
+		go func() {
+			_, err := p.Get(t.Context(), "uid")
+			early <- err
+		}()
+		time.Sleep(1500 * time.Millisecond) // the networks are read, the subnets are not
+		r.disturb(nil)
+		other, err := New(plane, r.Fake.Client(project), Options{})
+		must(t, err)
+		must(t, other.Apply(t.Context(), wanted("uid", "10.1.0.0/16", "10.1.0.1")))
+		if _, err := p.Get(t.Context(), "uid"); err != nil {
+			t.Errorf("it is not seen although it was there before: %v", err)
+		}
+		<-early // whatever it saw
+	})
+}
+
+// Who stops waiting takes nothing from those who wait on.
+func TestWhoLeavesDoesNotEndWhatOthersWaitFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorded()
+		p := r.provider(t)
+		r.disturb(slow)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for n, ctx := range []context.Context{ctx, ctx, t.Context()} {
+			wg.Go(func() {
+				if _, err := p.Get(ctx, "uid"); n < 2 && !errors.Is(err, context.Canceled) || n == 2 && !errors.Is(err, provider.ErrNotFound) {
+					t.Errorf("%d: %v", n, err)
+				}
+			})
+		}
+		synctest.Wait()
+		cancel()
+		wg.Wait()
+	})
+}
+
+// Networks that are made at a time are made with one request. Where the quota does not hold all of them, as many are made as it does.
+func TestQuotaLeavesRoomForSome(t *testing.T) {
+	t.Parallel()
+	server := neutrontest.ForTest(t)
+	own := "quota-" + providertest.Plane()
+	admin := server.ClientAs(own, neutrontest.Admin)
+	_, err := admin.Put(t.Context(), admin.ServiceURL("quotas", own), map[string]any{"quota": map[string]any{"network": 3}}, &struct{}{},
+		&gophercloud.RequestOpts{OkCodes: []int{http.StatusOK}})
+	must(t, err)
+	p, err := New(providertest.Plane(), server.Client(own), Options{})
+	must(t, err)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	refused := map[types.UID]bool{}
+	for n := range 5 {
+		uid := types.UID(fmt.Sprint("uid-", n))
+		wg.Go(func() {
+			if err := p.Apply(t.Context(), wanted(uid, "10.1.0.0/16", "10.1.0.1")); err != nil {
+				if reason, message := reasonOf(t, err); reason != provider.QuotaExceeded {
+					t.Errorf("%s: %s, %s", uid, reason, message)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				refused[uid] = true
+			}
+		})
+	}
+	wg.Wait()
+	made, err := p.List(t.Context())
+	if err != nil || len(made) != 3 || len(refused) != 2 || slices.ContainsFunc(made, func(uid types.UID) bool { return refused[uid] }) {
+		t.Errorf("made are %q, %v, and refused %v; the quota is 3 of 5", made, err, refused)
+	}
+	must(t, p.Delete(t.Context(), made[0]))
+	for uid := range refused {
+		must(t, p.Apply(t.Context(), wanted(uid, "10.1.0.0/16", "10.1.0.1")))
+		break
+	}
+	must(t, p.(io.Closer).Close())
+}
