@@ -5,6 +5,7 @@
 //	bowline backup    writes the state of a server to a file; bowline restore makes a folder of it
 //	bowline verify    looks through a state for what is wrong
 //	bowline fork      serves a copy of a server's state; bowline diff-forks says what differs then
+//	bowline new       makes the project of a controller of a kind of one's own
 //	bowline why       says why controllers did what they did to an object
 //	bowline assets    makes the folder of kube-apiserver, etcd and kubectl that suites with envtest ask for; called as
 //	                  one of them (by a symbolic link), bowline is it too
@@ -104,7 +105,7 @@ bowline kubectl exits as kubectl does.`,
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages", "(.LocalFlags.FlagUsagesWrapped 110)"))
 	root.AddCommand(upCommand(started), kubectlCommand(), backupCommand(), restoreCommand(), verifyCommand(),
-		forkCommand(), diffForksCommand(), whyCommand(), assetsCommand(), versionCommand())
+		forkCommand(), diffForksCommand(), whyCommand(), newCommand(), assetsCommand(), versionCommand())
 	explainCompletion(root)
 	asUsageErrors(root)
 	return root

@@ -75,6 +75,9 @@ func setUpScript(env *testscript.Env) error {
 	env.Setenv("KUBECONFIG", "")
 	env.Setenv("EXAMPLES", examples)
 	env.Values[processesKey{}] = processes{}
+	if err := setUpGo(env); err != nil {
+		return err
+	}
 	return os.MkdirAll(home, 0o700)
 }
 

@@ -1,0 +1,131 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/module"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+var (
+	versionName = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
+	camelCase   = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+)
+
+// check looks at the names that are given.
+func (c *Controller) check() error {
+	return errors.Join(checkName(c.Name), checkGroup(c.Group), checkVersion(c.Version), checkKind(c.Kind))
+}
+
+// checkName asks for what may be a folder, a program and a part of a Go module's name anywhere.
+func checkName(name string) error {
+	why := ""
+	switch {
+	case name == "":
+		why = "it is empty"
+	case len(validation.IsDNS1035Label(name)) > 0:
+		why = "it must be at most 63 lower-case letters, digits and '-', begin with a letter, and not end with '-'"
+	case token.IsKeyword(name):
+		why = "it is a keyword of Go"
+	case slices.Contains([]string{"api", "crd", "example"}, name):
+		why = "a folder of the project has that name"
+	default:
+		return nil
+	}
+	return fmt.Errorf("the name %q cannot be a project's: %s", name, why)
+}
+
+// checkGroup asks for a group that anybody may define kinds in.
+func checkGroup(group string) error {
+	why := ""
+	switch {
+	case group == "":
+		why = "it is empty: give one of your own, such as example.com"
+	case len(validation.IsDNS1123Subdomain(group)) > 0 || !strings.Contains(group, "."):
+		why = "it must be a DNS name with a dot, of lower-case letters, digits, '-' and '.', such as example.com"
+	case isProtected(group):
+		why = "groups that end with k8s.io and kubernetes.io are the Kubernetes community's"
+	default:
+		return nil
+	}
+	return fmt.Errorf("the group %q cannot be a kind's: %s", group, why)
+}
+
+// isProtected is what a server asks for an approval of, before it takes a definition.
+func isProtected(group string) bool {
+	return slices.ContainsFunc([]string{"k8s.io", "kubernetes.io"}, func(domain string) bool {
+		return group == domain || strings.HasSuffix(group, "."+domain)
+	})
+}
+
+func checkVersion(version string) error {
+	if !versionName.MatchString(version) || len(version) > validation.DNS1035LabelMaxLength {
+		return fmt.Errorf("the version %q is none: it must be like v1, v1beta1 or v1alpha1", version)
+	}
+	return nil
+}
+
+// checkKind asks for a Go type's name that is not taken yet.
+func checkKind(kind string) error {
+	why := ""
+	switch {
+	case kind == "":
+		why = "it is empty: give one such as Greeting"
+	case !camelCase.MatchString(kind) || len(kind) > longestKind:
+		why = "it must be at most 59 letters and digits in CamelCase, such as Greeting or DNSRecord"
+	case slices.Contains([]string{"GroupVersion", "GroupVersionKind", "GroupVersionResource", "AddToScheme"}, kind):
+		why = "the project itself declares a " + kind + " beside it"
+	case kind == "List" || isOfEveryGroup(kind):
+		why = "every group has a kind of that name, for requests and answers"
+	default:
+		return nil
+	}
+	return fmt.Errorf("the kind %q cannot be one of your own: %s", kind, why)
+}
+
+// longestKind leaves room for the name of a list of them.
+const longestKind = validation.DNS1035LabelMaxLength - len("List")
+
+// isOfEveryGroup says whether Kubernetes' libraries register a kind with every group, or for answers of any.
+func isOfEveryGroup(kind string) bool {
+	scheme, version := runtime.NewScheme(), schema.GroupVersion{Group: "example.com", Version: "v1"}
+	metav1.AddToGroupVersion(scheme, version)
+	return scheme.Recognizes(version.WithKind(kind)) || scheme.Recognizes(metav1.Unversioned.WithKind(kind))
+}
+
+// checkDerived looks at the names that may have been made of others.
+func (c *Controller) checkDerived() error {
+	if len(validation.IsDNS1035Label(c.Plural)) > 0 {
+		return fmt.Errorf("the plural %q is none: it must be at most 63 lower-case letters, digits and '-', such as %ss", c.Plural, c.Singular())
+	}
+	if name := c.Plural + "." + c.Group; len(name) > longestDefinition {
+		return fmt.Errorf("plural and group together, %s, are longer than %d characters", name, longestDefinition)
+	}
+	return checkModule(c.Module)
+}
+
+// longestDefinition is how long a definition's name may be so that a file can be named after it.
+const longestDefinition = 240
+
+// checkModule asks for a path that Go takes, and that the project does not need for another module.
+func checkModule(path string) error {
+	if err := module.CheckImportPath(path); err != nil {
+		return fmt.Errorf("the module %q is none that Go takes: %w", path, err)
+	}
+	required, err := requiredModules()
+	if err != nil {
+		return err
+	}
+	if slices.Contains(required, path) {
+		return fmt.Errorf("the module %q cannot be the project's: the project requires it", path)
+	}
+	return nil
+}

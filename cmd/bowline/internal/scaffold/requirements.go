@@ -1,0 +1,67 @@
+package scaffold
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// The go.mod and go.sum that go mod tidy makes for a project are kept as templates (go generate renews them), so that a new
+// project builds with what is in the module cache already, and asks nobody.
+const (
+	modTemplate = "templates/controller/go.mod.tmpl"
+	sumTemplate = "templates/controller/go.sum.tmpl"
+)
+
+// requirements are go.mod and go.sum.
+func (c *Controller) requirements() (mod, sum []byte, err error) {
+	file, err := parsedMod()
+	if err != nil {
+		return nil, nil, err
+	}
+	err = file.AddModuleStmt(c.Module)
+	switch {
+	case err != nil:
+	case c.Bowline.Version != "":
+		err = file.AddRequire(bowlineModule, c.Bowline.Version)
+	default:
+		err = file.AddReplace(bowlineModule, "", c.Bowline.Folder, "")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if mod, err = file.Format(); err != nil {
+		return nil, nil, err
+	}
+	sum, err = templates.ReadFile(sumTemplate)
+	return mod, c.Bowline.insertSums(sum), err
+}
+
+// insertSums adds a release's own lines to those of a go.sum, in their place.
+func (b *Bowline) insertSums(sum []byte) []byte {
+	lines := slices.Collect(strings.Lines(string(sum)))
+	place := slices.IndexFunc(lines, func(line string) bool { return line > bowlineModule })
+	return []byte(strings.Join(slices.Insert(lines, place, b.sums...), ""))
+}
+
+func parsedMod() (*modfile.File, error) {
+	text, err := templates.ReadFile(modTemplate)
+	if err != nil {
+		return nil, err
+	}
+	return modfile.Parse(modTemplate, text, nil)
+}
+
+// requiredModules are those that a project is built with.
+func requiredModules() ([]string, error) {
+	file, err := parsedMod()
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, required := range file.Require {
+		paths = append(paths, required.Mod.Path)
+	}
+	return paths, nil
+}

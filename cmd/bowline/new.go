@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bowline-dev/bowline/cmd/bowline/internal/scaffold"
+)
+
+func newCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "new",
+		Short: "Make a new project: a controller of a kind of your own",
+		Long:  "Makes the folder of a new project, which builds and whose tests pass as it is.",
+		Example: `  # A controller of the kind Greeting.
+  bowline new controller greeter --group example.com --kind Greeting`,
+		Args: commandIsKnown,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
+	}
+	cmd.AddCommand(newControllerCommand())
+	return cmd
+}
+
+const newControllerHelp = `Makes a folder with a Go project: a kind of your own as Go types, its definition, a controller of it, and tests, of which one
+runs the controller once for each thing that can go wrong. The controller keeps a ConfigMap for each object, for you to
+replace by what you want to manage. docs/tutorial.md goes on from there.
+
+The project builds as it is, without the network where Bowline itself was built: its go.mod and go.sum are complete. It is built
+with the Bowline that this command is of: a release, or, of a development build, the checkout, by a replace directive. What is
+generated is made by controller-gen, a tool of the project's own: go generate ./... runs it.
+
+Nothing is overwritten, and nothing half-made is left behind.
+
+Exit codes: 0 done; 1 failed; 2 the command line is wrong.`
+
+// newControllerFlags are the flags of new controller, as given.
+type newControllerFlags struct {
+	project         scaffold.Controller
+	folder, bowline string
+}
+
+func newControllerCommand() *cobra.Command {
+	var flags newControllerFlags
+	cmd := &cobra.Command{
+		Use:   "controller NAME --group GROUP --kind KIND",
+		Short: "Make the project of a controller of a kind of your own",
+		Long:  newControllerHelp,
+		Example: `  # A folder greeter, with the Go module example.com/greeter and the kind Greeting of the group example.com.
+  bowline new controller greeter --group example.com --kind Greeting
+
+  # Another version, plural and module.
+  bowline new controller dns --group net.example.com --kind DNSRecord --version v1alpha1 \
+    --plural dnsentries --module github.com/example/dns
+
+  # Built with a checkout of bowline.
+  bowline new controller greeter --group example.com --kind Greeting --bowline ../bowline`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.project.Name = args[0]
+			return untilSignal(cmd.Context(), func(ctx context.Context) error {
+				return flags.run(ctx, newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			})
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+func (f *newControllerFlags) add(cmd *cobra.Command) {
+	set := cmd.Flags()
+	set.StringVar(&f.project.Group, "group", "", "API `group` of the kind: a DNS name of yours, such as example.com")
+	set.StringVar(&f.project.Kind, "kind", "", "`kind` in CamelCase, such as Greeting")
+	set.StringVar(&f.project.Version, "version", "v1", "API `version` of the kind")
+	set.StringVar(&f.project.Plural, "plural", "", "`name` of many of the kind (default: as the grammar of English has it)")
+	set.StringVar(&f.project.Module, "module", "", "Go `module` of the project (default: GROUP/NAME)")
+	set.StringVar(&f.folder, "folder", "", "`folder` to make (default: NAME, in this one)")
+	set.StringVar(&f.bowline, "bowline", "",
+		"what the project is built with: `VERSION` or folder of a checkout (default: what this command was built from)")
+	complete(cmd, "version", []string{"v1", "v1beta1", "v1alpha1"})
+	for _, flag := range []string{"group", "kind", "plural", "module"} {
+		complete(cmd, flag, nil)
+	}
+	for _, flag := range []string{"folder", "bowline"} {
+		if err := cmd.MarkFlagDirname(flag); err != nil {
+			panic(err) // the flag is defined right above
+		}
+	}
+}
+
+// run makes the project.
+func (f *newControllerFlags) run(ctx context.Context, to *screen) (err error) {
+	project := &f.project
+	if err := project.Complete(); err != nil {
+		return usagef("%w", err)
+	}
+	if f.folder == "" {
+		f.folder = project.Name
+	}
+	folder, err := filepath.Abs(f.folder)
+	if err != nil {
+		return err
+	}
+	if err := scaffold.Check(folder); err != nil {
+		return err
+	}
+	if f.bowline == "" {
+		project.Bowline, err = scaffold.Running()
+	} else {
+		project.Bowline, err = scaffold.Named(f.bowline)
+	}
+	if err != nil {
+		return usagef("%w", err)
+	}
+	incomplete := project.Bowline.Sum(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	files, err := project.Files()
+	if err != nil {
+		return err
+	}
+	if err := scaffold.Write(folder, files); err != nil {
+		return err
+	}
+	f.tell(to, incomplete)
+	return nil
+}
+
+// tell says what was made, and what to do with it. incomplete is why go.sum lacks the checksums of the release.
+func (f *newControllerFlags) tell(to *screen, incomplete error) {
+	project := f.project
+	to.line(to.out.in(strong, fmt.Sprintf("%s is the project of a controller of %s.%s, as the Go module %s.",
+		f.folder, project.Plural, project.Group, project.Module)))
+	if project.Bowline.Folder == "" {
+		to.line("It is built with Bowline " + project.Bowline.Version + ".")
+	} else {
+		to.line("It is built with the checkout of Bowline in " + project.Bowline.Folder + ": see replace in its go.mod.")
+	}
+	to.line("")
+	if _, err := exec.LookPath("go"); err != nil {
+		to.line("    # There is no Go on the PATH: install it first, from https://go.dev/dl")
+	}
+	to.line("    cd " + quoted(f.folder))
+	switch {
+	case incomplete != nil:
+		to.line("    go mod tidy            # go.sum is not complete: " + strings.ReplaceAll(incomplete.Error(), "\n", " "))
+	case project.Bowline.Other:
+		to.line("    go mod tidy            # since that Bowline may need other libraries than this one")
+	}
+	to.line("    go test ./...          # what it does, in milliseconds, and whatever goes wrong")
+	to.line("    bowline up -f crd      # a server that knows the kind; go on with README.md")
+	to.line("")
+}
