@@ -1,0 +1,167 @@
+package nginx
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// load is clients that ask for a path, over and over. A request is lost when it fails, or is not answered by the backend.
+type load struct {
+	answered, lost, connections atomic.Int64
+	first                       atomic.Value // what happened to the first one that was lost
+	stop                        context.CancelFunc
+	clients                     sync.WaitGroup
+}
+
+// run adds a client with connections of its own.
+func (l *load) run(ctx context.Context, transport *http.Transport, url, want string) {
+	l.clients.Go(func() {
+		defer transport.CloseIdleConnections()
+		trace := &httptrace.ClientTrace{ConnectDone: func(_, _ string, err error) { l.connections.Add(1) }}
+		for ctx.Err() == nil {
+			if err := ask(httptrace.WithClientTrace(context.WithoutCancel(ctx), trace), transport, url, want); err != nil {
+				l.lost.Add(1)
+				l.first.CompareAndSwap(nil, err.Error())
+				continue
+			}
+			l.answered.Add(1)
+		}
+	})
+}
+
+func ask(ctx context.Context, transport *http.Transport, url, want string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	request.Host = "h.com"
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && (response.StatusCode != http.StatusOK || string(body) != want) {
+		err = fmt.Errorf("%s: %q", response.Status, body)
+	}
+	return err
+}
+
+// end stops the clients when each has its last answer.
+func (l *load) end(t *testing.T, what string) {
+	t.Helper()
+	l.stop()
+	l.clients.Wait()
+	t.Logf("%s: %d requests answered over %d connections, %d lost", what, l.answered.Load(), l.connections.Load(), l.lost.Load())
+	if l.lost.Load() > 0 || l.answered.Load() < 1000 {
+		t.Errorf("%s: %d requests answered, %d lost, the first by %v", what, l.answered.Load(), l.lost.Load(), l.first.Load())
+	}
+}
+
+// Three kinds of clients ask all the time, two of each: with a new connection for each request, with connections that they
+// keep, and so over TLS. A worker that a reload replaces takes no more connections, answers what it has been asked, and closes those
+// that are idle; a client that asks over one of these in that very moment learns so by the connection's end before any answer, and
+// asks again over another, as RFC 9110, section 9.2.2, has it for requests that may be repeated. Go's does that itself.
+func TestFiftyReloadsUnderLoadLoseNothing(t *testing.T) {
+	t.Parallel()
+	const reloads = 50
+	a := newAuthority(t)
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), a.secret("web", 1, nil, "h.com"),
+		newIngress("web").prefix("h.com", "/", "web").tls("web", "h.com").Ingress, newIngress("other").prefix("h.com", "/0", "web").Ingress)
+	ctx, stop := context.WithCancel(t.Context())
+	kinds := map[string]*load{"a connection for each": {stop: stop}, "connections that are kept": {stop: stop}, "TLS": {stop: stop}}
+	secure := &tls.Config{RootCAs: a.pool(), ServerName: "h.com"}
+	for range 2 {
+		kinds["a connection for each"].run(ctx, &http.Transport{DisableKeepAlives: true}, "http://"+l.http, "web")
+		kinds["connections that are kept"].run(ctx, &http.Transport{}, "http://"+l.http, "web")
+		kinds["TLS"].run(ctx, &http.Transport{TLSClientConfig: secure}, "https://"+l.https, "web")
+	}
+	for n := range reloads {
+		update(l, "other", func(i *networkingv1.Ingress) { i.Spec.Rules[0].HTTP.Paths[0].Path = fmt.Sprint("/", n+1) })
+		l.until("nginx is reloaded", func() bool { return l.reloads() > n })
+	}
+	if n := l.reloads(); n != reloads {
+		t.Errorf("nginx was reloaded %d times", n)
+	}
+	for what, load := range kinds {
+		load.end(t, what)
+	}
+}
+
+// What a worker has begun it ends, by the configuration that it began it with.
+func TestARequestThatIsUnderWayOutlivesReloads(t *testing.T) {
+	t.Parallel()
+	needNginx(t)
+	asked, answer, others := make(chan struct{}), make(chan struct{}), atomic.Bool{}
+	slow := backendServer(t, "", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if others.Swap(true) {
+			return
+		}
+		close(asked)
+		<-answer
+		fmt.Fprint(w, "at last")
+	}))
+	l := newLab(t, service("slow"), endpoints("slow", slow), newIngress("slow").prefix("h.com", "/", "slow").Ingress)
+	got := make(chan string, 1)
+	go func() { got <- l.get("h.com", "/") }()
+	<-asked
+	remove[*networkingv1.Ingress](l, "slow")
+	l.serves("h.com", "/", "404")
+	l.create(newIngress("other").prefix("h.com", "/", "nothing"))
+	l.status("other", reasonServiceNotFound)
+	close(answer)
+	if got := <-got; got != "at last" {
+		t.Errorf("the request is answered by %q", got)
+	}
+}
+
+// Of 40 changes that say nothing new to nginx, none reloads it; one that does is served with them.
+func TestOnlyWhatChangesTheConfigurationReloads(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
+	l.status("web", "")
+	for n := range 10 {
+		label := map[string]string{"n": fmt.Sprint(n)}
+		update(l, "web", func(i *networkingv1.Ingress) { i.Labels = label })
+		update(l, "web", func(s *corev1.Service) { s.Labels = label })
+		update(l, "web-slice", func(s *discoveryv1.EndpointSlice) { s.Annotations = label })
+		i := newIngress(fmt.Sprint("of-another-class-", n)).prefix("h.com", fmt.Sprint("/", n), "web")
+		i.Spec.IngressClassName = pointer("other")
+		l.create(i)
+	}
+	l.create(newIngress("last").prefix("i.com", "/", "web"))
+	l.serves("i.com", "/", "web")
+	if n := l.reloads(); n != 1 {
+		t.Errorf("nginx was reloaded %d times", n)
+	}
+}
+
+// A burst is at most one reload for what came before it was seen, and one for what came meanwhile.
+func TestABurstIsFewReloads(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")))
+	for n := range 100 {
+		l.create(newIngress(fmt.Sprint("web-", n)).prefix(fmt.Sprintf("h%d.com", n), "/", "web"))
+	}
+	l.status("web-99", "")
+	for n := range 100 {
+		if got := l.get(fmt.Sprintf("h%d.com", n), "/"); got != "web" {
+			t.Errorf("host %d is answered by %q", n, got)
+		}
+	}
+	t.Logf("100 Ingresses took %d reloads", l.reloads())
+	if n := l.reloads(); n > 20 {
+		t.Errorf("100 Ingresses took %d reloads", n)
+	}
+}
