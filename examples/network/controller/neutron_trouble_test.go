@@ -1,0 +1,320 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/network/controller"
+	"github.com/bowline-dev/bowline/examples/network/provider/neutron"
+	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
+)
+
+// gate is the way to a Neutron in memory. It counts requests, and may be shut, or slow.
+type gate struct {
+	neutrontest.Fake
+	mu       sync.Mutex
+	requests int
+	// answers is given in place of Neutron's answer unless both are nil; nil passes all.
+	answers func(*http.Request) (*http.Response, error)
+}
+
+func (g *gate) RoundTrip(q *http.Request) (*http.Response, error) {
+	g.mu.Lock()
+	g.requests++
+	answers := g.answers
+	g.mu.Unlock()
+	if answers != nil {
+		if answer, err := answers(q); answer != nil || err != nil {
+			return answer, err
+		}
+	}
+	return neutrontest.InProcess(&g.Fake).RoundTrip(q)
+}
+
+// put has requests answered by f, or by Neutron when it is nil, and returns how many there were before.
+func (g *gate) put(f func(*http.Request) (*http.Response, error)) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before := g.requests
+	g.requests, g.answers = 0, f
+	return before
+}
+
+// networksBehind are what there is, by what a member of the project sees.
+func (g *gate) networksBehind(w *world) map[string][]real {
+	w.Helper()
+	all, err := realNetworks(w.Context(), g.Client("project"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return all
+}
+
+// runNeutron starts the controller with that Neutron.
+func (w *world) runNeutron(g *gate) running {
+	w.Helper()
+	client := neutrontest.NewClient("http://neutron.fake", "project", neutrontest.Member, g)
+	p, err := neutron.New(planeID, client, neutron.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	loop, err := controller.New(controller.Options{Config: w.plane.RESTConfig(), Provider: p, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		loop.Run(ctx)
+		if err := p.(io.Closer).Close(); err != nil {
+			w.Error(err)
+		}
+	}()
+	return running{stop: func() { cancel(); <-done }}
+}
+
+// What fails in other words each time: ports, numbers of requests and the time are never the same.
+func outage() func(*http.Request) (*http.Response, error) {
+	var mu sync.Mutex
+	n := 0
+	return func(q *http.Request) (*http.Response, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		n++
+		switch n % 3 {
+		case 0:
+			return nil, fmt.Errorf("read tcp 127.0.0.1:%d->127.0.0.1:9696: connection reset by peer at %v", 40000+n, time.Now())
+		case 1:
+			return nil, io.ErrUnexpectedEOF
+		}
+		header := http.Header{"X-Openstack-Request-Id": {fmt.Sprint("req-", n)}}
+		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: header, Body: io.NopCloser(strings.NewReader(fmt.Sprint("try later ", n))), Request: q}, nil
+	}
+}
+
+func TestOutageIsReportedOnceAndAskedForSlowlyAndEnds(t *testing.T) {
+	inWorld(t, func(w *world) {
+		g := &gate{}
+		w.define()
+		defer w.runNeutron(g).stop()
+		w.declare("before", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		made := w.isReady(w.get(v1.SchemeGroupVersion, "before"), metav1.ConditionTrue, v1.ReasonProvisioned)
+		if !strings.HasPrefix(made, "192.168.0.0/16 with gateway 192.168.0.1, Neutron network ") {
+			w.Errorf("the message is %q", made)
+		}
+
+		g.put(outage())
+		var uids []string
+		for n := range 10 {
+			uids = append(uids, string(w.declare(fmt.Sprint("n", n), "192.168.0.0/16", "192.168.0.1").UID))
+		}
+		settle()
+		first := w.get(v1.SchemeGroupVersion, "n1")
+		if m := w.isReady(first, metav1.ConditionFalse, v1.ReasonUnreachable); m != "Neutron at http://neutron.fake/ does not answer: it is tried again" {
+			w.Errorf("the message is %q", m)
+		}
+		g.put(outage())
+		time.Sleep(time.Hour)
+		if asked := g.put(nil); asked > 60*(2*len(uids)+5) || asked < 60 {
+			w.Errorf("in an hour of outage there were %d requests", asked)
+		}
+		if now := w.get(v1.SchemeGroupVersion, "n1"); now.ResourceVersion != first.ResourceVersion {
+			w.Error("its status was written again and again")
+		}
+		if got := w.events(first.UID); !slices.Equal(got, []string{"Warning Unreachable"}) {
+			w.Errorf("its events are %q", got)
+		}
+
+		time.Sleep(2 * time.Minute)
+		for n := range 10 {
+			w.isReady(w.get(v1.SchemeGroupVersion, fmt.Sprint("n", n)), metav1.ConditionTrue, v1.ReasonProvisioned)
+		}
+		if there := g.networksBehind(w); len(there) != 11 {
+			w.Errorf("there are %v, want each once", there)
+		}
+	})
+}
+
+func TestDeletionWithPortsIsReportedAndGoesOnWhenTheyAreGone(t *testing.T) {
+	inWorld(t, func(w *world) {
+		g := &gate{}
+		w.define()
+		defer w.runNeutron(g).stop()
+		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		_, id, _ := strings.Cut(w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned), "Neutron network ")
+		user := g.Client("project")
+		port, err := ports.Create(w.Context(), user, ports.CreateOpts{NetworkID: id, DeviceOwner: "compute:nova", DeviceID: "server-1"}).Extract()
+		if err != nil {
+			w.Fatal(err)
+		}
+
+		w.delete(v1.SchemeGroupVersion, "a")
+		settle()
+		held := w.get(v1.SchemeGroupVersion, "a")
+		want := fmt.Sprintf("network %s cannot be removed: 1 port is on it, %s (of compute:nova server-1). It goes on when they are gone",
+			"bowline."+planeID+"."+string(n.UID), port.ID)
+		if m := w.isReady(held, metav1.ConditionFalse, v1.ReasonInUse); m != want {
+			w.Errorf("the message is %q, want %q", m, want)
+		}
+		g.put(nil)
+		time.Sleep(time.Hour)
+		if asked := g.put(nil); asked > 60*10 {
+			w.Errorf("in an hour there were %d requests", asked)
+		}
+		if now := w.get(v1.SchemeGroupVersion, "a"); now.ResourceVersion != held.ResourceVersion || len(now.Finalizers) != 1 {
+			w.Errorf("after an hour it has finalizers %q, and was written to", now.Finalizers)
+		}
+		if err := ports.Delete(w.Context(), user, port.ID).ExtractErr(); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(2 * time.Minute)
+		if _, err := w.networks(v1.SchemeGroupVersion).Get(w.Context(), "default", "a"); !apierrors.IsNotFound(err) {
+			w.Errorf("the object is still there: %v", err)
+		}
+		if there := g.networksBehind(w); len(there) > 0 {
+			w.Errorf("left are %v", there)
+		}
+		if got := w.events(n.UID); !slices.Equal(got, []string{"Normal Created", "Warning InUse", "Normal Deleted"}) {
+			w.Errorf("its events are %q", got)
+		}
+	})
+}
+
+// It is changed while each request of its making is under way.
+func TestNetworkThatIsEditedWhileItIsMadeEndsAsLastDeclared(t *testing.T) {
+	t.Parallel()
+	for at, request := range []string{"GET networks", "GET subnets", "POST networks", "POST subnets"} {
+		t.Run(request, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				g := &gate{}
+				w.define()
+				defer w.runNeutron(g).stop()
+				settle()
+				method, collection, _ := strings.Cut(request, " ")
+				edit := sync.OnceFunc(func() {
+					w.patch(v1.SchemeGroupVersion, "a", `{"spec":{"cidr":"10.0.0.0/8","gateway":"10.0.0.9"}}`)
+					time.Sleep(time.Second) // until the controller knows
+				})
+				g.put(func(q *http.Request) (*http.Response, error) {
+					if q.Method == method && strings.HasSuffix(q.URL.Path, collection) {
+						edit()
+					}
+					return nil, nil
+				})
+				n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+				settle()
+				name := "bowline." + planeID + "." + string(n.UID)
+				want := []real{{true, []string{"10.0.0.0/8 with gateway 10.0.0.9, " + name}}}
+				if there := g.networksBehind(w); len(there) != 1 || fmt.Sprint(there[name]) != fmt.Sprint(want) {
+					w.Errorf("edit %d: there is %v, want %v", at, there, want)
+				}
+				got := w.get(v1.SchemeGroupVersion, "a")
+				if m := w.isReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); !strings.HasPrefix(m, "10.0.0.0/8 with gateway 10.0.0.9,") ||
+					got.Status.ObservedGeneration != got.Generation {
+					w.Errorf("its status is %+v", got.Status)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatNeutronSaysNoToIsReportedWithAReason(t *testing.T) {
+	t.Parallel()
+	refuse := func(status int, kind, message string) func(*http.Request) (*http.Response, error) {
+		return func(q *http.Request) (*http.Response, error) {
+			if q.Method == http.MethodGet && status != http.StatusUnauthorized {
+				return nil, nil
+			}
+			body := fmt.Sprintf(`{"NeutronError": {"type": %q, "message": %q, "detail": ""}}`, kind, message)
+			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: q}, nil
+		}
+	}
+	for reason, answer := range map[string]func(*http.Request) (*http.Response, error){
+		v1.ReasonUnauthorized:  refuse(401, "", ""),
+		v1.ReasonQuotaExceeded: refuse(409, "OverQuota", "Quota exceeded for resources: ['network']."),
+		v1.ReasonNotConfigured: refuse(503, "NoNetworkAvailable", "No tenant network is available for allocation."),
+		v1.ReasonRefused:       refuse(400, "InvalidInput", "Invalid input for operation."),
+		v1.ReasonProviderError: refuse(500, "HTTPInternalServerError", "Request Failed."),
+		v1.ReasonUnreachable:   func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") },
+	} {
+		t.Run(reason, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				g := &gate{}
+				g.put(answer)
+				w.define()
+				defer w.runNeutron(g).stop()
+				w.declare("a", "192.168.0.0/16", "192.168.0.1")
+				settle()
+				first := w.get(v1.SchemeGroupVersion, "a")
+				w.isReady(first, metav1.ConditionFalse, reason)
+				time.Sleep(time.Hour)
+				if now := w.get(v1.SchemeGroupVersion, "a"); now.ResourceVersion != first.ResourceVersion {
+					w.Error("its status was written again and again")
+				}
+				g.put(nil)
+				time.Sleep(2 * time.Minute)
+				w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionTrue, v1.ReasonProvisioned)
+			})
+		})
+	}
+}
+
+// Two networks of one range are two networks; one of which another range is declared that Neutron does not make stays as it is.
+func TestRangesThatOverlapAndThatNeutronDoesNotMake(t *testing.T) {
+	inWorld(t, func(w *world) {
+		g := &gate{}
+		w.define()
+		defer w.runNeutron(g).stop()
+		w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		w.declare("b", "192.168.0.0/24", "192.168.0.1")
+		settle()
+		before := g.networksBehind(w)
+		for _, name := range []string{"a", "b"} {
+			w.isReady(w.get(v1.SchemeGroupVersion, name), metav1.ConditionTrue, v1.ReasonProvisioned)
+		}
+		w.patch(v1.SchemeGroupVersion, "a", `{"spec":{"cidr":"127.0.0.0/8","gateway":"127.0.0.1"}}`)
+		settle()
+		want := "Neutron makes no subnet of 127.0.0.0/8, since its addresses are loopback: declare another spec.cidr"
+		if m := w.isReady(w.get(v1.SchemeGroupVersion, "a"), metav1.ConditionFalse, v1.ReasonRefused); m != want {
+			w.Errorf("the message is %q", m)
+		}
+		if after := g.networksBehind(w); fmt.Sprint(after) != fmt.Sprint(before) || len(after) != 2 {
+			w.Errorf("there was %v, and is %v", before, after)
+		}
+	})
+}
+
+// A network that came to be has its own writes not looked at again.
+func TestNetworkIsMadeWithSixRequests(t *testing.T) {
+	inWorld(t, func(w *world) {
+		g := &gate{}
+		w.define()
+		defer w.runNeutron(g).stop()
+		settle()
+		g.put(nil)
+		w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		if asked := g.put(nil); asked != 6 { // the look that finds none, that of Apply, and the two writes
+			w.Errorf("it took %d requests", asked)
+		}
+		synctest.Wait()
+	})
+}
