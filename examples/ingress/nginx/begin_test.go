@@ -1,0 +1,129 @@
+//go:build linux || darwin
+
+package nginx
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// What keeps the controller from beginning ends it, with what to do.
+func TestWhatKeepsItFromBeginningIsSaid(t *testing.T) {
+	t.Parallel()
+	needNginx(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		options Options
+		says    string
+	}{
+		"a port in use":         {Options{HTTP: taken.Addr().String()}, taken.Addr().String() + " is in use by another program"},
+		"a port in use, HTTPS":  {Options{HTTP: freeAddress(t), HTTPS: taken.Addr().String()}, "is in use by another program"},
+		"an address not ours":   {Options{HTTP: "203.0.113.7:8080"}, "nginx cannot listen on 203.0.113.7:8080"},
+		"no address":            {Options{}, "give an address for HTTP or HTTPS"},
+		"a name for an address": {Options{HTTP: "localhost:8080"}, "give an IP address and a port"},
+		"no port":               {Options{HTTP: "127.0.0.1"}, "give an IP address and a port"},
+		"no nginx":              {Options{HTTP: freeAddress(t), Binary: "no-such-nginx"}, "apt-get install nginx"},
+		"a folder that is none": {Options{HTTP: freeAddress(t), Folder: filepath.Join(file, "folder")}, "must be writable"},
+		"a folder that is too deep": {
+			Options{HTTP: freeAddress(t), Folder: filepath.Join(t.TempDir(), strings.Repeat("d", 100))}, "too long a name",
+		},
+	} {
+		if test.options.Folder == "" {
+			test.options.Folder = t.TempDir()
+		}
+		test.options.Config, test.options.Log = &rest.Config{Host: "http://127.0.0.1:1"}, slog.New(slog.DiscardHandler)
+		if err := Run(t.Context(), test.options); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestASecondControllerOfAFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	err := Run(t.Context(), Options{Config: l.plane.Config(), Folder: l.folder, HTTP: freeAddress(t), Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), "is another nginx controller's") {
+		t.Errorf("the second one: %v", err)
+	}
+	if got := l.get("h.com", "/"); got != "404" {
+		t.Errorf("the first one answers %q", got)
+	}
+}
+
+// A port that somebody takes between the look at it and nginx's start ends the controller all the same.
+func TestAPortThatIsTakenLateEndsTheController(t *testing.T) {
+	t.Parallel()
+	needNginx(t)
+	at := freeAddress(t)
+	where, err := parseAddress(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := newProcess(t.Context(), "nginx", t.TempDir(), []address{where}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", at)
+	if err != nil {
+		t.Skipf("somebody else took the port: %v", err)
+	}
+	defer taken.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(context.WithoutCancel(t.Context())) }()
+	c, err := listening{http: where.directive()}.render(routing{hosts: []host{{}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Test(t.Context(), c); err != nil {
+		t.Errorf("nginx -t: %v", err)
+	}
+	if err := p.Serve(t.Context(), c); err == nil || !strings.Contains(err.Error(), "Address already in use") {
+		t.Errorf("Serve: %v", err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), at) {
+		t.Errorf("Run: %v", err)
+	}
+	if err := p.Serve(t.Context(), c); err == nil {
+		t.Error("what has ended serves")
+	}
+}
+
+// A port that is taken while nginx is down is not given up: nginx is started when it is free again.
+func TestNginxWaitsForAPortThatItHasLost(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
+	pid := masterOf(t, l.folder)
+	var taken net.Listener
+	for taken == nil { // until it is ours and not that of the nginx that is started at once
+		if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+			t.Fatal(err)
+		}
+		var err error
+		if taken, err = net.Listen("tcp", l.http); err != nil {
+			starts := l.count("nginx serves pid")
+			l.until("nginx is started again", func() bool { return l.count("nginx serves pid") > starts-1 })
+			pid = masterOf(t, l.folder)
+		}
+	}
+	l.until("nginx does not start", func() bool { return l.count("nginx does not start") > 0 })
+	l.create(newIngress("meanwhile").prefix("i.com", "/", "web"))
+	taken.Close()
+	l.serves("i.com", "/", "web")
+	l.serves("h.com", "/", "web")
+}
