@@ -21,6 +21,7 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/client"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
 // programVariable tells this test binary to be the program.
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(neutrontest.Main(m))
 }
 
 // machine is a server on a socket, with a folder of records and the program, which is a process.
