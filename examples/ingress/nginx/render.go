@@ -139,9 +139,9 @@ func serverName(host string) string {
 }
 
 // quote makes one word of a text, whatever is in it. nginx reads no variables in what is quoted here: paths and server names.
-func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
-}
+func quote(s string) string { return `"` + escapes.Replace(s) + `"` }
+
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
 // upstreamName is the name of a backend, of which names of Kubernetes have nothing to leave out.
 func upstreamName(name string) string {

@@ -1,0 +1,196 @@
+package nginx
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+)
+
+// nginxes are what a run's controllers have started: the last one serves.
+type nginxes struct {
+	mu   sync.Mutex
+	text string
+	ever string // all that was ever served
+}
+
+// memory is a nginx of nginxes. As a real one, it ends with its controller's process and begins with nothing.
+type memory struct {
+	ctx context.Context // the process's
+	recorder
+	*nginxes
+}
+
+func (m *memory) Serve(ctx context.Context, c Configuration) error {
+	if m.now() == c.Text {
+		return nil
+	}
+	return bowlinetest.Effect(m.ctx, "reload nginx", func() error {
+		if err := m.recorder.Serve(ctx, c); err != nil {
+			return err
+		}
+		m.nginxes.mu.Lock()
+		defer m.nginxes.mu.Unlock()
+		m.text, m.ever = c.Text, m.ever+c.Text
+		return nil
+	})
+}
+
+// controllerProcess is the controller as a program, but for nginx.
+func controllerProcess(ctx context.Context, config *rest.Config) error {
+	at := func(text string) address { return address{netip.MustParseAddrPort(text)} }
+	to := &memory{ctx: ctx, nginxes: bowlinetest.World[*nginxes](ctx)}
+	to.refuses = []string{"/refused"}
+	m, err := newManager(config, nil, DefaultClass, at("127.0.0.1:80"), at("127.0.0.1:443"), to, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	return m.Run(ctx)
+}
+
+// declareAndChange has Ingresses come, change and go, with Services, endpoints and a certificate.
+func declareAndChange(secret *corev1.Secret) func(ctx context.Context, config *rest.Config) error {
+	return func(ctx context.Context, config *rest.Config) error {
+		c, err := client.New(config)
+		if err != nil {
+			return err
+		}
+		ingresses, slices := client.For[*networkingv1.Ingress](c), client.For[*discoveryv1.EndpointSlice](c)
+		if _, err := client.For[*corev1.Secret](c).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		web := service("web")
+		web.Spec.ClusterIP = corev1.ClusterIPNone // another address each time would be another end
+		if _, err := client.For[*corev1.Service](c).Create(ctx, web, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		for _, i := range []ingress{
+			newIngress("a").prefix("a.com", "/", "web").tls("cert", "a.com"),
+			newIngress("b").prefix("b.com", "/", "web"),
+			newIngress("bad").prefix("bad.com", "/refused", "web"),
+			newIngress("gone").prefix("gone.com", "/", "nothing"),
+		} {
+			if _, err := ingresses.Create(ctx, i.Ingress, metav1.CreateOptions{}); err != nil {
+				return err
+			}
+		}
+		time.Sleep(5 * time.Second)
+		slice := endpoints("web", netip.MustParseAddrPort("10.0.0.1:8080"))
+		if _, err := slices.Create(ctx, slice, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		time.Sleep(5 * time.Second)
+		patch := []byte(`[{"op":"replace","path":"/spec/rules/0/host","value":"c.com"}]`)
+		if _, err := ingresses.Patch(ctx, "default", "b", "", types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+			return err
+		}
+		patch = []byte(`[{"op":"replace","path":"/endpoints/0/addresses/0","value":"10.0.0.2"}]`)
+		if _, err := slices.Patch(ctx, "default", slice.Name, "", types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
+			return err
+		}
+		time.Sleep(5 * time.Second)
+		if err := ingresses.Delete(ctx, "default", "gone", metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+		time.Sleep(5 * time.Second)
+		return client.For[*corev1.Secret](c).Delete(ctx, "default", "cert", metav1.DeleteOptions{})
+	}
+}
+
+// saidIsServed is broken by an Ingress whose status says that it is served, and that never was.
+func saidIsServed(s bowlinetest.State) error {
+	ever := s.Outside.(map[string]string)["ever"]
+	for _, i := range s.Kind("Ingress") {
+		at, _, _ := unstructured.NestedSlice(i.Object, "status", "loadBalancer", "ingress")
+		if len(at) > 0 && i.GetName() != "bad" && !strings.Contains(ever, i.GetName()+".com") && !strings.Contains(ever, "c.com") {
+			return fmt.Errorf("the Ingress %s has an address, and nginx never served it", i.GetName())
+		}
+	}
+	return nil
+}
+
+// declaredBy is the configuration that the objects of a state declare.
+func declaredBy(t *testing.T, s bowlinetest.State) string {
+	r := &recorder{refuses: []string{"/refused"}}
+	certificates := newCertificates(func(key types.NamespacedName) *corev1.Secret { return found[corev1.Secret](t, s, "Secret", key) })
+	settler := newSettler(r, listening{"127.0.0.1:80", "127.0.0.1:443"}, objects{
+		service:     func(key types.NamespacedName) *corev1.Service { return found[corev1.Service](t, s, "Service", key) },
+		certificate: certificates.file,
+		slices: func(key types.NamespacedName) []*discoveryv1.EndpointSlice {
+			if slice := found[discoveryv1.EndpointSlice](t, s, "EndpointSlice", types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "-slice"}); slice != nil {
+				return []*discoveryv1.EndpointSlice{slice}
+			}
+			return nil
+		},
+	}, certificates)
+	var all []*networkingv1.Ingress
+	for _, i := range s.Kind("Ingress") {
+		all = append(all, found[networkingv1.Ingress](t, s, "Ingress", types.NamespacedName{Namespace: i.GetNamespace(), Name: i.GetName()}))
+	}
+	if _, err := settler.settle(t.Context(), all); err != nil {
+		t.Error(err)
+	}
+	return r.now()
+}
+
+// found is an object of a state; nil when it is not there.
+func found[T any](t *testing.T, s bowlinetest.State, kind string, key types.NamespacedName) *T {
+	o := s.Find(kind, key.Namespace, key.Name)
+	if o == nil {
+		return nil
+	}
+	typed := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
+		t.Error(err)
+	}
+	return typed
+}
+
+// Whatever goes wrong once, nginx comes to serve what is declared, and the status says so.
+func TestNginxServesWhatIsDeclaredWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
+	secret := newAuthority(t).secret("cert", 1, nil, "a.com")
+	r := bowlinetest.Explore(t, bowlinetest.Scenario{
+		World:      func() any { return &nginxes{} },
+		Processes:  []bowlinetest.Process{{Name: "nginx", Run: controllerProcess}},
+		Act:        declareAndChange(secret),
+		Invariants: []func(bowlinetest.State) error{saidIsServed},
+		Snapshot: func(world any) any {
+			n := world.(*nginxes)
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return map[string]string{"text": n.text, "ever": n.ever}
+		},
+		Compare: func(s bowlinetest.State) bowlinetest.State {
+			served, declared := s.Outside.(map[string]string)["text"], declaredBy(t, s)
+			if served != declared {
+				t.Errorf("nginx serves\n%s\nand declared is\n%s", served, declared)
+			}
+			s.Outside = served
+			return s
+		},
+	})
+	t.Logf("%d fault points", r.Tried())
+	if r.Tried() < 100 {
+		t.Errorf("only %d fault points were tried", r.Tried())
+	}
+	if len(r.Unreached) > r.Tried()/4 {
+		t.Errorf("%d runs did not come by their faults: %q", len(r.Unreached), r.Unreached)
+	}
+}

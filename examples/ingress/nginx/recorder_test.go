@@ -1,0 +1,63 @@
+package nginx
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// recorder is a server in memory. It refuses configurations with a text of its choice in them.
+type recorder struct {
+	mu      sync.Mutex
+	refuses []string
+	tests   int
+	serving []string // the texts that it was given, without those that it had
+	failure error    // what Serve fails with
+}
+
+func (r *recorder) Test(_ context.Context, c Configuration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tests++
+	for _, text := range r.refuses {
+		all := true
+		for part := range strings.SplitSeq(text, "+") {
+			all = all && strings.Contains(c.Text, part)
+		}
+		if all {
+			return &refusal{"no " + text}
+		}
+	}
+	return nil
+}
+
+func (r *recorder) Serve(_ context.Context, c Configuration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failure == nil && r.now() != c.Text {
+		r.serving = append(r.serving, c.Text)
+	}
+	return r.failure
+}
+
+func (r *recorder) now() string {
+	if len(r.serving) == 0 {
+		return ""
+	}
+	return r.serving[len(r.serving)-1]
+}
+
+// has checks which of these hosts are served.
+func (r *recorder) has(t *testing.T, what, want string, hosts ...string) {
+	t.Helper()
+	var got []string
+	for _, host := range hosts {
+		if strings.Contains(r.now(), `"`+host+`"`) {
+			got = append(got, host)
+		}
+	}
+	if text := strings.Join(got, " "); text != want {
+		t.Errorf("%s: %q are served, want %q", what, text, want)
+	}
+}

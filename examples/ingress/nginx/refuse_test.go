@@ -1,0 +1,63 @@
+package nginx
+
+import (
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// These are Ingresses that a server of the API takes and nginx does not. To nginx a NUL ends a path where it compares two,
+// so those of one length that differ only behind one are the same to it, and an error.
+func TestAnIngressThatNginxRefusesHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
+		newIngress("good").prefix("h.com", "/", "web").Ingress,
+		newIngress("a").exact("h.com", "/nul\x00one", "web").Ingress,
+		newIngress("b").exact("h.com", "/nul\x00two", "web").exact("b.com", "/", "web").Ingress)
+	l.status("good", "")
+	l.status("a", "")
+	l.status("b", reasonRefused)
+	l.event("b", reasonRefused, `nginx refuses it, and it is left out: duplicate location "/nul`)
+	if got := l.get("b.com", "/"); got != "404" {
+		t.Errorf("what is left out answers %q", got)
+	}
+	l.create(newIngress("later").prefix("later.com", "/", "web"))
+	l.serves("later.com", "/", "web")
+	l.status("later", "")
+
+	update(l, "b", func(i *networkingv1.Ingress) { i.Spec.Rules = i.Spec.Rules[1:] })
+	l.serves("b.com", "/", "web")
+	l.status("b", "")
+	update(l, "b", func(i *networkingv1.Ingress) {
+		i.Spec.Rules[0].HTTP.Paths[0].Path = "/nul\x00six"
+		i.Spec.Rules[0].Host = "h.com"
+	})
+	l.status("b", reasonRefused)
+	l.event("b", reasonRefused, `it is served as it was before`)
+	if got := l.get("b.com", "/"); got != "web" {
+		t.Errorf("what was good before answers %q", got)
+	}
+	remove[*networkingv1.Ingress](l, "a")
+	l.status("b", "")
+	if got := l.get("b.com", "/"); got != "404" {
+		t.Errorf("what is not declared any more answers %q", got)
+	}
+}
+
+// nginx would not even refuse this one: it would pass it the requests of others.
+func TestAPathThatNginxWouldMistakeIsLeftOut(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), service("long"), endpoints("long", backendServer(t, "long")),
+		newIngress("long").prefix("h.com", "/"+strings.Repeat("c", 260), "long").prefix("h.com", "/"+strings.Repeat("d", 253), "long").Ingress,
+		newIngress("web").prefix("h.com", "/", "web").Ingress)
+	l.status("long", reasonPathTooLong)
+	for path, want := range map[string]string{
+		"/cccc": "web", "/" + strings.Repeat("c", 260): "web",
+		"/dddd": "web", "/" + strings.Repeat("d", 253): "long", "/" + strings.Repeat("d", 253) + "/x": "long", "/" + strings.Repeat("d", 254): "web",
+	} {
+		if got := l.get("h.com", path); got != want {
+			t.Errorf("%.10s... of %d bytes is answered by %q, want %q", path, len(path), got, want)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package nginx
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// newTestSettler settles with a recorder that refuses some texts.
+func newTestSettler(refuses ...string) (*settler, *recorder) {
+	r := &recorder{refuses: refuses}
+	return newSettler(r, listening{http: "127.0.0.1:80"}, given{}.objects(), newCertificates(nil)), r
+}
+
+func (s *settler) mustSettle(t *testing.T, ingresses ...*networkingv1.Ingress) string {
+	t.Helper()
+	problems, err := s.settle(t.Context(), ingresses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, i := range ingresses {
+		for _, p := range problems[i.UID] {
+			all = append(all, fmt.Sprintf("%s %s: %s", i.Name, p.reason, p.message))
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
+}
+
+// at is an Ingress of a host with this generation.
+func at(name, host string, generation int64) *networkingv1.Ingress {
+	i := newIngress(name).prefix(host, "/", "s").Ingress
+	i.Generation = generation
+	return i
+}
+
+func TestWhatIsRefusedHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	s, r := newTestSettler("bad")
+	hosts := []string{"a.com", "bad.com", "c.com", "d.com"}
+	got := s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
+	if want := "b Refused: nginx refuses it, and it is left out: no bad"; got != want {
+		t.Errorf("the problems are %q, want %q", got, want)
+	}
+	r.has(t, "one of three is bad", "a.com c.com", hosts...)
+
+	r.tests = 0
+	s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
+	if r.tests != 0 || len(r.serving) != 1 {
+		t.Errorf("where nothing changed, there were %d tests and %d configurations", r.tests, len(r.serving))
+	}
+	s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "d.com", 2))
+	r.has(t, "another one changed", "a.com d.com", hosts...)
+	if r.tests != 2 {
+		t.Errorf("a change beside what is refused took %d tests, want one to serve it and one more", r.tests)
+	}
+	if got := s.mustSettle(t, at("a", "a.com", 1), at("b", "c.com", 2)); got != "" {
+		t.Errorf("the bad one is mended: %s", got)
+	}
+	r.has(t, "mended", "a.com c.com", hosts...)
+}
+
+func TestTheLastGoodStateIsServedWhileTheNewOneIsRefused(t *testing.T) {
+	t.Parallel()
+	s, r := newTestSettler("bad")
+	hosts := []string{"a.com", "b.com", "bad.com", "c.com"}
+	s.mustSettle(t, at("a", "a.com", 1), at("b", "b.com", 1))
+	got := s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 2))
+	if want := "b Refused: nginx refuses it, and it is served as it was before: no bad"; got != want {
+		t.Errorf("the problems are %q, want %q", got, want)
+	}
+	r.has(t, "the bad one as it was", "a.com b.com", hosts...)
+	s.mustSettle(t, at("a", "c.com", 2), at("b", "bad.com", 2))
+	r.has(t, "the other changes", "b.com c.com", hosts...)
+
+	r.refuses = []string{"bad", "b.com"} // now the old state would be refused too, with the next change
+	got = s.mustSettle(t, at("a", "a.com", 3), at("b", "bad.com", 2))
+	if want := "b Refused: nginx refuses it, and it is left out: no bad"; got != want {
+		t.Errorf("the problems are %q, want %q", got, want)
+	}
+	r.has(t, "nothing of it is good any more", "a.com", hosts...)
+	s.mustSettle(t, at("a", "a.com", 3))
+	if len(s.good) != 1 || len(s.refused) != 0 {
+		t.Errorf("of what is gone there is left %v, %v", s.good, s.refused)
+	}
+}
+
+// Two that are refused only together: the younger one is left out, until the older one goes.
+func TestOfTwoThatDoNotFitTogetherTheOlderIsServed(t *testing.T) {
+	t.Parallel()
+	s, r := newTestSettler("x.com+y.com")
+	older, younger, other := at("a", "x.com", 1), at("b", "y.com", 1), at("c", "c.com", 1)
+	younger.CreationTimestamp = newIngress("").since(5).CreationTimestamp
+	s.mustSettle(t, younger, other, older)
+	r.has(t, "both", "c.com x.com", "c.com", "x.com", "y.com")
+	if got := s.mustSettle(t, younger, other); got != "" {
+		t.Errorf("the older one is gone: %s", got)
+	}
+	r.has(t, "the younger alone", "c.com y.com", "c.com", "x.com", "y.com")
+}
+
+// Each of three among a thousand is found in a few tests.
+func TestAFewBadOnesAreFoundInFewTests(t *testing.T) {
+	t.Parallel()
+	s, r := newTestSettler("h17.com", "h500.com", "h999.com")
+	var all []*networkingv1.Ingress
+	for n := range 1000 {
+		all = append(all, at(fmt.Sprint("i", n), fmt.Sprintf("h%d.com", n), 1))
+	}
+	s.mustSettle(t, all...)
+	r.has(t, "all but three", "h16.com h18.com", "h16.com", "h17.com", "h18.com", "h500.com", "h999.com")
+	if len(s.refused) != 3 || r.tests > 70 {
+		t.Errorf("%d were found in %d tests", len(s.refused), r.tests)
+	}
+}
+
+// What is wrong with nginx or the machine is nobody's fault.
+func TestAnErrorThatIsNoRefusalLeavesNobodyOut(t *testing.T) {
+	t.Parallel()
+	s, r := newTestSettler("http {") // not even nothing is taken
+	if _, err := s.settle(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)}); err == nil || len(s.refused) > 0 {
+		t.Errorf("%v; refused are %v", err, s.refused)
+	}
+	r.refuses, r.failure = nil, errors.New("out of processes")
+	if _, err := s.settle(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)}); !errors.Is(err, r.failure) || len(s.refused) > 0 {
+		t.Errorf("%v; refused are %v", err, s.refused)
+	}
+	r.failure = nil
+	if got := s.mustSettle(t, at("a", "a.com", 1)); got != "" || len(r.serving) != 1 {
+		t.Errorf("when it is mended: %q, %d configurations", got, len(r.serving))
+	}
+}
