@@ -184,7 +184,7 @@ func (p *Plane) initial() []kind.Initial {
 	if p.options.AsIs {
 		return nil
 	}
-	return builtin.Initial(types.UID(p.options.ID), p.port())
+	return builtin.Initial(types.UID(p.options.ID), p.reachedAt())
 }
 
 // listen opens the socket, and returns whose client certificates are believed. It is served once all else is ready.
@@ -224,13 +224,6 @@ func (p *Plane) serve(config *tls.Config) {
 	})
 }
 
-// port is that of the socket or, when there is none, the one that Kubernetes' own server listens on.
-func (p *Plane) port() int {
-	if p.listener == nil {
-		return 6443
-	}
-	return p.listener.Addr().(*net.TCPAddr).Port
-}
 
 // Addr is the host and port of the socket, or empty when there is none.
 func (p *Plane) Addr() string {

@@ -7,4 +7,6 @@ type Initial struct {
 	// Correct brings one that is there already, from an earlier start, in line with this one, and says whether that
 	// changed it; nil leaves it as it is.
 	Correct func(stored Object) bool
+	// OnlyCorrect says that it is not created.
+	OnlyCorrect bool
 }

@@ -46,6 +46,8 @@ func (s *Server) ensure(ctx context.Context, i kind.Initial) (there bool, err er
 		switch {
 		case current == nil && s.store.Damage(key) != nil: // it is there, though nobody can read it
 			return true, nil
+		case current == nil && i.OnlyCorrect:
+			return false, nil
 		case current == nil:
 			err = s.createInitial(ctx, k, key, i.Object.DeepCopyObject().(kind.Object))
 		case i.Correct != nil:

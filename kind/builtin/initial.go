@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"net/netip"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,10 +13,10 @@ import (
 )
 
 // Initial are the objects that every cluster has from the start: four namespaces, the system's priority classes and the
-// service through which the API itself is reached. A server creates those that are not there yet. id is the uid of
-// kube-system, by which a cluster is known; empty leaves it to the server. port is where the server listens, which the
-// service of an earlier start may not know yet.
-func Initial(id types.UID, port int) []kind.Initial {
+// service through which the API itself is reached, with its endpoints. A server creates those that are not there yet. id is
+// the uid of kube-system, by which a cluster is known; empty leaves it to the server. at is where the server is reached,
+// which the service of an earlier start may not know yet; without a valid address it is not reached from other machines.
+func Initial(id types.UID, at netip.AddrPort) []kind.Initial {
 	var objects []kind.Initial
 	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
 		ns := &corev1.Namespace{
@@ -29,7 +31,8 @@ func Initial(id types.UID, port int) []kind.Initial {
 	for _, class := range scheduling.SystemClasses() {
 		objects = append(objects, kind.Initial{Object: class})
 	}
-	return append(objects, kind.Initial{Object: apiService(port), Correct: leadTo(port)})
+	port := int(at.Port())
+	return append(append(objects, kind.Initial{Object: apiService(port), Correct: leadTo(port)}), apiEndpoints(at)...)
 }
 
 // leadTo corrects the port that the API's service leads to. Kubernetes has not done so since 1.17: its port does not change
@@ -47,8 +50,8 @@ func leadTo(port int) func(kind.Object) bool {
 	}
 }
 
-// apiPort is the name of the API's port in its service.
-const apiPort = "https"
+// The names of the API's service and of its port.
+const apiName, apiPort = "kubernetes", "https"
 
 // apiService is the service kubernetes in the namespace default: clients in a cluster find the API by it. It has the
 // first of the services' addresses.
@@ -57,7 +60,7 @@ func apiService(port int) *corev1.Service {
 	return &corev1.Service{
 		TypeMeta: metav1.TypeMeta{Kind: "Service", APIVersion: "v1"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "kubernetes", Namespace: metav1.NamespaceDefault,
+			Name: apiName, Namespace: metav1.NamespaceDefault,
 			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
 		},
 		Spec: corev1.ServiceSpec{

@@ -1,0 +1,75 @@
+//lint:file-ignore SA1019 Kubernetes has endpoints for its own service still
+
+package builtin
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/kind"
+)
+
+// apiEndpoints are where the service of the API leads to: the server's own address and port. A server that nobody outside
+// of its machine reaches has none, and empties those of an earlier start.
+func apiEndpoints(at netip.AddrPort) []kind.Initial {
+	endpoints, slice := endpointsOf(at), sliceOf(at)
+	unreached := !at.Addr().IsValid()
+	return []kind.Initial{{Object: endpoints, OnlyCorrect: unreached, Correct: func(stored kind.Object) bool {
+		old := stored.(*corev1.Endpoints)
+		if equality.Semantic.DeepEqual(old.Subsets, endpoints.Subsets) {
+			return false
+		}
+		old.Subsets = endpoints.DeepCopy().Subsets
+		return true
+	}}, {Object: slice, OnlyCorrect: unreached, Correct: func(stored kind.Object) bool {
+		old, want := stored.(*discoveryv1.EndpointSlice), slice.DeepCopy()
+		if old.AddressType != slice.AddressType { // which cannot change
+			want.Endpoints = nil
+		}
+		if equality.Semantic.DeepEqual(old.Endpoints, want.Endpoints) && equality.Semantic.DeepEqual(old.Ports, want.Ports) {
+			return false
+		}
+		old.Endpoints, old.Ports = want.Endpoints, want.Ports
+		return true
+	}}}
+}
+
+func endpointsOf(at netip.AddrPort) *corev1.Endpoints {
+	e := &corev1.Endpoints{
+		TypeMeta: metav1.TypeMeta{Kind: "Endpoints", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: apiName, Namespace: metav1.NamespaceDefault,
+			Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"}, // the slice is there already
+		},
+	}
+	if at.Addr().IsValid() {
+		e.Subsets = []corev1.EndpointSubset{{
+			Addresses: []corev1.EndpointAddress{{IP: at.Addr().String()}},
+			Ports:     []corev1.EndpointPort{{Name: apiPort, Port: int32(at.Port()), Protocol: corev1.ProtocolTCP}},
+		}}
+	}
+	return e
+}
+
+func sliceOf(at netip.AddrPort) *discoveryv1.EndpointSlice {
+	s := &discoveryv1.EndpointSlice{
+		TypeMeta: metav1.TypeMeta{Kind: "EndpointSlice", APIVersion: discoveryv1.SchemeGroupVersion.String()},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: apiName, Namespace: metav1.NamespaceDefault,
+			Labels: map[string]string{discoveryv1.LabelServiceName: apiName},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new(apiPort), Port: new(int32(at.Port())), Protocol: new(corev1.ProtocolTCP)}},
+	}
+	if at.Addr().Is6() {
+		s.AddressType = discoveryv1.AddressTypeIPv6
+	}
+	if at.Addr().IsValid() {
+		s.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{at.Addr().String()}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}}
+	}
+	return s
+}
