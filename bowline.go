@@ -224,7 +224,6 @@ func (p *Plane) serve(config *tls.Config) {
 	})
 }
 
-
 // Addr is the host and port of the socket, or empty when there is none.
 func (p *Plane) Addr() string {
 	if p.listener == nil {
