@@ -37,28 +37,20 @@ func (d Dir) List() ([]string, error) {
 // Read implements FS.
 func (d Dir) Read(name string) ([]byte, error) { return os.ReadFile(d.path(name)) }
 
-// Write implements FS: a new file is written whole and takes the old one's name, so no reader sees half a record.
+// Write implements FS: a new file is written whole and takes the old one's name, so no reader sees half a record. It does not
+// wait for the disk: what a loss of power takes away is not as declared, and is written again.
 func (d Dir) Write(name string, data []byte) error {
-	if err := os.MkdirAll(string(d), 0o755); err != nil {
-		return err
-	}
 	temp := d.path(tempPrefix + name)
-	if err := writeSynced(temp, data); err != nil {
+	err := os.WriteFile(temp, data, 0o644)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(string(d), 0o755); err == nil {
+			err = os.WriteFile(temp, data, 0o644)
+		}
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}
 	return os.Rename(temp, d.path(name))
-}
-
-func writeSynced(path string, data []byte) (err error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err := f.Write(data); err != nil {
-		return err
-	}
-	return f.Sync()
 }
 
 // Remove implements FS.
