@@ -54,10 +54,11 @@ func (r *reconciler) reconcile(ctx context.Context, n *v1.Network) error {
 	if err != nil {
 		return r.report(ctx, n, verdict{reason: v1.ReasonInvalidSpec, message: err.Error(), id: n.Status.ID})
 	}
-	if err := r.hold(ctx, n); err != nil {
-		return err
+	declared, err := r.hold(ctx, n)
+	if err != nil {
+		return ignoreGone(err)
 	}
-	switch err := r.provision(ctx, n, want); {
+	switch err := r.provision(ctx, n, want, declared); {
 	case errors.Is(err, errGone):
 		return nil // the cache will hear of it
 	case err != nil:
@@ -78,8 +79,9 @@ func (r *reconciler) provisioned(want provider.Network) verdict {
 	return v
 }
 
-// provision makes the real network what is wanted. It writes to the provider only when something differs.
-func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider.Network) error {
+// provision makes the real network what is wanted. It writes to the provider only when something differs. declared is whether
+// the server has just confirmed the object.
+func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider.Network, declared bool) error {
 	actual, err := r.provider.Get(ctx, n.UID)
 	missing := errors.Is(err, provider.ErrNotFound)
 	if err != nil && !missing {
@@ -89,7 +91,7 @@ func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider
 	if !missing && actual.Matches(want) {
 		return nil
 	}
-	if missing {
+	if missing && !declared {
 		if err := r.stillDeclared(ctx, n); err != nil {
 			return err
 		}
@@ -172,12 +174,14 @@ func difference(was provider.Actual) string {
 	return fmt.Sprintf("it had been changed to %s with gateway %s", was.CIDR, was.Gateway)
 }
 
-// hold puts the finalizer on an object, before anything real is made for it.
-func (r *reconciler) hold(ctx context.Context, n *v1.Network) error {
+// hold puts the finalizer on an object, before anything real is made for it. held is whether it has done so, which the server
+// permits only while the object is as the cache has it.
+func (r *reconciler) hold(ctx context.Context, n *v1.Network) (held bool, err error) {
 	if slices.Contains(n.Finalizers, finalizer) {
-		return nil
+		return false, nil
 	}
-	return r.setFinalizers(ctx, n, append(slices.Clone(n.Finalizers), finalizer))
+	err = r.setFinalizers(ctx, n, append(slices.Clone(n.Finalizers), finalizer))
+	return err == nil, err
 }
 
 // release removes the real network of an object that is being deleted, and then lets the object go.
@@ -196,7 +200,7 @@ func (r *reconciler) release(ctx context.Context, n *v1.Network) error {
 		r.events.Normal(r.subject(n), reasonDeleted, "%s is gone", r.provider.ID(n.UID))
 	}
 	others := slices.DeleteFunc(slices.Clone(n.Finalizers), func(f string) bool { return f == finalizer })
-	return r.setFinalizers(ctx, n, others)
+	return ignoreGone(r.setFinalizers(ctx, n, others))
 }
 
 // setFinalizers replaces the whole list, and only while the object is the one that the list was read from: others may
@@ -209,7 +213,7 @@ func (r *reconciler) setFinalizers(ctx context.Context, n *v1.Network, finalizer
 		return err
 	}
 	_, err = r.networks.Patch(ctx, n.Namespace, n.Name, "", types.MergePatchType, patch, metav1.PatchOptions{})
-	return ignoreGone(err)
+	return err
 }
 
 // ignoreGone is for writes to an object that may be gone: nothing is left to write then.
