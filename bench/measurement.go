@@ -56,6 +56,8 @@ type measurement struct {
 	figures []figure
 	// starts says that the work is to start processes, so that a server that runs already cannot be measured.
 	starts bool
+	// missing says what the machine has not that is measured, so that it cannot be; nil where nothing can be missing.
+	missing func() error
 	// most is how often it is measured at most, because it takes long; 0 is as often as asked for.
 	most int
 	// run does the work once, and returns a reading for each figure.
@@ -83,6 +85,7 @@ var measurements = []measurement{
 	customResource(), thousandDefinitions(), documents(), overload(),
 	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(false), millionObjects(true),
 	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), adapted(),
+	recordedNetworks(), neutronNetworks(),
 }
 
 // result is a figure with all its readings, or what went wrong.
@@ -110,6 +113,12 @@ func (l *lab) measureAll(ctx context.Context, pattern *regexp.Regexp) []result {
 	var results []result
 	for _, m := range measurements {
 		wanted := slices.ContainsFunc(m.figures, func(f figure) bool { return pattern.MatchString(f.work) })
+		if wanted && m.missing != nil {
+			if err := m.missing(); err != nil {
+				fmt.Fprintf(os.Stderr, "%s: left out: %v\n", m.figures[0].work, err)
+				continue
+			}
+		}
 		if wanted && !(m.starts && l.kubeconfig != "") && ctx.Err() == nil {
 			results = append(results, l.measure(ctx, m)...)
 		}
