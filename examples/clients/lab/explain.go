@@ -1,0 +1,43 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// explain is an error in the words of whoever runs a program for the first time: what happened, where, and what to do.
+func (s Server) explain(err error) error {
+	if s.Config == nil {
+		return err // client.Load says it all
+	}
+	if unreachable := new(client.ServerError); errors.As(err, &unreachable) {
+		return unreachable // without the request, which is not what is wrong
+	}
+	switch kind, name := about(err); {
+	case apierrors.IsNotFound(err) && kind == "pods" && name != "":
+		return fmt.Errorf("there is no pod %q in the namespace %s of %s; this makes one:\n"+
+			"    kubectl -n %s run %s --image=nginx --image-pull-policy=IfNotPresent",
+			name, s.Namespace, s.Config.Host, s.Namespace, name)
+	case apierrors.IsNotFound(err) && name == "":
+		return fmt.Errorf("%s does not serve that; what it serves says the program discovery (%w)", s.Config.Host, err)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%w\nThat is what %s allows this user: be another with --context or --kubeconfig, or ask for the right",
+			err, s.Config.Host)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s does not know who asks (%w): the kubeconfig is another server's, or an old one", s.Config.Host, err)
+	}
+	return err
+}
+
+// about is what object a server's refusal is about.
+func about(err error) (kind, name string) {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return "", ""
+	}
+	return status.Status().Details.Kind, status.Status().Details.Name
+}
