@@ -35,7 +35,7 @@ type choice struct {
 	openStack bool
 	// forbids says what speaks against bridge here, nil for nothing.
 	forbids func() error
-	log       *slog.Logger
+	log     *slog.Logger
 }
 
 // provider makes the provider, and says why it is this one.

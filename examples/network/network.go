@@ -88,7 +88,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	log.Info("network provider "+chosen.Name()+" chosen", "why", why)
 	loop, err := controller.New(controller.Options{
-		Config: options.Config, Source: options.Source, Provider: chosen, Resync: options.Resync, Log: log,
+		Config: options.Config, Source: options.Source, Provider: chosen, Resync: options.Resync, Workers: workersFor(chosen), Log: log,
 		Journal: options.Journal, Forward: options.Forward, TracerProvider: options.TracerProvider,
 	})
 	if err != nil {
@@ -99,6 +99,15 @@ func Run(ctx context.Context, options Options) error {
 		err = errors.Join(err, removeAll(context.WithoutCancel(ctx), chosen))
 	}
 	return err
+}
+
+// workersFor is how many networks are worked on at once. Neutron takes a while for each and deals with many at once in less, so that
+// more of them wait for it.
+func workersFor(p provider.Provider) int {
+	if p.Name() == ProviderNeutron {
+		return 16
+	}
+	return controller.DefaultWorkers
 }
 
 // planeOf asks the server for its identity.

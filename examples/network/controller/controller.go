@@ -21,8 +21,8 @@ import (
 const (
 	// DefaultResync is how often everything is compared although nothing seems to have happened.
 	DefaultResync = 10 * time.Minute
-	// workers is how many networks of a group are reconciled at once.
-	workers = 4
+	// DefaultWorkers is how many networks of a group are reconciled at once.
+	DefaultWorkers = 4
 )
 
 // retries is how long a network waits that could not be made or removed: longer each time, so that what does not answer is left in
@@ -43,6 +43,8 @@ type Options struct {
 	Provider provider.Provider
 	// Resync is DefaultResync when it is 0.
 	Resync time.Duration
+	// Workers is how many networks of a group are reconciled at once; 0 means DefaultWorkers.
+	Workers int
 	// Journal, Forward and TracerProvider are those of the controllers' manager.
 	Journal        *why.Journal
 	Forward        string
@@ -65,6 +67,9 @@ type Controller struct {
 func New(o Options) (*Controller, error) {
 	if o.Resync == 0 {
 		o.Resync = DefaultResync
+	}
+	if o.Workers == 0 {
+		o.Workers = DefaultWorkers
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()

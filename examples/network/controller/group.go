@@ -46,7 +46,7 @@ func newGroup(m *loop.Manager, o Options, resource schema.GroupVersionResource, 
 		Name:       resource.GroupResource().String(),
 		Reconciler: g,
 		Sources:    []loop.Source{loop.For(networks, loop.Or(loop.Resynced, loop.If(concerns))), g.moved},
-		Workers:    workers,
+		Workers:    o.Workers,
 		Limiter:    retries(),
 	})
 	return g

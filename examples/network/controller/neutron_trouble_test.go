@@ -303,7 +303,7 @@ func TestRangesThatOverlapAndThatNeutronDoesNotMake(t *testing.T) {
 }
 
 // A network that came to be has its own writes not looked at again.
-func TestNetworkIsMadeWithSixRequests(t *testing.T) {
+func TestNetworkIsMadeWithFourRequests(t *testing.T) {
 	inWorld(t, func(w *world) {
 		g := &gate{}
 		w.define()
@@ -312,7 +312,7 @@ func TestNetworkIsMadeWithSixRequests(t *testing.T) {
 		g.put(nil)
 		w.declare("a", "192.168.0.0/16", "192.168.0.1")
 		settle()
-		if asked := g.put(nil); asked != 6 { // the look that finds none, that of Apply, and the two writes
+		if asked := g.put(nil); asked != 4 { // a look that finds none, and the two writes
 			w.Errorf("it took %d requests", asked)
 		}
 		synctest.Wait()

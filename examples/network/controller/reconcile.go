@@ -96,6 +96,7 @@ func (r *reconciler) provision(ctx context.Context, n *v1.Network, want provider
 			return err
 		}
 	}
+	want.Found = actual.Found
 	if err := r.provider.Apply(ctx, want); err != nil {
 		return err
 	}

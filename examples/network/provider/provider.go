@@ -23,6 +23,9 @@ type Network struct {
 	CIDR netip.Prefix
 	// Gateway is the address, within CIDR, that the network answers at.
 	Gateway netip.Addr
+	// Found is that of what Get has answered just before Apply is called; nil when nobody has looked. Apply may act on it rather
+	// than look again.
+	Found any
 }
 
 // Actual is a network as it was found.
@@ -35,6 +38,8 @@ type Actual struct {
 	// Fault says what else keeps it from being whole ("the bridge is down"), empty for nothing. A network that was left
 	// half made, or that somebody broke, has one.
 	Fault string
+	// Found is for Network.Found. It means something to the provider alone.
+	Found any
 }
 
 // Matches says whether nothing has to be done to make actual what is wanted.
@@ -63,7 +68,7 @@ type Provider interface {
 	// List is the UIDs of all of which this plane has a real network or any trace of one, in no order.
 	List(ctx context.Context) ([]types.UID, error)
 
-	// Get looks at one real network. The error is ErrNotFound when there is none, not even part of one.
+	// Get looks at one real network. The error is ErrNotFound when there is none, not even part of one; Found may be set then too.
 	Get(ctx context.Context, uid types.UID) (Actual, error)
 
 	// Apply makes the real network what is wanted: it creates it, changes it, or finishes or repairs what is there.

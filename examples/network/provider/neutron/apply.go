@@ -24,7 +24,8 @@ func (p *networks) Apply(ctx context.Context, want provider.Network) error {
 	if err := possible(want); err != nil {
 		return err
 	}
-	return p.act(ctx, want.UID, func(f found) error {
+	seen, _ := want.Found.(*found)
+	return p.act(ctx, want.UID, seen, func(f found) error {
 		n, err := p.one(ctx, want.UID, f)
 		if err != nil {
 			return err
@@ -38,7 +39,7 @@ func (p *networks) Apply(ctx context.Context, want provider.Network) error {
 
 // Delete implements provider.Provider. Neutron removes a network's subnets with it, or nothing while there are ports.
 func (p *networks) Delete(ctx context.Context, uid types.UID) error {
-	return p.act(ctx, uid, func(f found) error {
+	return p.act(ctx, uid, nil, func(f found) error {
 		var failed []error
 		for _, n := range f.networks {
 			failed = append(failed, p.remove(ctx, n, p.ID(uid)))
@@ -51,19 +52,28 @@ func (p *networks) Delete(ctx context.Context, uid types.UID) error {
 	})
 }
 
-// act reads what there is for an object and acts on it, again for as long as others were quicker. An error of it is explained.
-func (p *networks) act(ctx context.Context, uid types.UID, decide func(found) error) error {
+// act reads what there is for an object, unless that has just been seen, and acts on it; again for as long as others were quicker.
+// An error of it is explained.
+func (p *networks) act(ctx context.Context, uid types.UID, seen *found, decide func(found) error) error {
 	var err error
 	for range attempts {
 		var f found
-		if f, err = p.lookAgain(ctx, uid); err == nil {
+		if f, err = p.unlessSeen(ctx, uid, seen); err == nil {
 			err = decide(f)
 		}
 		if !errors.Is(err, errMoved) {
 			break
 		}
+		seen = nil
 	}
 	return p.explain(err, p.ID(uid))
+}
+
+func (p *networks) unlessSeen(ctx context.Context, uid types.UID, seen *found) (found, error) {
+	if seen != nil {
+		return *seen, nil
+	}
+	return p.lookAgain(ctx, uid)
 }
 
 // lookAgain is look, also for strays.

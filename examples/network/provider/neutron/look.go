@@ -25,7 +25,7 @@ func (p *networks) Get(ctx context.Context, uid types.UID) (provider.Actual, err
 		return provider.Actual{}, p.explain(err, p.ID(uid))
 	}
 	if len(f.networks) == 0 {
-		return provider.Actual{}, provider.ErrNotFound
+		return provider.Actual{Found: &f}, provider.ErrNotFound
 	}
 	return f.actual(p.ID(uid), p.mark()), nil
 }
@@ -121,7 +121,7 @@ func (f found) of(n network) []subnet {
 
 // actual is what was found, as the controller compares it.
 func (f found) actual(id, mark string) provider.Actual {
-	actual := provider.Actual{ID: id}
+	actual := provider.Actual{ID: id, Found: &f}
 	var faults []string
 	fault := func(is bool, format string, details ...any) {
 		if is {
