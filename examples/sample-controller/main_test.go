@@ -28,6 +28,8 @@ var program = suite.Program{
 
 func TestController(t *testing.T) { suite.Behaves(t, program) }
 
+func TestOneObjectThatDoesNotFitHoldsUpAll(t *testing.T) { suite.Misfit(t, program, false) }
+
 // Whatever goes wrong once, Neutron comes to have what is declared.
 func TestNeutronHasWhatIsDeclaredWhateverGoesWrong(t *testing.T) {
 	t.Parallel()

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
@@ -55,7 +56,7 @@ func main() {
 	var flags client.Flags
 	flags.Bind(flag.CommandLine)
 	flag.Parse()
-	slog.SetDefault(slog.New(logr.ToSlogHandler(klog.Background()))) // the library's lines look like klog's
+	slog.SetDefault(slog.New(logr.ToSlogHandler(textlogger.NewLogger(textlogger.NewConfig())))) // in klog's format
 
 	config, err := client.Load(flags)
 	if err != nil {
@@ -70,7 +71,7 @@ func main() {
 
 // run runs the controller until ctx ends, and returns when all that it started has ended.
 func run(ctx context.Context, config *rest.Config, neutron neutron.Interface) error {
-	m, err := controller.NewManager(config, controller.ManagerOptions{Resync: 30 * time.Second})
+	m, err := controller.NewManager(config, controller.ManagerOptions{Resync: 30 * time.Second, Transform: slim})
 	if err != nil {
 		return err
 	}
@@ -86,22 +87,33 @@ func run(ctx context.Context, config *rest.Config, neutron neutron.Interface) er
 	}
 	m.Add(controller.Options{
 		Name:       "Networks",
-		Reconciler: &reconciler{networks.Lister(), neutron},
+		Reconciler: &reconciler{networks.Lister(), client.Of[*Network](m.Client(), networksResource), neutron},
 		Sources:    []controller.Source{controller.For(networks, controller.ResourceVersionChanged), left},
 		Workers:    2,
 	})
 	return m.Run(ctx)
 }
 
+// slim keeps less of each object in memory: not who set which of its fields, nor kubectl's copy of it, which nobody here reads.
+func slim(obj client.Object) (client.Object, error) {
+	obj.SetManagedFields(nil)
+	obj.SetAnnotations(nil)
+	return obj, nil
+}
+
 // reconciler keeps Neutron's networks as the Network objects declare them.
 type reconciler struct {
 	networks informer.Lister[*Network]
+	server   client.Resource[*Network]
 	neutron  neutron.Interface
 }
 
 // Reconcile compares what is declared under a key with what is there, and makes it so.
-func (r *reconciler) Reconcile(_ context.Context, key controller.Request) (done controller.Result, err error) {
+func (r *reconciler) Reconcile(ctx context.Context, key controller.Request) (done controller.Result, err error) {
 	network, err := r.networks.Get(key.Namespace, key.Name)
+	if errors.IsNotFound(err) { // a cache has no object that cannot be read either: that one is not gone
+		network, err = r.server.Get(ctx, key.Namespace, key.Name)
+	}
 	if errors.IsNotFound(err) {
 		klog.Warningf("Network: %s does not exist in local cache, will delete it from Neutron ...", key)
 		return done, r.neutron.Delete(key.Namespace, key.Name)

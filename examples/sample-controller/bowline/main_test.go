@@ -21,6 +21,8 @@ var program = suite.Program{Run: run, Definitions: filepath.Join("..", "crd")}
 
 func TestController(t *testing.T) { suite.Behaves(t, program) }
 
+func TestOneObjectThatDoesNotFitHoldsUpNoOther(t *testing.T) { suite.Misfit(t, program, true) }
+
 // Whatever goes wrong once, Neutron comes to have what is declared.
 func TestNeutronHasWhatIsDeclaredWhateverGoesWrong(t *testing.T) {
 	t.Parallel()

@@ -103,3 +103,26 @@ func rests(w *world) {
 	w.start()()
 	w.are(nil)
 }
+
+// Misfit checks what becomes of the others when there is an object that the Go type does not fit, which a definition without a
+// schema allows: they go on, or wait until it is gone. An older network of that object stays as it is.
+func Misfit(t *testing.T, program Program, goOn bool) {
+	in(t, program, func(w *world) {
+		stop := w.start()
+		w.do(w.Declare(w.Context(), "bad", spec()))
+		w.are(map[string]neutron.Network{"bad": first})
+		stop()
+		w.do(w.Change(w.Context(), "bad", `{"spec":{"cidr":5}}`))
+		w.do(w.Declare(w.Context(), "good", spec()))
+		defer w.start()()
+		if goOn {
+			w.are(map[string]neutron.Network{"bad": first, "good": first})
+		} else {
+			time.Sleep(time.Hour)
+			w.are(map[string]neutron.Network{"bad": first})
+		}
+		w.do(w.Remove(w.Context(), "bad"))
+		time.Sleep(time.Minute) // client-go's reflector looks again after up to half of that
+		w.are(map[string]neutron.Network{"good": first})
+	}, definitions[1])
+}

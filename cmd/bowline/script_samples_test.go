@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// samplePrograms are the two programs of examples/sample-controller, by the variable that has the path of what was built of each.
+var samplePrograms = map[string]string{
+	"GENERATED": "./examples/sample-controller",
+	"OURS":      "./examples/sample-controller/bowline",
+}
+
+// TestSampleControllers builds both and runs them as processes beside bowline up: through testdata/samples/*.txtar, each with
+// $PROGRAM, and through what their README says.
+func TestSampleControllers(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := map[string]string{}
+	for variable, program := range samplePrograms {
+		built[variable] = filepath.Join(t.TempDir(), variable)
+		build := exec.CommandContext(t.Context(), "go", "build", "-o", built[variable], program)
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", build, err, out)
+		}
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "examples", "sample-controller", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := filepath.Join(t.TempDir(), "readme.txtar")
+	if err := os.WriteFile(session, []byte(sampleSession(string(readme))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(name, program string, files ...string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testscript.Run(t, testscript.Params{
+				Files: files,
+				Setup: func(env *testscript.Env) error {
+					for variable, path := range built {
+						env.Setenv(variable, path)
+					}
+					env.Setenv("PROGRAM", program)
+					if err := os.Symlink(filepath.Join(root, "examples"), filepath.Join(env.WorkDir, "examples")); err != nil {
+						return err
+					}
+					return setUpScript(env)
+				},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){
+					"up": cmdUp, "spawn": cmdSpawn, "await": cmdAwait, "down": cmdDown, "kill9": cmdKill9, "like": cmdLike,
+				},
+			})
+		})
+	}
+	scripts, err := filepath.Glob(filepath.Join("testdata", "samples", "*.txtar"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("there are the scripts %q, %v", scripts, err)
+	}
+	for variable, program := range built {
+		run(strings.ToLower(variable), program, scripts...)
+	}
+	run("readme", "", session)
+}
+
+var (
+	sampleBlock = regexp.MustCompile("(?ms)^```(console|log)\n(.*?)^```")
+	sampleStart = regexp.MustCompile(`^go run (\./examples/\S+) --kubeconfig ~/.local/state/bowline/kubeconfig$`)
+	sampleSays  = regexp.MustCompile(`^[IWEF]\d{4} \S+ +\d+ \w+\.go:\d+\] (.*?)( \.\.\.)?$`)
+	// sampleVaries is what differs from run to run in what kubectl prints.
+	sampleVaries = strings.NewReplacer("9930deba-35f3-41c1-8ce9-11652a3905cb", "<uid>", "1795337950135347", "<n>",
+		"2026-11-22T09:12:40Z", "<time>", "2026-11-22T09:12:44Z", "<time>", "   8s\n", "   <age>\n")
+)
+
+// sampleSession makes a script of a README: its consoles are terminals, a program that it runs is one in the background, and
+// what is in a log must be among what that says.
+func sampleSession(readme string) string {
+	var commands, files strings.Builder
+	commands.WriteString("up\n")
+	running, outputs := false, 0
+	for _, b := range sampleBlock.FindAllStringSubmatch(readme, -1) {
+		for line := range strings.Lines(b[2]) {
+			command, isCommand := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "$ ")
+			started, log := sampleStart.FindStringSubmatch(command), sampleSays.FindStringSubmatch(command)
+			switch {
+			case isCommand && started != nil:
+				if running {
+					commands.WriteString("down -of=sample\n")
+				}
+				running = true
+				fmt.Fprintf(&commands, "spawn sample $%s --kubeconfig $KUBECONFIG\n", sampleVariable(started[1]))
+			case log != nil:
+				fmt.Fprintf(&commands, "await -of=sample '%s'\n", strings.ReplaceAll(regexp.QuoteMeta(log[1]), "'", "''"))
+			case isCommand:
+				commands.WriteString(command + "\n")
+			default:
+				outputs = addConsole(&commands, &files, sampleVaries.Replace(line), outputs)
+			}
+		}
+	}
+	return commands.String() + "down -of=sample\ndown\n" + files.String()
+}
+
+func sampleVariable(program string) string {
+	for variable, path := range samplePrograms {
+		if path == program {
+			return variable
+		}
+	}
+	return "UNKNOWN"
+}
