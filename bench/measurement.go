@@ -84,7 +84,7 @@ var measurements = []measurement{
 	informerStarts(), recordedEvents(),
 	customResource(), thousandDefinitions(), documents(), overload(),
 	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(false), millionObjects(true),
-	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), adapted(),
+	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), adapted(), sampleControllers(),
 	recordedNetworks(), neutronNetworks(),
 }
 
