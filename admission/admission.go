@@ -1,6 +1,6 @@
 // Package admission is where a write may still be changed or refused after it was decoded and before it is stored: the
 // plugin interface, the chain that asks the plugins, and the plugins that every plane has (namespace lifecycle, the taint
-// of new nodes, priority, default tolerations).
+// of new nodes, priority, default tolerations, the default class of ingresses).
 //
 // The interface is public: whoever builds on the library compiles in plugins of their own. Plugins see the state of the
 // server through a Reader, which the server provides; they never reach its storage.
@@ -91,7 +91,7 @@ func NewChain(state Reader, plugins ...Plugin) *Chain { return &Chain{plugins: p
 
 // Defaults are the plugins that every plane has, in Kubernetes' order.
 func Defaults() []Plugin {
-	return []Plugin{NamespaceLifecycle{}, TaintNodes{}, Priority{}, DefaultTolerations{}}
+	return []Plugin{NamespaceLifecycle{}, TaintNodes{}, Priority{}, DefaultTolerations{}, DefaultIngressClass{}}
 }
 
 // Admit lets each plugin change the object. The first error ends it.
