@@ -85,7 +85,7 @@ var measurements = []measurement{
 	customResource(), thousandDefinitions(), documents(), overload(),
 	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(false), millionObjects(true),
 	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), adapted(), sampleControllers(),
-	recordedNetworks(), neutronNetworks(),
+	recordedNetworks(), neutronNetworks(), ingressChanges(),
 }
 
 // result is a figure with all its readings, or what went wrong.
