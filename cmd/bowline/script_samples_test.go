@@ -60,6 +60,7 @@ func TestSampleControllers(t *testing.T) {
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"up": cmdUp, "spawn": cmdSpawn, "await": cmdAwait, "down": cmdDown, "kill9": cmdKill9, "like": cmdLike,
+					"capture": cmdCapture,
 				},
 			})
 		})
