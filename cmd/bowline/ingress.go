@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ func (f *ingressFlags) add(cmd *cobra.Command) {
 // runIngress runs the ingress controllers in this process, on the server's own objects, and the nginx that they command, until
 // ctx is done.
 func (p *upPlan) runIngress(ctx context.Context, plane *bowline.Plane, home *home) error {
-	return ingress.Run(ctx, ingress.Options{
+	err := ingress.Run(ctx, ingress.Options{
 		Config:  plane.RESTConfig(),
 		Source:  plane.Source(),
 		Folder:  home.ingress,
@@ -35,4 +36,9 @@ func (p *upPlan) runIngress(ctx context.Context, plane *bowline.Plane, home *hom
 
 		TracerProvider: p.traces,
 	})
+	if err != nil {
+		return fmt.Errorf("ingress controllers, with --ingress-http %s and --ingress-https %s: %w",
+			p.flags.ingress.http, p.flags.ingress.https, err)
+	}
+	return nil
 }

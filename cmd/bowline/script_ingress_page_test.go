@@ -43,7 +43,7 @@ func (s *ingressPage) add(command, comment string) {
 	if arguments, ok := strings.CutPrefix(command, "go run ./cmd/bowline up"); ok {
 		s.end()
 		s.up = true
-		s.commands.WriteString("up" + arguments + fmt.Sprintf(ingressPorts, "ingress-", "ingress-"))
+		s.commands.WriteString("up" + arguments + fmt.Sprintf(ingressPorts, "ingress-", "ingress-") + "await 'declared objects true'\n")
 		if strings.Contains(arguments, "ingress'") {
 			fmt.Fprintf(&s.commands, ingressListens, "up")
 		}

@@ -154,7 +154,8 @@ func (o *Options) runNginx(ctx context.Context) error {
 	o.Log.Info("requests for Ingresses go to "+urls(http, https), "nginx", o.Program)
 	return nginx.Run(ctx, nginx.Options{
 		Config: o.Config, Source: o.Source, Class: o.Class,
-		Binary: o.Program, Folder: o.Folder, HTTP: http, HTTPS: https, Log: o.Log,
+		Binary: o.Program, Folder: o.Folder, HTTP: http, HTTPS: https,
+		Journal: o.Journal, Forward: o.Forward, TracerProvider: o.TracerProvider, Log: o.Log,
 	})
 }
 

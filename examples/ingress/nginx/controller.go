@@ -2,7 +2,6 @@ package nginx
 
 import (
 	"context"
-	"log/slog"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -32,9 +31,9 @@ type controller struct {
 	reporter  *reporter
 }
 
-// newManager makes a controller for a server, and the manager that runs it.
-func newManager(config *rest.Config, source client.Source, class string, http, https address, to server, log *slog.Logger) (*loop.Manager, error) {
-	m, err := loop.NewManager(config, loop.ManagerOptions{Source: source, Log: log})
+// newManager makes a controller for a server, and the manager that runs it, with these options of its own.
+func newManager(config *rest.Config, o loop.ManagerOptions, class string, http, https address, to server) (*loop.Manager, error) {
+	m, err := loop.NewManager(config, o)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +58,7 @@ func newManager(config *rest.Config, source client.Source, class string, http, h
 		settler: newSettler(to, listening{http.directive(), https.directive()}, all, certificates),
 		reporter: &reporter{
 			ingresses: client.For[*networkingv1.Ingress](m.Client()), events: m.Recorder("ingress-nginx"),
-			log: log, http: http, https: https,
+			log: o.Log, http: http, https: https,
 		},
 	}
 	m.Add(loop.Options{Name: "ingress-nginx", Reconciler: c, Sources: []loop.Source{

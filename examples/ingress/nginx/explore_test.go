@@ -21,6 +21,7 @@ import (
 
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/client"
+	loop "github.com/bowline-dev/bowline/controller"
 )
 
 // nginxes are what a run's controllers have started: the last one serves.
@@ -57,7 +58,8 @@ func controllerProcess(ctx context.Context, config *rest.Config) error {
 	at := func(text string) address { return address{netip.MustParseAddrPort(text)} }
 	to := &memory{ctx: ctx, nginxes: bowlinetest.World[*nginxes](ctx)}
 	to.refuses = []string{"/refused"}
-	m, err := newManager(config, nil, DefaultClass, at("127.0.0.1:80"), at("127.0.0.1:443"), to, slog.New(slog.DiscardHandler))
+	quiet := loop.ManagerOptions{Log: slog.New(slog.DiscardHandler)}
+	m, err := newManager(config, quiet, DefaultClass, at("127.0.0.1:80"), at("127.0.0.1:443"), to)
 	if err != nil {
 		return err
 	}

@@ -22,9 +22,12 @@ import (
 	"log/slog"
 	"sync"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
+	loop "github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controller/why"
 )
 
 // DefaultClass is the IngressClass unless another is chosen.
@@ -47,6 +50,11 @@ type Options struct {
 	HTTP, HTTPS string
 	// Class is the name of the IngressClass whose Ingresses are served; DefaultClass when it is empty.
 	Class string
+
+	// Journal, Forward and TracerProvider are those of controller.ManagerOptions.
+	Journal        *why.Journal
+	Forward        string
+	TracerProvider trace.TracerProvider
 	// Log is nil for slog.Default.
 	Log *slog.Logger
 }
@@ -73,7 +81,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	m, err := newManager(o.Config, o.Source, cmp.Or(o.Class, DefaultClass), http, https, p, log)
+	m, err := newManager(o.Config, loop.ManagerOptions{
+		Source: o.Source, Journal: o.Journal, Forward: o.Forward, TracerProvider: o.TracerProvider, Log: log,
+	}, cmp.Or(o.Class, DefaultClass), http, https, p)
 	if err != nil {
 		return errors.Join(err, p.folder.close())
 	}
@@ -81,7 +91,7 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // runBoth runs the control loop and nginx until ctx ends or either fails. nginx is the last to end.
-func runBoth(ctx context.Context, loop, nginx func(context.Context) error) error {
+func runBoth(ctx context.Context, controller, nginx func(context.Context) error) error {
 	looping, stopLoop := context.WithCancel(ctx)
 	defer stopLoop()
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
@@ -90,7 +100,7 @@ func runBoth(ctx context.Context, loop, nginx func(context.Context) error) error
 	var parts sync.WaitGroup
 	parts.Go(func() {
 		defer stopServing()
-		loopErr = loop(looping)
+		loopErr = controller(looping)
 	})
 	parts.Go(func() {
 		defer stopLoop()
