@@ -183,5 +183,5 @@ func (p *networks) remove(ctx context.Context, n network, id string) error {
 	if !inUse(err) {
 		return err
 	}
-	return p.blame(ctx, n.ID, fmt.Sprintf("network %s cannot be removed", id), err)
+	return p.blame(ctx, n.ID, fmt.Sprintf("network %s cannot be removed", id))
 }

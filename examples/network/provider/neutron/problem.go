@@ -130,15 +130,14 @@ func inTheWay(ports []port) []port {
 }
 
 // blame says which ports are in the way of something.
-func (p *networks) blame(ctx context.Context, network, what string, err error) error {
-	all, readErr := p.api.ports(ctx, network)
-	if readErr != nil {
-		return readErr
+func (p *networks) blame(ctx context.Context, network, what string) error {
+	all, err := p.api.ports(ctx, network)
+	if err != nil {
+		return err
 	}
 	return &provider.Problem{
 		Reason:  provider.InUse,
 		Message: fmt.Sprintf("%s: %s. It goes on when they are gone", what, names(inTheWay(all))),
-		Err:     err,
 	}
 }
 

@@ -108,7 +108,7 @@ func (p *networks) removeSubnet(ctx context.Context, s subnet, id string) error 
 	if !inUse(err) {
 		return err
 	}
-	return p.blame(ctx, s.NetworkID, fmt.Sprintf("subnet %s of network %s cannot be replaced", s.CIDR, id), err)
+	return p.blame(ctx, s.NetworkID, fmt.Sprintf("subnet %s of network %s cannot be replaced", s.CIDR, id))
 }
 
 // mendSubnet changes what differs in a subnet that has the wanted range.
@@ -126,7 +126,7 @@ func (p *networks) mendSubnet(ctx context.Context, want provider.Network, s subn
 	}
 	err := p.api.updateSubnet(ctx, s, change)
 	if inUse(err) && !errors.Is(err, errMoved) {
-		return p.blame(ctx, s.NetworkID, fmt.Sprintf("the gateway of network %s cannot become %s", p.ID(want.UID), want.Gateway), err)
+		return p.blame(ctx, s.NetworkID, fmt.Sprintf("the gateway of network %s cannot become %s", p.ID(want.UID), want.Gateway))
 	}
 	return err
 }
