@@ -57,6 +57,9 @@ func neutronNetworks() measurement {
 	}
 }
 
+// neutronWorkers is how many networks the controller works on at once with Neutron, and so does gophercloud alone.
+const neutronWorkers = 16
+
 // onNeutron is how many networks are made in a turn.
 const onNeutron = 100
 
@@ -65,7 +68,7 @@ func newProject() string { return strings.ToLower(rand.Text()) }
 // gophercloudAlone creates networks, each with its subnet.
 func gophercloudAlone(ctx context.Context, client *gophercloud.ServiceClient) (time.Duration, error) {
 	began := time.Now()
-	err := drive(ctx, 4, onNeutron, func(i int) error {
+	err := drive(ctx, neutronWorkers, onNeutron, func(i int) error {
 		n, err := gophernetworks.Create(ctx, client, gophernetworks.CreateOpts{Name: fmt.Sprintf("network-%d", i)}).Extract()
 		if err != nil {
 			return err
