@@ -1,0 +1,67 @@
+package neutron
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+// An hour of watching a network that nobody touches is one small request each half minute, and not a word.
+func TestWatchIsOneFilteredRequestForEachPoll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorded()
+		p := r.provider(t)
+		apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
+		r.took()
+		r.disturb(func(q *http.Request) (*http.Response, error) {
+			if filter := q.URL.Query()["description"]; !slices.Equal(filter, []string{"made by Bowline, plane " + plane}) {
+				t.Errorf("a request is filtered by description %q", filter)
+			}
+			return nil, nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var told []types.UID
+		ended := make(chan error)
+		go func() { ended <- p.Watch(ctx, func(uid types.UID) { told = append(told, uid) }) }()
+		time.Sleep(time.Hour + time.Second)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if took := r.took(); len(took) != 1+int(time.Hour/DefaultPoll) || slices.ContainsFunc(took, func(line string) bool { return line != "GET networks" }) {
+			t.Errorf("it took %d requests: %q", len(took), slices.Compact(took))
+		}
+		if !slices.Equal(told, []types.UID{""}) {
+			t.Errorf("it told of %q, want of all and then of nothing", told)
+		}
+	})
+}
+
+// Who watches has to begin again, and is told that anything may have happened.
+func TestWatchEndsWhenNeutronDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorded()
+		p := r.provider(t)
+		told := 0
+		time.AfterFunc(time.Minute, func() {
+			r.disturb(func(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") })
+		})
+		err := p.Watch(t.Context(), func(types.UID) { told++ })
+		if reason, _ := reasonOf(t, err); reason != provider.Unreachable || told != 1 {
+			t.Errorf("it told of %d and ended with %v", told, err)
+		}
+		if err := p.Watch(t.Context(), func(types.UID) { told++ }); err == nil || told != 1 {
+			t.Errorf("it tells of %d without seeing anything: %v", told, err)
+		}
+	})
+}
