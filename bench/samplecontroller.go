@@ -100,7 +100,7 @@ func sampleNetwork(example *unstructured.Unstructured, namespace string, i int) 
 }
 
 func sampleManifest(path string) (*unstructured.Unstructured, error) {
-	data, err := os.ReadFile(filepath.Join("..", "examples", "sample-controller", path))
+	data, err := os.ReadFile(filepath.Join(samplesFolder, path))
 	if err != nil {
 		return nil, err
 	}
