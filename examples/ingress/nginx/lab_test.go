@@ -192,14 +192,14 @@ func (l *lab) start() {
 
 // run runs the controller at the lab's addresses, until nginx serves or it returns.
 func (l *lab) run() error {
-	l.journal = newJournal(l)
+	journal := newJournal(l)
+	l.journal = journal
+	o := Options{Config: l.plane.Config(), Folder: l.folder, HTTP: l.http, HTTPS: l.https, Log: slog.New(journal)}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Run(ctx, Options{
-			Config: l.plane.Config(), Folder: l.folder, HTTP: l.http, HTTPS: l.https, Log: slog.New(l.journal),
-		})
-		l.journal.log("the controller returned")
+		ended <- Run(ctx, o)
+		o.Log.Info("the controller returned")
 	}()
 	l.stop = sync.OnceValue(func() error { cancel(); return <-ended })
 	l.until("nginx serves, or the controller returns", func() bool {
@@ -215,8 +215,6 @@ func (l *lab) run() error {
 	})
 	return nil
 }
-
-func (j *journal) log(message string) { slog.New(j).Info(message) }
 
 // reloads is how often nginx was.
 func (l *lab) reloads() int { return l.count("nginx serves a new configuration") }
