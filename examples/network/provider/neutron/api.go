@@ -106,7 +106,9 @@ func (a *api) ports(ctx context.Context, networks ...string) ([]port, error) {
 }
 
 // list asks for so many values at a time as fit into a URL.
-func list[T any](ctx context.Context, a *api, field string, values, fields []string, get func(context.Context, query) ([]T, error)) ([]T, error) {
+func list[T any](
+	ctx context.Context, a *api, field string, values, fields []string, get func(context.Context, query) ([]T, error),
+) ([]T, error) {
 	var all []T
 	for chunk := range slices.Chunk(values, atOnce) {
 		limited, cancel := context.WithTimeout(ctx, a.timeout)

@@ -1,6 +1,7 @@
 package neutron
 
 import (
+	"bytes"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -29,16 +30,24 @@ var login = map[string][]string{
 	"application_credential_secret": {"OS_APPLICATION_CREDENTIAL_SECRET"},
 }
 
-// cloud is the OpenStack that the environment names, by a clouds.yaml or by variables.
-func cloud() (auth gophercloud.AuthOptions, where gophercloud.EndpointOpts, secure *tls.Config, err error) {
+// cloud is an OpenStack with Keystone: who logs in, where Neutron is looked for, and how its servers are known; nil for as usual.
+type cloud struct {
+	auth   gophercloud.AuthOptions
+	where  gophercloud.EndpointOpts
+	secure *tls.Config
+}
+
+// environment is the cloud that the environment names, by a clouds.yaml or by variables.
+func environment() (cloud, error) {
 	if name := os.Getenv("OS_CLOUD"); name != "" {
-		if auth, where, secure, err = parse(); err == nil {
-			err = checkAddress("auth_url", auth.IdentityEndpoint)
+		c, err := parse()
+		if err == nil {
+			err = checkAddress("auth_url", c.auth.IdentityEndpoint)
 		}
 		if err != nil {
 			err = fmt.Errorf("OS_CLOUD is %q: %w", name, err)
 		}
-		return auth, where, secure, err
+		return c, err
 	}
 	said := map[string]string{}
 	for key, variables := range login {
@@ -48,14 +57,15 @@ func cloud() (auth gophercloud.AuthOptions, where gophercloud.EndpointOpts, secu
 			}
 		}
 	}
-	if err = checkLogin(said); err != nil {
-		return auth, where, secure, err
+	if err := checkLogin(said); err != nil {
+		return cloud{}, err
 	}
-	file, err := json.Marshal(map[string]any{"clouds": map[string]any{"environment": map[string]any{"auth": said, "cacert": os.Getenv("OS_CACERT")}}})
+	only := map[string]any{"auth": said, "cacert": os.Getenv("OS_CACERT")}
+	file, err := json.Marshal(map[string]any{"clouds": map[string]any{"only": only}})
 	if err != nil {
-		return auth, where, secure, err
+		return cloud{}, err
 	}
-	return parse(clouds.WithCloudName("environment"), clouds.WithCloudsYAML(strings.NewReader(string(file))), clouds.WithSecureYAML(strings.NewReader("{}")))
+	return parse(clouds.WithCloudName("only"), clouds.WithCloudsYAML(bytes.NewReader(file)), clouds.WithSecureYAML(strings.NewReader("{}")))
 }
 
 // checkLogin says which variable is missing.
@@ -95,11 +105,12 @@ func checkLogin(said map[string]string) error {
 }
 
 // parse reads a clouds.yaml. gophercloud panics where a cloud has no section auth.
-func parse(options ...clouds.ParseOption) (auth gophercloud.AuthOptions, where gophercloud.EndpointOpts, secure *tls.Config, err error) {
+func parse(options ...clouds.ParseOption) (c cloud, err error) {
 	defer func() {
 		if recover() != nil {
 			err = errors.New("it has no section auth in clouds.yaml")
 		}
 	}()
-	return clouds.Parse(options...)
+	c.auth, c.where, c.secure, err = clouds.Parse(options...)
+	return c, err
 }

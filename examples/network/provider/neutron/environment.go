@@ -28,34 +28,40 @@ func Configured() bool {
 }
 
 // FromEnvironment makes a client of the Neutron that the usual variables name: OS_CLOUD, a cloud of a clouds.yaml; or OS_AUTH_URL with
-// OS_USERNAME, OS_PASSWORD and the like; or OS_AUTH_TYPE=none with OS_ENDPOINT, a Neutron without Keystone that trusts its callers, which
-// is told OS_PROJECT_ID and OS_USER_ID. It asks Keystone for a token, and gets new ones as they expire. The error names the
+// OS_USERNAME, OS_PASSWORD and the like; or OS_AUTH_TYPE=none with OS_ENDPOINT, a Neutron without Keystone, which believes who comes
+// and is told OS_PROJECT_ID and OS_USER_ID. It asks Keystone for a token, and gets new ones as they expire. The error names the
 // variable to change; it is a provider.Problem, Unreachable, when Keystone does not answer.
 func FromEnvironment(ctx context.Context) (*gophercloud.ServiceClient, error) {
-	if os.Getenv("OS_AUTH_TYPE") == "none" {
+	switch {
+	case os.Getenv("OS_AUTH_TYPE") == "none":
 		return withoutKeystone()
+	case os.Getenv("OS_CLOUD") != "" || os.Getenv("OS_AUTH_URL") != "":
+		return withKeystone(ctx)
+	case os.Getenv("OS_ENDPOINT") != "":
+		return nil, errors.New("OS_ENDPOINT is set and OS_AUTH_TYPE is not none: " +
+			"set that for a Neutron without Keystone, else OS_AUTH_URL or OS_CLOUD")
 	}
-	if os.Getenv("OS_CLOUD") == "" && os.Getenv("OS_AUTH_URL") == "" {
-		if os.Getenv("OS_ENDPOINT") != "" {
-			return nil, errors.New("OS_ENDPOINT is set and OS_AUTH_TYPE is not none: set that for a Neutron without Keystone, else OS_AUTH_URL or OS_CLOUD")
-		}
-		return nil, errors.New("which OpenStack is not said: set OS_CLOUD, or OS_AUTH_URL with OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME")
-	}
-	auth, where, secure, err := cloud()
+	return nil, errors.New("which OpenStack is not said: set OS_CLOUD, or OS_AUTH_URL with OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME")
+}
+
+// withKeystone is a client that logs in, and does so again when its token has expired.
+func withKeystone(ctx context.Context) (*gophercloud.ServiceClient, error) {
+	c, err := environment()
 	if err != nil {
 		return nil, err
 	}
-	auth.AllowReauth = true
+	c.auth.AllowReauth = true
 	ctx, cancel := context.WithTimeout(ctx, DefaultTimeout)
 	defer cancel()
-	client, err := config.NewProviderClient(ctx, auth, config.WithHTTPClient(http.Client{Transport: transport(secure)}))
+	client, err := config.NewProviderClient(ctx, c.auth, config.WithHTTPClient(http.Client{Transport: transport(c.secure)}))
 	if err != nil {
-		return nil, loginError(err, auth.IdentityEndpoint)
+		return nil, loginError(err, c.auth.IdentityEndpoint)
 	}
 	client.UserAgent.Prepend(userAgent)
-	service, err := openstack.NewNetworkV2(client, where)
+	service, err := openstack.NewNetworkV2(client, c.where)
 	if err != nil {
-		return nil, fmt.Errorf("OS_REGION_NAME is %q, and Keystone at %s knows no network service there: %w", where.Region, auth.IdentityEndpoint, err)
+		return nil, fmt.Errorf("OS_REGION_NAME is %q, and Keystone at %s knows no network service there: %w",
+			c.where.Region, c.auth.IdentityEndpoint, err)
 	}
 	return service, nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-// environment sets the variables, and empties all others that count.
-func environment(t *testing.T, variables map[string]string) {
+// setEnvironment sets the variables, and empties all others that count.
+func setEnvironment(t *testing.T, variables map[string]string) {
 	t.Helper()
 	for _, line := range os.Environ() {
 		if name, _, _ := strings.Cut(line, "="); strings.HasPrefix(name, "OS_") {
@@ -29,12 +29,12 @@ func environment(t *testing.T, variables map[string]string) {
 }
 
 func TestEnvironmentNamesAnOpenStackOrNone(t *testing.T) {
-	environment(t, map[string]string{"OS_PROJECT_NAME": "p"})
+	setEnvironment(t, map[string]string{"OS_PROJECT_NAME": "p"})
 	if Configured() {
 		t.Error("a project alone is no OpenStack")
 	}
 	for _, name := range []string{"OS_CLOUD", "OS_AUTH_URL", "OS_ENDPOINT"} {
-		environment(t, map[string]string{name: "x"})
+		setEnvironment(t, map[string]string{name: "x"})
 		if !Configured() {
 			t.Errorf("%s is not seen", name)
 		}
@@ -61,7 +61,7 @@ func TestWrongOrHalfSetEnvironmentSaysWhichVariable(t *testing.T) {
 		`OS_CLOUD is "empty": it has no section auth`:                {"OS_CLOUD": "empty", "OS_CLIENT_CONFIG_FILE": broken},
 		`OS_CLOUD is "nowhere": auth_url is "", which is no address`: {"OS_CLOUD": "nowhere", "OS_CLIENT_CONFIG_FILE": broken},
 	} {
-		environment(t, variables)
+		setEnvironment(t, variables)
 		if _, err := FromEnvironment(t.Context()); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v: %v; want it to say %s", variables, err, says)
 		}
@@ -70,7 +70,7 @@ func TestWrongOrHalfSetEnvironmentSaysWhichVariable(t *testing.T) {
 
 func TestNeutronWithoutKeystone(t *testing.T) {
 	server := neutrontest.ForTest(t)
-	environment(t, map[string]string{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": server.URL, "OS_PROJECT_ID": "without-keystone"})
+	setEnvironment(t, map[string]string{"OS_AUTH_TYPE": "none", "OS_ENDPOINT": server.URL, "OS_PROJECT_ID": "without-keystone"})
 	client, err := FromEnvironment(t.Context())
 	must(t, err)
 	p, err := New(plane, client, Options{})
@@ -147,7 +147,7 @@ func (o *openStack) variables(password string) map[string]string {
 
 func TestCredentialsAreUsedAndTokensRenewed(t *testing.T) {
 	o := newOpenStack(t)
-	environment(t, o.variables("secret"))
+	setEnvironment(t, o.variables("secret"))
 	client, err := FromEnvironment(t.Context())
 	must(t, err)
 	p, err := New(plane, client, Options{})
@@ -181,7 +181,7 @@ clouds:
     region_name: one
     auth: {auth_url: `+o.URL+`/identity/v3, username: u, password: secret, project_name: p, user_domain_name: Default, project_domain_name: Default}
 `), 0o600))
-	environment(t, map[string]string{"OS_CLOUD": "mine", "OS_CLIENT_CONFIG_FILE": file})
+	setEnvironment(t, map[string]string{"OS_CLOUD": "mine", "OS_CLIENT_CONFIG_FILE": file})
 	client, err := FromEnvironment(t.Context())
 	must(t, err)
 	p, err := New(plane, client, Options{})
@@ -191,12 +191,12 @@ clouds:
 
 func TestOpenStackThatRefusesOrHasNoNeutron(t *testing.T) {
 	o := newOpenStack(t)
-	environment(t, o.variables("wrong"))
+	setEnvironment(t, o.variables("wrong"))
 	_, err := FromEnvironment(t.Context())
 	if reason, message := reasonOf(t, err); reason != provider.Unauthorized || !strings.Contains(message, "OS_PASSWORD") {
 		t.Errorf("wrong password: %s, %s", reason, message)
 	}
-	environment(t, o.variables("secret"))
+	setEnvironment(t, o.variables("secret"))
 	t.Setenv("OS_REGION_NAME", "two")
 	if _, err := FromEnvironment(t.Context()); err == nil || !strings.Contains(err.Error(), `OS_REGION_NAME is "two", and Keystone`) {
 		t.Errorf("no Neutron in the region: %v", err)

@@ -68,6 +68,9 @@ func unauthorized(endpoint string) (provider.Reason, string) {
 		"the credentials are refused at %s: check the cloud of OS_CLOUD, or OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME", endpoint)
 }
 
+// away are the answers of what stands before a Neutron that is away, or too busy.
+var away = []int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+
 // describeAnswer is for what Neutron answered.
 func describeAnswer(code gophercloud.ErrUnexpectedResponseCode, endpoint, about string) (provider.Reason, string) {
 	kind, says := neutronError(code.Body)
@@ -83,10 +86,11 @@ func describeAnswer(code gophercloud.ErrUnexpectedResponseCode, endpoint, about 
 		return provider.NotConfigured, fmt.Sprintf(
 			"Neutron has nothing left to make %s of: its operator must give it tenant_network_types with free ranges (%s)", about, says)
 	case code.Actual == http.StatusNotFound:
-		return provider.NotConfigured, fmt.Sprintf("there is no network API at %s: check the address, and that Neutron has a core plugin", endpoint)
+		return provider.NotConfigured, fmt.Sprintf(
+			"there is no network API at %s: check the address, and that Neutron has a core plugin", endpoint)
 	case inUse(code):
 		return provider.InUse, fmt.Sprintf("something uses %s: it is tried again (%s)", about, says)
-	case slices.Contains([]int{http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}, code.Actual):
+	case slices.Contains(away, code.Actual):
 		return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer: it is tried again", endpoint)
 	case code.Actual >= http.StatusInternalServerError:
 		return provider.Failed, fmt.Sprintf("Neutron itself failed (%d): its log says why; it is tried again", code.Actual)

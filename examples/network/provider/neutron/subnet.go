@@ -82,7 +82,8 @@ func (p *networks) neighbours(ctx context.Context, want provider.Network, n netw
 		case s.prefix().Overlaps(want.CIDR):
 			return nil, &provider.Problem{
 				Reason: provider.Refused,
-				Message: fmt.Sprintf("network %s has a subnet %s, made by somebody else, which overlaps with %s: remove that, or declare another spec.cidr",
+				Message: fmt.Sprintf(
+					"network %s has a subnet %s, made by somebody else, which overlaps with %s: remove that, or declare another spec.cidr",
 					p.ID(want.UID), s.CIDR, want.CIDR),
 			}
 		}
