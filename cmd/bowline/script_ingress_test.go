@@ -19,8 +19,8 @@ import (
 // ingressPrograms are those of examples/ingress, by the variable that has the path of what was built of each.
 var ingressPrograms = map[string]string{"INGRESS": "./examples/ingress/cmd", "BACKEND": "./examples/ingress/backend"}
 
-// TestIngress runs examples/ingress as processes beside, or in, bowline up: through testdata/ingress/*.txtar, of which those called
-// nginx_* have a real nginx route requests, and through what its README says.
+// TestIngress runs examples/ingress as processes beside, or in, bowline up: through testdata/ingress/*.txtar, of which those
+// called nginx_* have a real nginx route requests, and through what its README says.
 func TestIngress(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs(filepath.Join("..", ".."))

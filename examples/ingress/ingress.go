@@ -49,7 +49,7 @@ type Options struct {
 	Program string
 	// Folder is where nginx's configuration and certificates are kept. It is this nginx's own.
 	Folder string
-	// HTTP and HTTPS are the addresses that nginx listens on, such as "127.0.0.1:8080"; port 0 is any free one, and empty is nowhere.
+	// HTTP and HTTPS are where nginx listens, such as "127.0.0.1:8080"; port 0 is any free one, and empty is nowhere.
 	HTTP, HTTPS string
 
 	// Journal, Forward and TracerProvider are those of controller.ManagerOptions.
@@ -93,8 +93,8 @@ func Run(ctx context.Context, o Options) error {
 // usualPlaces are where nginx may be: in PATH, or where Debian and FreeBSD keep it, which is in nobody's PATH but root's.
 var usualPlaces = []string{"nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"}
 
-// chosen are the controllers to run, and sets Program to nginx's path, which is looked for in places unless it is said where it is.
-// Where nobody asked for nginx, its absence is said and nothing more.
+// chosen are the controllers to run. It sets Program to nginx's path, which is looked for in places unless it is said where it
+// is. Where nobody asked for nginx, its absence is said and nothing more.
 func (o *Options) chosen(places []string) ([]string, error) {
 	for _, name := range o.Controllers {
 		if name != Manager && name != Nginx {

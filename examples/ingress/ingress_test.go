@@ -43,7 +43,8 @@ func TestControllersAreChosenByWhatTheMachineHas(t *testing.T) {
 		if err != nil {
 			said = err.Error()
 		}
-		if !slices.Equal(got, c.want) || (err != nil) != (c.want == nil) || !strings.Contains(said, c.says) || c.says == "" && said != "" {
+		silent := c.says == "" && said == ""
+		if !slices.Equal(got, c.want) || (err != nil) != (c.want == nil) || !silent && (c.says == "" || !strings.Contains(said, c.says)) {
 			t.Errorf("%s: %q, %q; want %q, and %q", name, got, said, c.want, c.says)
 		}
 		if slices.Contains(c.want, Nginx) && o.Program != here {
