@@ -110,7 +110,8 @@ func ingressBackend() (*httptest.Server, netip.AddrPort, error) {
 		if err != nil {
 			return nil, netip.AddrPort{}, err
 		}
-		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") }))
+		answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "served") })
+		server := httptest.NewUnstartedServer(answer)
 		server.Listener.Close()
 		server.Listener = listener
 		server.Start()

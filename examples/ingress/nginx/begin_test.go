@@ -57,7 +57,8 @@ func TestWhatKeepsItFromBeginningIsSaid(t *testing.T) {
 func TestASecondControllerOfAFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
-	err := Run(t.Context(), Options{Config: l.plane.Config(), Folder: l.folder, HTTP: freeAddress(t), Log: slog.New(slog.DiscardHandler)})
+	quiet := slog.New(slog.DiscardHandler)
+	err := Run(t.Context(), Options{Config: l.plane.Config(), Folder: l.folder, HTTP: freeAddress(t), Log: quiet})
 	if err == nil || !strings.Contains(err.Error(), "is another nginx controller's") {
 		t.Errorf("the second one: %v", err)
 	}

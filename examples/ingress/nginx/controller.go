@@ -22,13 +22,46 @@ const byService = "service"
 // reloaded is in the next one together.
 var everything = loop.Request{Name: "nginx"}
 
+// caches are the objects that routing follows from.
+type caches struct {
+	ingresses *informer.Informer[*networkingv1.Ingress]
+	classes   *informer.Informer[*networkingv1.IngressClass]
+	services  *informer.Informer[*corev1.Service]
+	endpoints *informer.Informer[*discoveryv1.EndpointSlice]
+	secrets   *informer.Informer[*corev1.Secret] // of certificates
+}
+
+func cachesOf(f *informer.Factory) caches {
+	networking, discovery, core := networkingv1.SchemeGroupVersion, discoveryv1.SchemeGroupVersion, corev1.SchemeGroupVersion
+	certificates := informer.Scope{Fields: fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS))}
+	c := caches{
+		ingresses: informer.For[*networkingv1.Ingress](f, networking.WithResource("ingresses")),
+		classes:   informer.For[*networkingv1.IngressClass](f, networking.WithResource("ingressclasses")),
+		services:  informer.For[*corev1.Service](f, core.WithResource("services")),
+		endpoints: informer.For[*discoveryv1.EndpointSlice](f, discovery.WithResource("endpointslices")),
+		secrets:   informer.For[*corev1.Secret](f, core.WithResource("secrets"), certificates),
+	}
+	c.endpoints.Indexer().AddIndex(byService, func(s *discoveryv1.EndpointSlice) []string {
+		return []string{types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}.String()}
+	})
+	return c
+}
+
+// slices are those of a Service.
+func (c caches) slices(service types.NamespacedName) []*discoveryv1.EndpointSlice {
+	found, err := c.endpoints.Indexer().ByIndex(byService, service.String())
+	if err != nil {
+		panic(err) // cachesOf added the index
+	}
+	return found
+}
+
 // controller has a server serve what the objects declare.
 type controller struct {
-	class     string
-	ingresses *informer.Indexer[*networkingv1.Ingress]
-	classes   *informer.Indexer[*networkingv1.IngressClass]
-	settler   *settler
-	reporter  *reporter
+	caches
+	class    string
+	settler  *settler
+	reporter *reporter
 }
 
 // newManager makes a controller for a server, and the manager that runs it, with these options of its own.
@@ -37,24 +70,12 @@ func newManager(config *rest.Config, o loop.ManagerOptions, class string, http, 
 	if err != nil {
 		return nil, err
 	}
-	ingresses := informer.For[*networkingv1.Ingress](m.Informers(), networkingv1.SchemeGroupVersion.WithResource("ingresses"))
-	classes := informer.For[*networkingv1.IngressClass](m.Informers(), networkingv1.SchemeGroupVersion.WithResource("ingressclasses"))
-	services := informer.For[*corev1.Service](m.Informers(), corev1.SchemeGroupVersion.WithResource("services"))
-	endpoints := informer.For[*discoveryv1.EndpointSlice](m.Informers(), discoveryv1.SchemeGroupVersion.WithResource("endpointslices"))
-	secrets := informer.For[*corev1.Secret](m.Informers(), corev1.SchemeGroupVersion.WithResource("secrets"),
-		informer.Scope{Fields: fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS))})
-	endpoints.Indexer().AddIndex(byService, serviceOf)
-
-	certificates := newCertificates(cached(secrets))
-	all := objects{service: cached(services), certificate: certificates.file, slices: func(key types.NamespacedName) []*discoveryv1.EndpointSlice {
-		found, err := endpoints.Indexer().ByIndex(byService, key.String())
-		if err != nil {
-			panic(err) // the index was added above
-		}
-		return found
-	}}
+	from := cachesOf(m.Informers())
+	certificates := newCertificates(cached(from.secrets))
+	all := objects{service: cached(from.services), slices: from.slices, certificate: certificates.file}
 	c := &controller{
-		class: class, ingresses: ingresses.Indexer(), classes: classes.Indexer(),
+		caches:  from,
+		class:   class,
 		settler: newSettler(to, listening{http.directive(), https.directive()}, all, certificates),
 		reporter: &reporter{
 			ingresses: client.For[*networkingv1.Ingress](m.Client()), events: m.Recorder("ingress-nginx"),
@@ -62,7 +83,7 @@ func newManager(config *rest.Config, o loop.ManagerOptions, class string, http, 
 		},
 	}
 	m.Add(loop.Options{Name: "ingress-nginx", Reconciler: c, Sources: []loop.Source{
-		anyOf(ingresses), anyOf(classes), anyOf(services), anyOf(endpoints), anyOf(secrets),
+		anyOf(from.ingresses), anyOf(from.classes), anyOf(from.services), anyOf(from.endpoints), anyOf(from.secrets),
 	}})
 	return m, nil
 }
@@ -80,17 +101,17 @@ func cached[T client.Object](i *informer.Informer[T]) func(types.NamespacedName)
 	}
 }
 
-func serviceOf(s *discoveryv1.EndpointSlice) []string {
-	return []string{types.NamespacedName{Namespace: s.Namespace, Name: s.Labels[discoveryv1.LabelServiceName]}.String()}
-}
-
 // Reconcile implements controller.Reconciler: it has all that is declared now served, and says what came of it.
 func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result, error) {
-	declared, err := mine(c.ingresses.List(), c.classes.List(), c.class)
+	declared, err := mine(c.ingresses.Indexer().List(), c.classes.Indexer().List(), c.class)
 	if err != nil {
 		return loop.Result{}, loop.Terminal(err) // until the class changes
 	}
+	before := c.settler.served
 	problems, err := c.settler.settle(ctx, declared)
+	if c.settler.served != before {
+		loop.Did(ctx, "had nginx serve another configuration")
+	}
 	if err != nil {
 		return loop.Result{}, err
 	}

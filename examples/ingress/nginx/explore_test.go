@@ -130,12 +130,15 @@ func saidIsServed(s bowlinetest.State) error {
 // declaredBy is the configuration that the objects of a state declare.
 func declaredBy(t *testing.T, s bowlinetest.State) string {
 	r := &recorder{refuses: []string{"/refused"}}
-	certificates := newCertificates(func(key types.NamespacedName) *corev1.Secret { return found[corev1.Secret](t, s, "Secret", key) })
+	certificates := newCertificates(func(key types.NamespacedName) *corev1.Secret {
+		return found[corev1.Secret](t, s, "Secret", key)
+	})
 	settler := newSettler(r, listening{"127.0.0.1:80", "127.0.0.1:443"}, objects{
 		service:     func(key types.NamespacedName) *corev1.Service { return found[corev1.Service](t, s, "Service", key) },
 		certificate: certificates.file,
 		slices: func(key types.NamespacedName) []*discoveryv1.EndpointSlice {
-			if slice := found[discoveryv1.EndpointSlice](t, s, "EndpointSlice", types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "-slice"}); slice != nil {
+			key.Name += "-slice"
+			if slice := found[discoveryv1.EndpointSlice](t, s, "EndpointSlice", key); slice != nil {
 				return []*discoveryv1.EndpointSlice{slice}
 			}
 			return nil
@@ -143,7 +146,8 @@ func declaredBy(t *testing.T, s bowlinetest.State) string {
 	}, certificates)
 	var all []*networkingv1.Ingress
 	for _, i := range s.Kind("Ingress") {
-		all = append(all, found[networkingv1.Ingress](t, s, "Ingress", types.NamespacedName{Namespace: i.GetNamespace(), Name: i.GetName()}))
+		key := types.NamespacedName{Namespace: i.GetNamespace(), Name: i.GetName()}
+		all = append(all, found[networkingv1.Ingress](t, s, "Ingress", key))
 	}
 	if _, err := settler.settle(t.Context(), all); err != nil {
 		t.Error(err)

@@ -174,8 +174,8 @@ func newLab(t *testing.T, objects ...client.Object) *lab {
 	return l
 }
 
-// start starts the controller. Nobody can have nginx listen on a port that the system chooses, so one that was free a moment ago is
-// taken, and another when it has gone to somebody else.
+// start starts the controller. Nobody can have nginx listen on a port that the system chooses, so one that was free a moment
+// ago is taken, and another when it has gone to somebody else.
 func (l *lab) start() {
 	l.Helper()
 	for {

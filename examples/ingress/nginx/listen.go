@@ -27,7 +27,8 @@ func parseAddress(text string) (address, error) {
 	}
 	ip, ipErr := netip.ParseAddr(host)
 	if err = errors.Join(err, ipErr); err != nil || number == 0 || ip.Zone() != "" {
-		return address{}, fmt.Errorf("nginx cannot listen on %q: give an IP address and a port, as in 127.0.0.1:8080, or :8080 for all addresses", text)
+		return address{}, fmt.Errorf("nginx cannot listen on %q: give an IP address and a port, as in 127.0.0.1:8080, or :8080 for all",
+			text)
 	}
 	return address{netip.AddrPortFrom(ip, uint16(number))}, nil
 }
@@ -43,8 +44,8 @@ func (a address) directive() string {
 	return a.String()
 }
 
-// public is where others find what listens here: the address itself or, of an unspecified one, the machine's first that others can
-// reach.
+// public is where others find what listens here: the address itself or, of an unspecified one, the machine's first that
+// others can reach.
 func (a address) public() (netip.Addr, error) {
 	if !a.Addr().IsUnspecified() {
 		return a.Addr(), nil

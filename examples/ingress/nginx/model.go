@@ -125,7 +125,8 @@ func (b *builder) add(i *networkingv1.Ingress) {
 func (b *builder) path(i *networkingv1.Ingress, host string, path networkingv1.HTTPIngressPath) {
 	at := placeOf(path)
 	if !at.fits() {
-		b.tell(i, problemf(reasonPathTooLong, "the path %.40s... has more than %d bytes, which nginx cannot tell from others", at, longestLocation))
+		b.tell(i, problemf(reasonPathTooLong, "the path %.40s... has more than %d bytes, which nginx cannot tell from others",
+			at, longestLocation))
 		return
 	}
 	site := b.site(host)

@@ -58,7 +58,8 @@ func (r routing) lines() string {
 	for _, h := range r.hosts {
 		fmt.Fprintf(&b, "[%s]%s\n", h.name, strings.TrimSuffix("+"+h.certificate, "+"))
 		for _, route := range h.routes {
-			fmt.Fprintf(&b, "%s%s %s\n", strings.Repeat("=", 1-exactness(route)), route.path, strings.TrimPrefix(route.backend, "default."))
+			equals, backend := strings.Repeat("=", 1-exactness(route)), strings.TrimPrefix(route.backend, "default.")
+			fmt.Fprintf(&b, "%s%s %s\n", equals, route.path, backend)
 		}
 	}
 	return b.String()
@@ -168,10 +169,13 @@ func TestRoutingFollowsFromWhatIsDeclared(t *testing.T) {
 			problems: map[string]string{"a": reasonUnsupportedBackend, "b": reasonUnsupportedBackend},
 		},
 		{
-			name:      "the longest path that nginx can tell from others, and one that it cannot",
-			ingresses: []ingress{newIngress("a").exact("h.com", "/"+strings.Repeat("a", 254), "s"), newIngress("b").prefix("h.com", "/"+strings.Repeat("b", 254), "s")},
-			want:      "[]\n[h.com]\n=/" + strings.Repeat("a", 254) + " s.80\n",
-			problems:  map[string]string{"b": reasonPathTooLong},
+			name: "the longest path that nginx can tell from others, and one that it cannot",
+			ingresses: []ingress{
+				newIngress("a").exact("h.com", "/"+strings.Repeat("a", 254), "s"),
+				newIngress("b").prefix("h.com", "/"+strings.Repeat("b", 254), "s"),
+			},
+			want:     "[]\n[h.com]\n=/" + strings.Repeat("a", 254) + " s.80\n",
+			problems: map[string]string{"b": reasonPathTooLong},
 		},
 		{
 			name:  "certificates are for the hosts that are named, or else for the Ingress's",
@@ -255,26 +259,33 @@ func TestServersAreTheReadyEndpointsOfAllSlices(t *testing.T) {
 	datagrams.Ports[1].Protocol = pointer(corev1.ProtocolUDP)
 	unnamed := slice("", 80, "10.0.0.7")
 	unnamed.Ports[1].Name = nil
+	type slices = []*discoveryv1.EndpointSlice
 	for _, test := range []struct {
 		name   string
 		port   string
-		slices []*discoveryv1.EndpointSlice
+		slices slices
 		want   string
 	}{
 		{"no slice", "http", nil, "[]"},
-		{"ready is what does not say", "http", []*discoveryv1.EndpointSlice{slice("http", 80, "10.0.0.1", "10.0.0.2 r", "10.0.0.3 u")}, "[10.0.0.1:80 10.0.0.2:80]"},
+		{
+			"ready is what does not say", "http",
+			slices{slice("http", 80, "10.0.0.1", "10.0.0.2 r", "10.0.0.3 u")}, "[10.0.0.1:80 10.0.0.2:80]",
+		},
 		{
 			"several slices, each with its own number for a named port, and both families", "http",
-			[]*discoveryv1.EndpointSlice{slice("http", 81, "10.0.0.2"), slice("http", 80, "10.0.0.1"), slice("http", 82, "fd00::1")},
+			slices{slice("http", 81, "10.0.0.2"), slice("http", 80, "10.0.0.1"), slice("http", 82, "fd00::1")},
 			"[10.0.0.1:80 10.0.0.2:81 [fd00::1]:82]",
 		},
-		{"one that moves from slice to slice", "http", []*discoveryv1.EndpointSlice{slice("http", 80, "10.0.0.1"), slice("http", 80, "10.0.0.1")}, "[10.0.0.1:80]"},
-		{"what terminates is left out", "http", []*discoveryv1.EndpointSlice{slice("http", 80, "10.0.0.1 st", "10.0.0.2 r")}, "[10.0.0.2:80]"},
-		{"but where nothing else serves", "http", []*discoveryv1.EndpointSlice{slice("http", 80, "10.0.0.1 st", "10.0.0.2 t", "10.0.0.3 s")}, "[10.0.0.1:80]"},
-		{"another port", "https", []*discoveryv1.EndpointSlice{slice("http", 80, "10.0.0.1")}, "[]"},
-		{"no addresses, no TCP", "http", []*discoveryv1.EndpointSlice{names, datagrams}, "[]"},
-		{"a port without a name", "", []*discoveryv1.EndpointSlice{unnamed}, "[10.0.0.7:80]"},
-		{"no address at all", "http", []*discoveryv1.EndpointSlice{slice("http", 80, "")}, "[]"},
+		{
+			"one that moves from slice to slice", "http",
+			slices{slice("http", 80, "10.0.0.1"), slice("http", 80, "10.0.0.1")}, "[10.0.0.1:80]",
+		},
+		{"what terminates is left out", "http", slices{slice("http", 80, "10.0.0.1 st", "10.0.0.2 r")}, "[10.0.0.2:80]"},
+		{"but where nothing else serves", "http", slices{slice("http", 80, "10.0.0.1 st", "10.0.0.2 t", "10.0.0.3 s")}, "[10.0.0.1:80]"},
+		{"another port", "https", slices{slice("http", 80, "10.0.0.1")}, "[]"},
+		{"no addresses, no TCP", "http", slices{names, datagrams}, "[]"},
+		{"a port without a name", "", slices{unnamed}, "[10.0.0.7:80]"},
+		{"no address at all", "http", slices{slice("http", 80, "")}, "[]"},
 	} {
 		if got := fmt.Sprint(serversOf(test.slices, test.port)); got != test.want {
 			t.Errorf("%s: %s, want %s", test.name, got, test.want)
@@ -314,7 +325,8 @@ func TestBackendPortsAreFoundByNumberOrName(t *testing.T) {
 
 func TestIngressesOfTheClassAreServed(t *testing.T) {
 	t.Parallel()
-	named, other, none, old, leaving := newIngress("named"), newIngress("other"), newIngress("none"), newIngress("old"), newIngress("leaving")
+	named, other, none := newIngress("named"), newIngress("other"), newIngress("none")
+	old, leaving := newIngress("old"), newIngress("leaving")
 	other.Spec.IngressClassName = pointer("traefik")
 	none.Spec.IngressClassName, old.Spec.IngressClassName = nil, nil
 	old.Annotations = map[string]string{legacyClass: DefaultClass}
@@ -322,7 +334,8 @@ func TestIngressesOfTheClassAreServed(t *testing.T) {
 	all := objectsOf(named, other, none, old, leaving)
 	class := func(name, controller string, annotations map[string]string) *networkingv1.IngressClass {
 		return &networkingv1.IngressClass{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}, Spec: networkingv1.IngressClassSpec{Controller: controller},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations},
+			Spec:       networkingv1.IngressClassSpec{Controller: controller},
 		}
 	}
 	isDefault := map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}
@@ -335,7 +348,10 @@ func TestIngressesOfTheClassAreServed(t *testing.T) {
 		{"with it", []*networkingv1.IngressClass{class(DefaultClass, ControllerName, nil)}, "named old"},
 		{"where it is the default", []*networkingv1.IngressClass{class(DefaultClass, ControllerName, isDefault)}, "named none old"},
 		{"where another is", []*networkingv1.IngressClass{class("traefik", "traefik.io/ingress", isDefault)}, "named old"},
-		{"where it is another controller's", []*networkingv1.IngressClass{class(DefaultClass, "k8s.io/ingress-nginx", isDefault)}, "k8s.io/ingress-nginx"},
+		{
+			"where it is another controller's",
+			[]*networkingv1.IngressClass{class(DefaultClass, "k8s.io/ingress-nginx", isDefault)}, "k8s.io/ingress-nginx",
+		},
 	} {
 		found, err := mine(all, test.classes, DefaultClass)
 		var got []string

@@ -15,6 +15,7 @@ import (
 
 // Times that nginx is given.
 const (
+	testTimeout   = time.Minute      // to read a configuration
 	reloadTimeout = 10 * time.Second // to serve a new configuration
 	quitTimeout   = 10 * time.Second // to answer the requests that it has, at the end
 	stopTimeout   = 2 * time.Second  // to end without
@@ -100,6 +101,8 @@ func (p *process) Test(ctx context.Context, c Configuration) error {
 	if err := p.folder.install(candidateFile, c); err != nil {
 		return fmt.Errorf("write nginx's configuration: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
+	defer cancel()
 	command := exec.CommandContext(ctx, p.binary, "-t", "-q", "-e", "stderr", "-p", p.folder.path, "-c", p.folder.file(candidateFile))
 	command.Dir = p.folder.path
 	output, err := command.CombinedOutput()

@@ -28,8 +28,9 @@ func randomPath(r *rand.Rand) string {
 	var b strings.Builder
 	b.WriteByte('/')
 	for range r.IntN(6) {
-		b.WriteString(pick(r, "a", "b", "/", "//", "..", ".", " ", "\t", "\n", "\r", "\x00", "\x00a", "\x00b", "\\", `"`, "'", "{", "}", ";", "#", "$", "$uri", "${host}",
-			"~", "^~", "@x", "*", "(", "[", "%", "%20", "%2F", "%00", "%zz", "ü", "\u2028", "😀", "\x7f", "\u0001", strings.Repeat("l", r.IntN(300))))
+		b.WriteString(pick(r, "a", "b", "/", "//", "..", ".", " ", "\t", "\n", "\r", "\x00", "\x00a", "\x00b", "\\", `"`, "'",
+			"{", "}", ";", "#", "$", "$uri", "${host}", "~", "^~", "@x", "*", "(", "[", "%", "%20", "%2F", "%00", "%zz",
+			"ü", "\u2028", "😀", "\x7f", "\u0001", strings.Repeat("l", r.IntN(300))))
 	}
 	return b.String()
 }

@@ -48,13 +48,14 @@ func TestAnIngressThatNginxRefusesHoldsUpNobody(t *testing.T) {
 // nginx would not even refuse this one: it would pass it the requests of others.
 func TestAPathThatNginxWouldMistakeIsLeftOut(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), service("long"), endpoints("long", backendServer(t, "long")),
-		newIngress("long").prefix("h.com", "/"+strings.Repeat("c", 260), "long").prefix("h.com", "/"+strings.Repeat("d", 253), "long").Ingress,
+	long, longest := "/"+strings.Repeat("c", 260), "/"+strings.Repeat("d", 253)
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")),
+		service("long"), endpoints("long", backendServer(t, "long")),
+		newIngress("long").prefix("h.com", long, "long").prefix("h.com", longest, "long").Ingress,
 		newIngress("web").prefix("h.com", "/", "web").Ingress)
 	l.status("long", reasonPathTooLong)
 	for path, want := range map[string]string{
-		"/cccc": "web", "/" + strings.Repeat("c", 260): "web",
-		"/dddd": "web", "/" + strings.Repeat("d", 253): "long", "/" + strings.Repeat("d", 253) + "/x": "long", "/" + strings.Repeat("d", 254): "web",
+		"/cccc": "web", long: "web", "/dddd": "web", longest: "long", longest + "/x": "long", longest + "d": "web",
 	} {
 		if got := l.get("h.com", path); got != want {
 			t.Errorf("%.10s... of %d bytes is answered by %q, want %q", path, len(path), got, want)

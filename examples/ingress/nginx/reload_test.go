@@ -70,15 +70,17 @@ func (l *load) end(t *testing.T, what string) {
 }
 
 // Three kinds of clients ask all the time, two of each: with a new connection for each request, with connections that they
-// keep, and so over TLS. A worker that a reload replaces takes no more connections, answers what it has been asked, and closes those
-// that are idle; a client that asks over one of these in that very moment learns so by the connection's end before any answer, and
-// asks again over another, as RFC 9110, section 9.2.2, has it for requests that may be repeated. Go's does that itself.
+// keep, and so over TLS. A worker that a reload replaces takes no more connections, answers what it has been asked, and closes
+// those that are idle; a client that asks over one of these in that very moment learns so by the connection's end before any
+// answer, and asks again over another, as RFC 9110, section 9.2.2, has it for requests that may be repeated. Go's does that
+// itself.
 func TestFiftyReloadsUnderLoadLoseNothing(t *testing.T) {
 	t.Parallel()
 	const reloads = 50
 	a := newAuthority(t)
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), a.secret("web", 1, nil, "h.com"),
-		newIngress("web").prefix("h.com", "/", "web").tls("web", "h.com").Ingress, newIngress("other").prefix("h.com", "/0", "web").Ingress)
+		newIngress("web").prefix("h.com", "/", "web").tls("web", "h.com").Ingress,
+		newIngress("other").prefix("h.com", "/0", "web").Ingress)
 	ctx, stop := context.WithCancel(t.Context())
 	kinds := map[string]*load{"a connection for each": {stop: stop}, "connections that are kept": {stop: stop}, "TLS": {stop: stop}}
 	secure := &tls.Config{RootCAs: a.pool(), ServerName: "h.com"}

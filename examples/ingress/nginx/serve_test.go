@@ -125,7 +125,8 @@ func TestBackendsSeeTheRequestAsItWas(t *testing.T) {
 			r.Header.Get("X-Forwarded-Proto"), r.Header.Get("X-Forwarded-Host"), len(body))
 	}))
 	l := newLab(t, service("web"), endpoints("web", echo), newIngress("web").prefix("", "/", "web").Ingress)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+l.http+"/a%2Fb//c?d=%20", strings.NewReader(strings.Repeat("x", 3<<20)))
+	body := strings.NewReader(strings.Repeat("x", 3<<20))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+l.http+"/a%2Fb//c?d=%20", body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,9 +181,9 @@ func TestEndpointsOfBothFamiliesAreServed(t *testing.T) {
 	needNginx(t)
 	four, six := service("four"), service("six")
 	six.Spec.Ports[0].TargetPort.StrVal = "web"
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "six") })
 	l := newLab(t, four, six,
-		endpoints("four", backendServer(t, "four")),
-		endpoints("six", listenAt(t, hostAddress(t, true), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "six") }))),
+		endpoints("four", backendServer(t, "four")), endpoints("six", listenAt(t, hostAddress(t, true), answer)),
 		newIngress("a").prefix("", "/four", "four").prefix("", "/six", "six").Ingress)
 	for _, name := range []string{"four", "six"} {
 		if got := l.get("h.com", "/"+name); got != name {
@@ -214,8 +215,9 @@ func TestTheDefaultClassIsServed(t *testing.T) {
 	i := newIngress("web").prefix("h.com", "/", "web")
 	i.Spec.IngressClassName = nil
 	l.create(i)
+	isDefault := map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}
 	class := &networkingv1.IngressClass{
-		ObjectMeta: metav1.ObjectMeta{Name: DefaultClass, Annotations: map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Name: DefaultClass, Annotations: isDefault},
 		Spec:       networkingv1.IngressClassSpec{Controller: ControllerName},
 	}
 	if err := create(l, class); err != nil {
@@ -229,7 +231,8 @@ func TestStatusAndEventsSayWhereAnIngressIsServedAndWhatIsWrong(t *testing.T) {
 	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")))
 	l.create(newIngress("first").prefix("h.com", "/", "web"))
 	first := l.status("first", "")
-	if at := first.Status.LoadBalancer.Ingress[0]; at.IP+":"+fmt.Sprint(at.Ports[0].Port) != l.http || at.Ports[0].Protocol != corev1.ProtocolTCP {
+	at := first.Status.LoadBalancer.Ingress[0]
+	if at.IP+":"+fmt.Sprint(at.Ports[0].Port) != l.http || at.Ports[0].Protocol != corev1.ProtocolTCP {
 		t.Errorf("it is served at %+v, and not at %s", at, l.http)
 	}
 	l.event("first", reasonServing, "nginx serves it at "+l.http)

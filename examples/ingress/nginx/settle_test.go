@@ -127,7 +127,8 @@ func TestAnErrorThatIsNoRefusalLeavesNobodyOut(t *testing.T) {
 		t.Errorf("%v; refused are %v", err, s.refused)
 	}
 	r.refuses, r.failure = nil, errors.New("out of processes")
-	if _, err := s.settle(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)}); !errors.Is(err, r.failure) || len(s.refused) > 0 {
+	_, err := s.settle(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)})
+	if !errors.Is(err, r.failure) || len(s.refused) > 0 {
 		t.Errorf("%v; refused are %v", err, s.refused)
 	}
 	r.failure = nil

@@ -84,7 +84,10 @@ func TestAChangedCertificateIsServed(t *testing.T) {
 	}
 	remove[*corev1.Secret](l, "web")
 	l.status("web", reasonCertificateNotFound)
-	l.until("HTTPS is refused", func() bool { got, _ := l.getTLS(a, "h.com", "/"); return strings.Contains(got, "unrecognized name") })
+	l.until("HTTPS is refused", func() bool {
+		got, _ := l.getTLS(a, "h.com", "/")
+		return strings.Contains(got, "unrecognized name")
+	})
 	if got := l.get("h.com", "/"); got != "web" {
 		t.Errorf("over HTTP: %q", got)
 	}
