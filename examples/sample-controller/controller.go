@@ -22,7 +22,7 @@ import (
 
 // Controller keeps Neutron's networks as the Network objects declare them.
 type Controller struct {
-	kubeclientset    kubernetes.Interface
+	kubeclientset    kubernetes.Interface // this and the next are there for what the documents leave out
 	networkclientset clientset.Interface
 	networksLister   listers.NetworkLister
 	networksSynced   cache.InformerSynced
@@ -94,9 +94,7 @@ func (c *Controller) Run(threadiness int, stopCh <-chan struct{}) error {
 	for range threadiness {
 		workers.Go(func() { wait.Until(c.runWorker, time.Second, stopCh) })
 	}
-	klog.Info("Started workers")
 	<-stopCh
-	klog.Info("Stopping workers")
 	return nil
 }
 
