@@ -12,6 +12,11 @@
 // That it serves is known when each worker of the configuration before has logged that it takes no more connections, and
 // a socket in nginx's folder answers with the hash of the new one.
 //
+// A reload loses no request. Workers share the listening sockets, so no connection that waits is refused; those of the old
+// configuration answer what they have been asked, for up to a minute, and close connections that are idle. A client that sends
+// a request over one of these in the same moment finds it closed before any answer. HTTP has it asked again if it may be
+// repeated, as clients do; for a POST over a connection that was kept idle, nobody can.
+//
 // The program in ../cmd is its caller, and so may anyone be.
 package nginx
 
@@ -48,7 +53,8 @@ type Options struct {
 	// HTTP and HTTPS are where nginx listens, such as "127.0.0.1:8080", or ":80" for all IPv4 addresses and "[::]:80" for all;
 	// empty for not at all.
 	HTTP, HTTPS string
-	// Class is the name of the IngressClass whose Ingresses are served; DefaultClass when it is empty.
+	// Class is the name of the IngressClass whose Ingresses are served; DefaultClass when it is empty. It is this controller's
+	// own: two would overwrite each other's status.
 	Class string
 
 	// Journal, Forward and TracerProvider are those of controller.ManagerOptions.
