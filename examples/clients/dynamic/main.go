@@ -8,6 +8,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"text/tabwriter"
@@ -58,12 +59,15 @@ func run(ctx context.Context, s lab.Server) error {
 func declared(object unstructured.Unstructured) (string, error) {
 	if object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Pod") {
 		var pod corev1.Pod
-		err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod)
-		if err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &pod); err != nil {
 			return "", fmt.Errorf("convert %s: %w", object.GetName(), err)
 		}
 		return "image " + pod.Spec.Containers[0].Image, nil
 	}
-	spec, _, _ := unstructured.NestedMap(object.Object, "spec")
-	return fmt.Sprint(spec), nil
+	spec, found := object.Object["spec"]
+	if !found { // as a ConfigMap
+		return "-", nil
+	}
+	text, err := json.Marshal(spec)
+	return string(text), err
 }
