@@ -38,10 +38,10 @@ func openShell(t *testing.T, home string) *typedShell {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := filepath.Join(home, "go", "bin")
+	programs := programsOf(home)
 	s.cmd.Dir = checkout
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	s.cmd.Env = []string{"HOME=" + home, "GOBIN=" + programs, "PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH")}
+	s.cmd.Env = []string{"HOME=" + home, "PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH")}
 	variables, err := goEnvironment()
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +68,9 @@ func openShell(t *testing.T, home string) *typedShell {
 	})
 	return s
 }
+
+// programsOf is where a home has programs that were installed.
+func programsOf(home string) string { return filepath.Join(home, "go", "bin") }
 
 // begin types a command.
 func (s *typedShell) begin(command string) {

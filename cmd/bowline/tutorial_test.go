@@ -13,7 +13,8 @@ import (
 )
 
 // TestTutorial does what docs/tutorial.md says, in a home of its own: it types the commands of its console blocks into shells,
-// compares what they print, and writes the files of its other blocks. It takes other ports than the page, and nothing else.
+// compares what they print, and writes the files of its other blocks. It takes other ports than the page, and this program for the
+// bowline that the page installs.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -75,6 +76,10 @@ func (l *learner) types(name, block string) {
 	for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
 		command, want, shown := strings.Cut(step, "\n")
 		l.commands++
+		if command == "go install ./cmd/bowline" {
+			l.installs()
+			continue
+		}
 		if strings.HasPrefix(command, "bowline up ") { // which goes on
 			at.begin(strings.Replace(command, "bowline up ", "bowline up --listen 127.0.0.1:0 ", 1))
 			at.until(command, func(output string) bool { return l.isShown(output, want) })
@@ -82,11 +87,25 @@ func (l *learner) types(name, block string) {
 		}
 		began := time.Now()
 		output, code := at.run(command)
-		for deadline := time.Now().Add(patience); shown && !l.isShown(output, want) && mayChange(command) && time.Now().Before(deadline); {
+		for deadline := began.Add(6 * patience); shown && !l.isShown(output, want) && mayChange(command) && time.Now().Before(deadline); {
 			output, code = at.run(command) // a person would look again
 		}
 		l.t.Logf("%5.1f s  $ %s", time.Since(began).Seconds(), command)
 		l.judge(command, want, output, code)
+	}
+}
+
+// installs makes this program, which is the real bowline when it is called so, the one that is installed.
+func (l *learner) installs() {
+	program, err := os.Executable()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.MkdirAll(programsOf(l.home), 0o700); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.Symlink(program, filepath.Join(programsOf(l.home), "bowline")); err != nil {
+		l.t.Fatal(err)
 	}
 }
 
