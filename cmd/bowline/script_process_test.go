@@ -50,7 +50,9 @@ func spawn(ts *testscript.TestScript, name string, args []string) *process {
 	p := &process{cmd: exec.Command(path, args[1:]...), exited: make(chan struct{}), more: make(chan struct{})}
 	p.cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{"HOME", "XDG_STATE_HOME", "PATH", "TMPDIR", "WORK", kubeconfigVariable,
-		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
+		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL",
+		"OS_AUTH_URL", "OS_USERNAME", "OS_PASSWORD", "OS_USER_DOMAIN_NAME", "OS_PROJECT_NAME", "OS_PROJECT_DOMAIN_NAME",
+		"OS_REGION_NAME"} {
 		p.cmd.Env = append(p.cmd.Env, name+"="+ts.Getenv(name))
 	}
 	p.cmd.Stdin = stdinOf(ts)
