@@ -40,6 +40,7 @@ func run() error {
 	}
 	defer os.RemoveAll(temporary) //nolint:errcheck // a temporary folder
 	folder := filepath.Join(temporary, sample.Name)
+	delete(files, "go.sum") // so that nothing of it is left over
 	if err := scaffold.Write(folder, files); err != nil {
 		return err
 	}
