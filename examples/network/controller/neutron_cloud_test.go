@@ -30,7 +30,8 @@ type cloud struct {
 // fakeCloud is a new one in memory.
 func fakeCloud(fails failure) *cloud {
 	return &cloud{
-		url: "http://neutron.fake", project: "project", transport: neutrontest.InProcess(&neutrontest.Fake{}), fails: fails, poll: time.Minute,
+		url: "http://neutron.fake", project: "project", transport: neutrontest.InProcess(&neutrontest.Fake{}),
+		fails: fails, poll: time.Minute,
 	}
 }
 

@@ -1,13 +1,10 @@
 package neutrontest
 
 import (
-	"os"
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 )
-
-func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
 func TestKilledServerComesBackWithWhatItHad(t *testing.T) {
 	t.Parallel()
