@@ -24,6 +24,7 @@ import (
 // finds before the first request what client-go or the server would say less clearly, or only then.
 type check struct {
 	files  []*kubeconfig
+	places []string             // where files were looked for
 	config *clientcmdapi.Config // the files, merged
 	flags  Flags
 	errs   []error
@@ -54,7 +55,12 @@ func (c *check) all() error {
 func (c *check) contextName() string {
 	names := slices.Sorted(maps.Keys(c.config.Contexts))
 	if c.flags.Context != "" {
-		if _, ok := c.config.Contexts[c.flags.Context]; !ok {
+		_, ok := c.config.Contexts[c.flags.Context]
+		switch {
+		case len(c.files) == 0:
+			c.errs = append(c.errs, fmt.Errorf("--context: nothing has a context %q: %s: give --kubeconfig FILE, or set KUBECONFIG",
+				c.flags.Context, noneAt(c.places)))
+		case !ok:
 			c.errs = append(c.errs, fmt.Errorf("--context: there is no context %q in %s%s", c.flags.Context, c.paths(), thereAre(names)))
 		}
 		return c.flags.Context

@@ -43,7 +43,7 @@ func Load(f Flags) (*rest.Config, error) {
 	if err != nil {
 		return nil, unreadable(files)
 	}
-	checked := check{files: files, config: &raw, flags: f}
+	checked := check{files: files, places: rules.GetLoadingPrecedence(), config: &raw, flags: f}
 	if err := checked.all(); err != nil {
 		return nil, err
 	}
@@ -94,8 +94,7 @@ const podFolder = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
 // nowhere says that no server was found, and where it was looked for.
 func (f Flags) nowhere(files []*kubeconfig, places []string) error {
-	places = slices.DeleteFunc(places, func(p string) bool { return p == "" })
-	what := "there is no kubeconfig at " + strings.Join(places, ", ")
+	what := noneAt(places)
 	if len(files) > 0 {
 		what = files[0].path + " names no cluster"
 	}
@@ -104,6 +103,12 @@ func (f Flags) nowhere(files []*kubeconfig, places []string) error {
 		pod = "a pod's service account has no token at " + podFolder + "token (automountServiceAccountToken: false?)"
 	}
 	return fmt.Errorf("which server? %s, and %s: give --kubeconfig FILE or --master URL, or set KUBECONFIG", what, pod)
+}
+
+// noneAt says that no file was found at any of the places.
+func noneAt(places []string) string {
+	places = slices.DeleteFunc(slices.Clone(places), func(p string) bool { return p == "" })
+	return "there is no kubeconfig at " + strings.Join(places, ", ")
 }
 
 // checkPod finds a pod without the authority of its server's certificate, which client-go takes for one to trust by the

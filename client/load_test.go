@@ -189,6 +189,10 @@ func TestFilesOfTheVariableAreMerged(t *testing.T) {
 
 	t.Setenv("KUBECONFIG", missing)
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	if _, err := client.Load(client.Flags{Context: "x"}); err == nil ||
+		err.Error() != `--context: nothing has a context "x": there is no kubeconfig at `+missing+": give --kubeconfig FILE, or set KUBECONFIG" {
+		t.Errorf("a context of no file: %v", err)
+	}
 	_, err = client.Load(client.Flags{})
 	for _, want := range []string{missing, "this is no pod", "--kubeconfig", "--master"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
