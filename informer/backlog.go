@@ -109,7 +109,7 @@ func (b *backlog[T]) vanish(u *untold[T], s *state[T]) {
 		return
 	}
 	if b.vanished >= mostVanished {
-		s = s.trace()
+		s = s.trace(errTrace)
 		if alone { // the key may be a part of the object
 			delete(b.byKey, u.key)
 			u.key = s.key

@@ -64,7 +64,7 @@ type pending[T client.Object] struct {
 	deltas  []delta[T]
 	first   [1]delta[T] // where most deltas need no more room than
 	endList bool
-	passed  object.Revision // of the last state, when it cannot be read; else 0
+	unread  *state[T] // the last state, when it cannot be read; else nil
 }
 
 // largeBatch is from when on a new map is cheaper than to clear one.
@@ -104,6 +104,7 @@ func (f *deltaFIFO[T]) replace(list []*state[T], whole bool, at object.Revision)
 		for _, s := range f.unlisted(listed) {
 			f.put(delta[T]{Type: Deleted, state: s, unknown: true})
 		}
+		f.cached.forgetUnread(func(key Key) bool { return f.byKey[key] == nil })
 	}
 	if !f.listed {
 		f.listed = true
@@ -188,7 +189,7 @@ func (f *deltaFIFO[T]) vanish(p *pending[T], d delta[T]) {
 	n := len(p.deltas) - 1
 	if f.vanished < mostTraces {
 		f.vanished++
-		p.deltas[n] = delta[T]{Type: Deleted, state: d.state.trace(), vanished: true}
+		p.deltas[n] = delta[T]{Type: Deleted, state: d.state.trace(errTrace), vanished: true}
 		return
 	}
 	p.deltas = slices.Delete(p.deltas, n, n+1)

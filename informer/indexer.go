@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
@@ -30,12 +32,15 @@ func compareKeys(a, b Key) int {
 // goroutines. Objects in it are shared, with the server itself when that is in the same process: copy before changing.
 // Lists come in no order.
 //
-// A lazy informer's objects are decoded as they are read. One that cannot be is not there.
+// A lazy informer's objects are decoded as they are read. One that cannot be is in no list, but Find tells it from one that is
+// not there.
 type Indexer[T client.Object] struct {
-	log *slog.Logger
+	resource schema.GroupResource // for errors
+	log      *slog.Logger
 
 	mu      sync.RWMutex
 	states  map[Key]*state[T]
+	unread  map[Key]*state[T] // traces of what is there and could never be read, of which states has nothing; may be nil
 	all     bucket[T]
 	indexes []*index[T]
 	values  []string // that put works with
@@ -53,14 +58,40 @@ func newIndexer[T client.Object](indexes map[string]IndexFunc[T], log *slog.Logg
 	return x
 }
 
-// Get finds one object.
+// Get finds one object that can be read. Who deletes something because an object is gone must ask Find.
 func (x *Indexer[T]) Get(key Key) (obj T, ok bool) {
 	s := x.state(key)
 	if s == nil {
 		return obj, false
 	}
 	obj, err := s.read()
-	return obj, err == nil
+	if err != nil {
+		return *new(T), false // and not what of it could be read
+	}
+	return obj, true
+}
+
+// Find finds one object. The error for one that is not there is what the server would answer, NotFound; an object that is
+// there and cannot be read is an *UnreadableError.
+func (x *Indexer[T]) Find(key Key) (obj T, err error) {
+	s := x.known(key)
+	if s == nil {
+		return obj, apierrors.NewNotFound(x.resource, key.Name)
+	}
+	if obj, err = s.read(); err != nil {
+		return *new(T), &UnreadableError{Resource: x.resource, Key: key, UID: s.uid(), Revision: s.revision, Err: err}
+	}
+	return obj, nil
+}
+
+// known is state, or the trace of what cannot be read.
+func (x *Indexer[T]) known(key Key) *state[T] {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if s := x.states[key]; s != nil {
+		return s
+	}
+	return x.unread[key]
 }
 
 // state is what is cached under a key, or nil.

@@ -119,6 +119,7 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 		synced:   make(chan struct{}),
 		alive:    map[*listener[T]]struct{}{},
 	}
+	i.indexer.resource = resource.GroupResource()
 	i.fifo = newDeltaFIFO(i.indexer)
 	i.reflect = &reflector[T]{
 		reader:   i.reader,
@@ -158,9 +159,7 @@ func (i *Informer[T]) Resource() schema.GroupVersionResource { return i.resource
 func (i *Informer[T]) Indexer() *Indexer[T] { return i.indexer }
 
 // Lister reads the cache.
-func (i *Informer[T]) Lister() Lister[T] {
-	return Lister[T]{resource: i.resource.GroupResource(), indexer: i.indexer}
-}
+func (i *Informer[T]) Lister() Lister[T] { return Lister[T]{i.indexer} }
 
 // Synced is closed when the cache holds all that there was when the informer first listed.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.synced }

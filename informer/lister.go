@@ -1,26 +1,18 @@
 package informer
 
 import (
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
 )
 
 // Lister reads a cache as one would read the server. What it returns is shared: copy before changing.
-type Lister[T client.Object] struct {
-	resource schema.GroupResource
-	indexer  *Indexer[T]
-}
+type Lister[T client.Object] struct{ indexer *Indexer[T] }
 
-// Get finds one object; the error for one that is not there is what the server would answer.
-func (l Lister[T]) Get(namespace, name string) (obj T, err error) {
-	s := l.indexer.state(Key{Namespace: namespace, Name: name})
-	if s == nil {
-		return obj, apierrors.NewNotFound(l.resource, name)
-	}
-	return s.read()
+// Get finds one object; the error for one that is not there is what the server would answer, NotFound. One that is there and
+// cannot be read is an *UnreadableError: what belongs to it must not be deleted.
+func (l Lister[T]) Get(namespace, name string) (T, error) {
+	return l.indexer.Find(Key{Namespace: namespace, Name: name})
 }
 
 // List is the objects of a namespace (empty for all) that a selector matches, in no order. A nil selector matches all.

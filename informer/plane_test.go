@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"sync"
@@ -119,21 +120,26 @@ func (p *plane) reader() object.Codec {
 	return p.codec
 }
 
-// spoil makes an object unreadable.
+// spoil makes an object unreadable, or a new one that is: its data is no map.
 func (p *plane) spoil(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.revision++
 	key := informer.Key{Namespace: "ns", Name: name}
-	data := []byte(`{"metadata":{"name":{},"resourceVersion":"` + p.revision.String() + `"}}`)
+	old, event := p.objects[key], watch.Modified
+	if old == nil {
+		old, event = p.object(name, "", types.UID("uid-"+p.revision.String())), watch.Added
+	}
+	data := fmt.Appendf(nil, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"ns","name":%q,"uid":%q,"resourceVersion":%q},"data":5}`,
+		name, old.UID, p.revision)
 	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
 	if err != nil {
 		panic(err)
 	}
-	o := object.New(p.objects[key].Header, p.codec, encoding)
+	o := object.New(old.Header, p.codec, encoding)
 	o.Revision = p.revision
 	p.objects[key] = o
-	p.tell(client.Event{Type: watch.Modified, Object: o, Revision: p.revision})
+	p.tell(client.Event{Type: event, Object: o, Revision: p.revision})
 }
 
 func (p *plane) tell(event client.Event) {

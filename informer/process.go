@@ -41,7 +41,9 @@ func (i *Informer[T]) apply(some []*pending[T]) {
 		for _, d := range p.deltas {
 			i.happened(d, i.indexer.states[p.key])
 		}
-		i.progress.pass(p.key, p.passed, i.indexer.states[p.key] != nil)
+		cached := i.indexer.states[p.key] != nil
+		i.progress.pass(p.key, p.passed(), cached)
+		i.indexer.noteUnread(p, cached)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // with what comes next, and the further that gets ahead, the more is overtaken.
 //
 // Of an object that cannot be read the last known state stands until it is deleted; it holds up no other, nor does it look
-// as if it were gone.
+// as if it were gone. Where there is none, the cache knows that it cannot be read.
 func (i *Informer[T]) settle(batch []*pending[T]) {
 	if i.reader.lazy {
 		return
@@ -39,7 +39,7 @@ func (i *Informer[T]) settle(batch []*pending[T]) {
 	}
 }
 
-// keepReadable keeps the deltas whose states could be decoded. A deletion is told with the last state that could.
+// keepReadable keeps the deltas whose states could be decoded, and deletions, which are told with the last state that could.
 func (p *pending[T]) keepReadable(last *state[T]) {
 	kept := p.deltas[:0]
 	for _, d := range p.deltas {
@@ -47,13 +47,13 @@ func (p *pending[T]) keepReadable(last *state[T]) {
 		case d.vanished:
 		case d.state.late == nil:
 			last = d.state
-		case d.Type == Deleted && last != nil:
-			d.state, d.unknown = last, true
-		default:
-			p.passed = d.state.revision
+		case d.Type != Deleted:
+			p.unread = d.state
 			continue
+		case last != nil:
+			d.state, d.unknown = last, true
 		}
-		p.passed = 0
+		p.unread = nil
 		kept = append(kept, d)
 	}
 	p.deltas = kept
@@ -92,6 +92,7 @@ func (r *reader[T]) decodeAll(states []*state[T], helpers int) bool {
 func (r *reader[T]) decodeState(s *state[T]) bool {
 	obj, err := r.decode(s.late.codec, s.late.raw)
 	if err != nil {
+		s.late.kept.Store(&kept[T]{err: err})
 		r.unreadable.Add(1)
 		r.log.Error("an object cannot be read: its last known state stands", "error", err)
 		return false
@@ -107,7 +108,7 @@ func (r *reader[T]) passOver(err error) {
 }
 
 // Unreadable is how many objects, each time that they were listed or changed, could not be decoded or transformed. Such an
-// object is logged and passed over: its last known state stands, and all others go on. While a list has an object that is not
-// even known by its name, what that list lacks is not taken for deleted: it stays cached until a watch tells of its deletion,
-// or a later list can be read whole (Options.Relist).
+// object is logged and passed over: its last known state stands, and all others go on; see UnreadableError. While a list has an
+// object that is not even known by its name, what that list lacks is not taken for deleted: it stays cached until a watch tells
+// of its deletion, or a later list can be read whole (Options.Relist).
 func (i *Informer[T]) Unreadable() int { return int(i.reader.unreadable.Load()) }

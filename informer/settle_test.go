@@ -23,14 +23,14 @@ func (mute) List(ctx context.Context, _ schema.GroupVersionResource, _ client.Op
 	return client.List{}, ctx.Err()
 }
 
-// handFed is an informer whose FIFO a test fills. Revision 13 of an object cannot be read, and "b" is read as "other".
+// handFed is an informer whose FIFO a test fills. Revisions 13 and 113 of an object cannot be read, and "b" is read as "other".
 type handFed struct{ *Informer[*corev1.Pod] }
 
 func newHandFed(lazy bool) handFed {
 	return handFed{New[*corev1.Pod](mute{}, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Options[*corev1.Pod]{
 		Lazy: lazy, Log: quietly(),
 		Decode: func(_ object.Codec, o *object.Object) (*corev1.Pod, error) {
-			if o.Revision == 13 {
+			if o.Revision%100 == 13 {
 				return nil, errors.New("unlucky")
 			}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: o.Key.Name(), UID: o.UID, ResourceVersion: o.Revision.String()}}
@@ -173,5 +173,42 @@ func TestRevisionThatCannotBeReadIsReached(t *testing.T) {
 	h.pop()
 	if len(h.progress.passed) != 0 {
 		t.Errorf("of what is gone, this is kept: %v", h.progress.passed)
+	}
+}
+
+// What cannot be read is known for as long as it is there and nothing older of it is.
+func TestWhatCannotBeReadIsKnownWhileItIsThere(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		happens func(h handFed)
+		want    string
+	}{
+		"it is deleted": {func(h handFed) { h.event(Deleted, "a", "1", 20) }, "gone"},
+		"its end comes in a state that cannot be read":    {func(h handFed) { h.event(Deleted, "a", "1", 13) }, "gone"},
+		"the deletion of an older one comes late":         {func(h handFed) { h.event(Deleted, "a", "0", 12) }, "unreadable"},
+		"it can be read again":                            {func(h handFed) { h.event(Updated, "a", "1", 14) }, "14"},
+		"deleted, and another comes that cannot be read":  {func(h handFed) { h.event(Deleted, "a", "1", 20); h.event(Added, "a", "2", 113) }, "unreadable"},
+		"a list lacks it":                                 {func(h handFed) { h.list(20) }, "gone"},
+		"a list that is not whole lacks it":               {func(h handFed) { h.fifo.replace(nil, false, 20) }, "unreadable"},
+		"a list has it as it was":                         {func(h handFed) { h.list(20, h.state("a", "1", 13)) }, "unreadable"},
+		"it changes, and a list lacks it":                 {func(h handFed) { h.event(Updated, "a", "1", 13); h.list(20) }, "gone"},
+		"it can be read, and cannot before anybody looks": {func(h handFed) { h.event(Updated, "a", "1", 14); h.pop(); h.event(Updated, "a", "1", 113) }, "14"},
+	} {
+		h := newHandFed(false)
+		h.list(13, h.state("a", "1", 13))
+		h.pop()
+		test.happens(h)
+		h.pop()
+		got := "gone"
+		obj, err := h.indexer.Find(Key{Name: "a"})
+		switch {
+		case errors.As(err, new(*UnreadableError)):
+			got = "unreadable"
+		case err == nil:
+			got = obj.ResourceVersion
+		}
+		if got != test.want || (got == "unreadable") != (len(h.indexer.unread) == 1) {
+			t.Errorf("%s: it is %s, want %s; %d are known to be unreadable", name, got, test.want, len(h.indexer.unread))
+		}
 	}
 }

@@ -75,11 +75,11 @@ func (s *state[T]) head() Head {
 	return head
 }
 
-// trace is a state that has no more of another than its name, UID and revision, in memory of its own. It cannot be read.
-func (s *state[T]) trace() *state[T] {
+// trace is a state that has no more of another than its name, UID and revision, in memory of its own. Reading it is an error.
+func (s *state[T]) trace(err error) *state[T] {
 	raw := &object.Object{Header: object.Header{UID: types.UID(strings.Clone(string(s.uid())))}, Revision: s.revision}
 	l := &late[T]{raw: raw}
-	l.kept.Store(&kept[T]{err: errTrace})
+	l.kept.Store(&kept[T]{err: err})
 	key := Key{Namespace: strings.Clone(s.key.Namespace), Name: strings.Clone(s.key.Name)}
 	return &state[T]{key: key, revision: s.revision, late: l}
 }

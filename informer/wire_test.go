@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bowline-dev/bowline/client"
@@ -37,7 +38,12 @@ func overWire(p *plane) http.HandlerFunc {
 			return
 		}
 		after, _ := object.ParseRevision(r.URL.Query().Get("resourceVersion"))
-		watching, _ := p.Watch(r.Context(), configmaps, client.Options{After: after})
+		watching, err := p.Watch(r.Context(), configmaps, client.Options{After: after})
+		if err != nil { // it is forgotten
+			w.WriteHeader(http.StatusGone)
+			json.NewEncoder(w).Encode(err.(apierrors.APIStatus).Status())
+			return
+		}
 		w.(http.Flusher).Flush()
 		for {
 			events, err := watching.Next(r.Context())

@@ -1,0 +1,167 @@
+package informer_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// sources are where an informer may have a plane's objects from.
+var sources = map[string]func(t *testing.T, p *plane) client.Source{
+	"in process": func(_ *testing.T, p *plane) client.Source { return p },
+	"wire":       func(t *testing.T, p *plane) client.Source { return client.NewSource(wired(t, p)) },
+}
+
+// wired is a client of a plane that is served as HTTP, until the test ends.
+func wired(t *testing.T, p *plane) *client.Client {
+	transport := client.NewTransport(overWire(p))
+	t.Cleanup(transport.Close)
+	c, err := client.New(transport.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// kinds are the ways in which an informer may read its objects.
+var kinds = map[string]func(o *options){
+	"eager": func(*options) {},
+	"lazy":  func(o *options) { o.Lazy = true },
+	"transform": func(o *options) {
+		o.Transform = func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) { return obj, nil }
+	},
+}
+
+// Who deletes something real when its object is not found must not do so because nobody can read the object.
+func TestObjectThatIsThereAndCannotBeReadIsNotNotFound(t *testing.T) {
+	t.Parallel()
+	for from, source := range sources {
+		for kind, with := range kinds {
+			t.Run(from+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					p, o := newPlane(), quiet()
+					with(&o)
+					p.spoil("a")
+					p.put("b", "1")
+					i := informer.New(source(t, p), configmaps, o)
+					defer run(i)()
+					<-i.Synced()
+					w := unread{t, p, i}
+					w.lives(kind == "lazy")
+				})
+			})
+		}
+	}
+}
+
+// unread is an informer, and the plane with the objects that it cannot read.
+type unread struct {
+	*testing.T
+	plane    *plane
+	informer *informer.Informer[*corev1.ConfigMap]
+}
+
+// lives has objects be readable and not in turn. "a" cannot be read at first, "b" can.
+func (w unread) lives(lazy bool) {
+	w.is("a", "unreadable")
+	w.is("b", "1")
+	w.is("c", "not found")
+
+	w.plane.put("a", "2")
+	w.is("a", "2")
+
+	w.plane.spoil("c")
+	w.is("c", "unreadable")
+	w.plane.remove("c")
+	w.is("c", "not found")
+
+	w.plane.spoil("b")
+	if lazy {
+		w.is("b", "unreadable")
+	} else {
+		w.is("b", "1") // the last state that could be read
+	}
+	w.plane.remove("b")
+	w.is("b", "not found")
+	w.plane.spoil("b") // another object
+	w.is("b", "unreadable")
+
+	w.plane.set(func(p *plane) { // and nobody tells of its end
+		p.revision++
+		p.oldest, p.history = p.revision, nil
+		delete(p.objects, informer.Key{Namespace: "ns", Name: "b"})
+	})
+	pause()
+	w.is("b", "not found")
+}
+
+// is checks what a lister says of an object.
+func (w unread) is(name, want string) {
+	w.Helper()
+	synctest.Wait()
+	got := ""
+	obj, err := w.informer.Lister().Get("ns", name)
+	var unreadable *informer.UnreadableError
+	switch {
+	case apierrors.IsNotFound(err):
+		got = "not found"
+	case errors.As(err, &unreadable):
+		got = "unreadable"
+		w.names(name, unreadable)
+	case err != nil:
+		got = err.Error()
+	default:
+		got = obj.Data["value"]
+	}
+	if got != want {
+		w.Errorf("%s is %s, want %s", name, got, want)
+	}
+	if err == nil {
+		return
+	}
+	if cached, ok := w.informer.Indexer().Get(informer.Key{Namespace: "ns", Name: name}); ok || cached != nil || obj != nil {
+		w.Errorf("%s is %s, and yet there are %v and %v", name, got, cached, obj)
+	}
+}
+
+// names checks that an error names the object and the field, and says what to do.
+func (w unread) names(name string, e *informer.UnreadableError) {
+	w.Helper()
+	key := informer.Key{Namespace: "ns", Name: name}
+	want := w.plane.objects[key]
+	if e.Key != key || e.UID != want.UID || e.Revision != want.Revision || e.Resource != configmaps.GroupResource() {
+		w.Errorf("the error is of %v %s, uid %s, revision %d", e.Resource, e.Key, e.UID, e.Revision)
+	}
+	for _, part := range []string{`configmaps "ns/` + name + `"`, "data", "correct"} {
+		if !strings.Contains(e.Error(), part) {
+			w.Errorf("the error does not say %s: %v", part, e)
+		}
+	}
+}
+
+// What a user's function answers may say by accident that there is nothing.
+func TestObjectWhoseTransformFindsNothingIsNotNotFound(t *testing.T) {
+	t.Parallel()
+	refusing := func() options {
+		o := quiet()
+		o.Transform = func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			return nil, apierrors.NewNotFound(configmaps.GroupResource(), "what it refers to")
+		}
+		return o
+	}
+	inBubble(t, newPlane, refusing, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		p.put("a", "1")
+		synctest.Wait()
+		if _, err := i.Lister().Get("ns", "a"); err == nil || apierrors.IsNotFound(err) || !apierrors.IsInternalError(err) {
+			t.Errorf("the lister says %v", err)
+		}
+	})
+}
