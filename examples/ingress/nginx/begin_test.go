@@ -80,11 +80,9 @@ func TestAPortThatIsTakenLateEndsTheController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, err := net.Listen("tcp", at)
-	if err != nil {
-		t.Skipf("somebody else took the port: %v", err)
+	if taken, err := net.Listen("tcp", at); err == nil { // or else somebody else has taken it, which is as good
+		defer taken.Close()
 	}
-	defer taken.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(context.WithoutCancel(t.Context())) }()
 	c, err := listening{http: where.directive()}.render(routing{hosts: []host{{}}}, nil)

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Args[1])
 	if err == nil {
 		log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		err = Run(context.Background(), Options{Config: config, Folder: os.Args[2], HTTP: os.Args[3], Log: log})
+		err = run(context.Background(), Options{Config: config, Folder: os.Args[2], HTTP: os.Args[3], Log: log}, newLocal)
 	}
 	if err != nil {
 		io.WriteString(os.Stdout, err.Error()+"\n")

@@ -68,6 +68,11 @@ type Options struct {
 // Run serves Ingresses until ctx ends, and has ended nginx when it returns: gracefully, within seconds. The error is nil when
 // ctx ended it. Any other is why it could not begin: what to install, which address is in use, whose the folder is.
 func Run(ctx context.Context, o Options) error {
+	return run(ctx, o, func(p *process) server { return p })
+}
+
+// run is Run, with a server made of nginx's process.
+func run(ctx context.Context, o Options, serverOf func(*process) server) error {
 	log := o.Log
 	if log == nil {
 		log = slog.Default()
@@ -89,7 +94,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	m, err := newManager(o.Config, loop.ManagerOptions{
 		Source: o.Source, Journal: o.Journal, Forward: o.Forward, TracerProvider: o.TracerProvider, Log: log,
-	}, cmp.Or(o.Class, DefaultClass), http, https, p)
+	}, cmp.Or(o.Class, DefaultClass), http, https, serverOf(p))
 	if err != nil {
 		return errors.Join(err, p.folder.close())
 	}

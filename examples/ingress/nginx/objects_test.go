@@ -82,7 +82,7 @@ func service(name string) *corev1.Service {
 	}}
 }
 
-// endpoints are a slice of a Service, with ready endpoints that listen at one port.
+// endpoints are a slice of a Service, with ready endpoints that listen at one port. Those of loopback are shown as public ones.
 func endpoints(service string, addresses ...netip.AddrPort) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{ObjectMeta: meta(service + "-slice"), AddressType: discoveryv1.AddressTypeIPv4}
 	s.Labels = map[string]string{discoveryv1.LabelServiceName: service}
@@ -91,7 +91,11 @@ func endpoints(service string, addresses ...netip.AddrPort) *discoveryv1.Endpoin
 			s.AddressType = discoveryv1.AddressTypeIPv6
 		}
 		s.Ports = []discoveryv1.EndpointPort{{Name: pointer("http"), Port: pointer(int32(a.Port()))}}
-		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{a.Addr().String()}})
+		shown, ok := public[a.Addr()]
+		if !ok {
+			shown = a.Addr()
+		}
+		s.Endpoints = append(s.Endpoints, discoveryv1.Endpoint{Addresses: []string{shown.String()}})
 	}
 	return s
 }
