@@ -1,6 +1,7 @@
 package controller
 
 import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -53,11 +54,11 @@ func (in Informers[T]) each(source func(*informer.Informer[T]) Source) []Source 
 	return all
 }
 
-// Get finds one object in the caches; the error for one that is not there is what the server would answer.
+// Get finds one object in the caches, as a Lister does: the error for one that is not there is what the server would answer.
 func (in Informers[T]) Get(namespace, name string) (T, error) {
 	obj, err := in[0].Lister().Get(namespace, name)
 	for _, i := range in[1:] {
-		if err == nil {
+		if !apierrors.IsNotFound(err) { // found, or there and unreadable
 			break
 		}
 		obj, err = i.Lister().Get(namespace, name)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
@@ -71,15 +72,19 @@ func (s *store[T]) Get(obj any) (item any, exists bool, err error) {
 	return s.GetByKey(key)
 }
 
-// GetByKey finds one object by namespace/name, or the name of one that has no namespace.
+// GetByKey finds one object by namespace/name, or the name of one that has no namespace. One that is there and cannot be read
+// is an error, an informer.UnreadableError.
 func (s *store[T]) GetByKey(key string) (item any, exists bool, err error) {
 	namespace, name, namespaced := strings.Cut(key, "/")
 	if !namespaced {
 		namespace, name = "", key
 	}
-	obj, ok := s.cached.Get(informer.Key{Namespace: namespace, Name: name})
-	if !ok {
+	obj, err := s.cached.Find(informer.Key{Namespace: namespace, Name: name})
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil, false, nil
+	case err != nil:
+		return nil, false, err
 	}
 	return obj, true, nil
 }

@@ -72,6 +72,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 		r.looks.Forget(request)
 		return controller.Result{}, nil
 	}
+	if err != nil { // it is there, and nobody knows whether it is to end
+		return controller.Result{}, err
+	}
 	left := r.content.delete(ctx, request.Name)
 	if ctx.Err() != nil {
 		return controller.Result{}, ctx.Err()

@@ -1,0 +1,110 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// counted is a ConfigMap whose data has a number, which no ConfigMap's has.
+type counted struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Data              struct {
+		N int `json:"n"`
+	} `json:"data"`
+}
+
+func (c *counted) DeepCopyObject() runtime.Object {
+	out := *c
+	c.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+// mirror has something real for each object, and removes it when the object is gone.
+type mirror struct {
+	objects controller.Informers[*counted]
+	looks   []time.Time
+	last    error // of the last look
+	removed bool
+}
+
+func (m *mirror) Reconcile(_ context.Context, r controller.Request) (controller.Result, error) {
+	m.looks = append(m.looks, time.Now())
+	_, m.last = m.objects.Get(r.Namespace, r.Name)
+	if apierrors.IsNotFound(m.last) {
+		m.removed = true
+		return controller.Result{}, nil
+	}
+	return controller.Result{}, m.last
+}
+
+// A controller that starts, and has something real of an object that nobody can read now, must not take the object for gone. The
+// object may be in any of the namespaces that it is responsible for.
+func TestObjectThatCannotBeReadIsTriedAgainAndNothingOfItIsRemoved(t *testing.T) {
+	t.Parallel()
+	sources := map[string]func(w *world) client.Source{
+		"in process": func(w *world) client.Source { return w.plane.Source() },
+		"wire":       func(w *world) client.Source { return client.NewSource(w.client) },
+	}
+	for from, source := range sources {
+		t.Run(from, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.create("default", "bad")
+				w.patch("bad", `{"data":{"n":"many"}}`)
+				m := w.manager(w.plane.RESTConfig(), controller.ManagerOptions{
+					Source: source(w), Namespaces: []string{"default", "kube-system"},
+				})
+				real := &mirror{objects: controller.InformersFor[*counted](m, configMaps)}
+				left := &controller.Trigger{}
+				left.Add(controller.Request{Namespace: "default", Name: "bad"})
+				m.Add(controller.Options{Name: "mirror", Reconciler: real, Sources: append(real.objects.For(), left)})
+				r := run(m)
+				time.Sleep(time.Hour)
+				real.keeps(w)
+				if err := w.maps.Delete(w.Context(), "default", "bad", metav1.DeleteOptions{}); err != nil {
+					w.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				if err := r.stop(); err != nil || !real.removed {
+					w.Errorf("the object is gone, and what is real of it removed: %t; it ended with %v", real.removed, err)
+				}
+			})
+		})
+	}
+}
+
+// keeps checks that nothing was removed in an hour, and that the object was looked at ever more rarely.
+func (m *mirror) keeps(w *world) {
+	w.Helper()
+	var unreadable *informer.UnreadableError
+	if m.removed || !errors.As(m.last, &unreadable) {
+		w.Fatalf("removed: %t, after %v", m.removed, m.last)
+	}
+	var wrong *client.DecodeError
+	if !errors.As(m.last, &wrong) || wrong.Field != "data.n" || unreadable.UID == "" {
+		w.Errorf("the error does not say what is wrong: %v", m.last)
+	}
+	n := len(m.looks)
+	if n < 10 || n > 30 || m.looks[n-1].Sub(m.looks[n-2]) < 10*time.Minute {
+		w.Errorf("it was looked at %d times: %v", n, m.looks)
+	}
+}
+
+// patch changes a ConfigMap of the namespace default.
+func (w *world) patch(name, patch string) {
+	w.Helper()
+	if _, err := w.maps.Patch(w.Context(), "default", name, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}

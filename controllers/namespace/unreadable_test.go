@@ -1,0 +1,56 @@
+package namespace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// unreadable is a server with a namespace that the Go type does not fit, and no other.
+func unreadable(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.URL.Query().Get("watch") == "" {
+		fmt.Fprint(w, `{"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[
+			{"metadata":{"name":"a","resourceVersion":"7"},"spec":{"finalizers":"kubernetes"}}]}`)
+		return
+	}
+	w.(http.Flusher).Flush()
+	<-r.Context().Done()
+}
+
+// Nobody knows whether a namespace is to end that cannot be read: its content is not asked for, let alone deleted, and it is
+// tried again.
+func TestNothingOfANamespaceThatCannotBeReadIsDeleted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		transport := client.NewTransport(http.HandlerFunc(unreadable))
+		defer transport.Close()
+		c, err := client.New(transport.RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := informer.New(client.NewSource(c), namespaces, informer.Options[*corev1.Namespace]{Log: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { i.Run(ctx) })
+		<-i.Synced()
+		r := &reconciler{cached: i.Lister()} // without a client: it must not get that far
+		var there *informer.UnreadableError
+		if _, err := r.Reconcile(ctx, controller.Request{Name: "a"}); !errors.As(err, &there) {
+			t.Errorf("it ended with %v", err)
+		}
+		cancel()
+		running.Wait()
+	})
+}
