@@ -52,6 +52,12 @@ func openShell(t *testing.T, home string) *typedShell {
 	if s.typed, err = s.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
+	lives, test, err := os.Pipe() // which closes when this process ends, however it does
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lives.Close()
+	s.cmd.ExtraFiles = []*os.File{lives}
 	read, write := io.Pipe()
 	s.cmd.Stdout, s.cmd.Stderr = write, write
 	if err := s.cmd.Start(); err != nil {
@@ -65,7 +71,9 @@ func openShell(t *testing.T, home string) *typedShell {
 	t.Cleanup(func() {
 		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // the shell, and all that runs in it
 		<-s.exited
+		test.Close()
 	})
+	s.begin("{ read _ <&3; kill -9 0; } &")
 	return s
 }
 
