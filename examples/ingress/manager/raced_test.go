@@ -1,6 +1,6 @@
 //go:build race
 
-package manager
+package manager_test
 
 // The race detector sees in a few runs what it sees in hundreds, and takes long over each.
 func init() { faultBudget = 24 }
