@@ -1,8 +1,6 @@
 package nginx
 
 import (
-	"fmt"
-
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
@@ -12,27 +10,23 @@ const ControllerName = "bowline.dev/ingress-nginx"
 // legacyClass is what named the class before spec.ingressClassName did.
 const legacyClass = "kubernetes.io/ingress.class"
 
-// mine are the Ingresses of a class: those that name it, and those that name none when it is the default. Nobody has to
-// declare the IngressClass; one that is another controller's keeps its Ingresses, and the error says so.
-func mine(all []*networkingv1.Ingress, classes []*networkingv1.IngressClass, name string) ([]*networkingv1.Ingress, error) {
-	isDefault := false
-	for _, class := range classes {
-		if class.Name != name {
-			continue
-		}
-		if class.Spec.Controller != ControllerName {
-			return nil, fmt.Errorf("the IngressClass %s belongs to the controller %s, not to %s: choose another class",
-				name, class.Spec.Controller, ControllerName)
-		}
-		isDefault = class.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true"
-	}
+// foreign says whether an IngressClass is another controller's, whose Ingresses are left to that. Nobody has to declare the
+// class: nil is for nobody else.
+func foreign(class *networkingv1.IngressClass) bool {
+	return class != nil && class.Spec.Controller != ControllerName
+}
+
+// mine are the Ingresses of a class: those that name it, and those that name none when it is the default. The class itself may
+// be nil.
+func mine(all []*networkingv1.Ingress, class *networkingv1.IngressClass, name string) []*networkingv1.Ingress {
+	isDefault := class != nil && class.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true"
 	var found []*networkingv1.Ingress
 	for _, i := range all {
 		if i.DeletionTimestamp == nil && classOf(i, name, isDefault) == name {
 			found = append(found, i)
 		}
 	}
-	return found, nil
+	return found
 }
 
 // classOf is the class of an Ingress, given the one that it may have by default.

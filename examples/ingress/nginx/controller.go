@@ -103,10 +103,12 @@ func cached[T client.Object](i *informer.Informer[T]) func(types.NamespacedName)
 
 // Reconcile implements controller.Reconciler: it has all that is declared now served, and says what came of it.
 func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result, error) {
-	declared, err := mine(c.ingresses.Indexer().List(), c.classes.Indexer().List(), c.class)
-	if err != nil {
-		return loop.Result{}, loop.Terminal(err) // until the class changes
+	class, _ := c.classes.Indexer().Get(types.NamespacedName{Name: c.class})
+	if c.reporter.tellOfClass(class); foreign(class) {
+		loop.Note(ctx, "the IngressClass %s is another controller's: nothing is changed", c.class)
+		return loop.Result{}, nil
 	}
+	declared := mine(c.ingresses.Indexer().List(), class, c.class)
 	before := c.settler.served
 	problems, err := c.settler.settle(ctx, declared)
 	if c.settler.served != before {

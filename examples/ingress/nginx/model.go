@@ -123,10 +123,9 @@ func (b *builder) add(i *networkingv1.Ingress) {
 
 // path adds a path of an Ingress.
 func (b *builder) path(i *networkingv1.Ingress, host string, path networkingv1.HTTPIngressPath) {
-	at := placeOf(path)
-	if !at.fits() {
-		b.tell(i, problemf(reasonPathTooLong, "the path %.40s... has more than %d bytes, which nginx cannot tell from others",
-			at, longestLocation))
+	at, p := placeOf(path)
+	if p != nil {
+		b.tell(i, p)
 		return
 	}
 	site := b.site(host)

@@ -19,12 +19,12 @@ func (b *builder) routing() routing {
 	return r
 }
 
-// certificateOf is the certificate of a host: the one that was declared for it, or for the wildcard that covers it, or for
-// all hosts.
+// certificateOf is the certificate of a host: the one that was declared for it, or for the wildcard that covers it. One without a
+// host is for those that nobody names alone: others have not asked for HTTPS, and may be in other namespaces.
 func (b *builder) certificateOf(name string) string {
-	candidates := []string{name, ""}
+	candidates := []string{name}
 	if _, parent, ok := strings.Cut(name, "."); ok {
-		candidates = []string{name, "*." + parent, ""}
+		candidates = []string{name, "*." + parent}
 	}
 	for _, candidate := range candidates {
 		if s, ok := b.sites[candidate]; ok && s.certificate.by != nil {

@@ -2,6 +2,7 @@ package nginx
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -18,21 +19,33 @@ type place struct {
 	exact bool
 }
 
+// reached says whether any request has a path. nginx knows requests by what their paths come to: /x//y is /x/y, and /x/../y is /y.
+func reached(path string) bool {
+	return !strings.Contains(path, "//") && !slices.ContainsFunc(strings.Split(path, "/"), func(element string) bool {
+		return element == "." || element == ".."
+	})
+}
+
 // placeOf reads a path. ImplementationSpecific is as Prefix. An escaped character is the same as the character itself, as it
 // is in requests.
-func placeOf(p networkingv1.HTTPIngressPath) place {
+func placeOf(p networkingv1.HTTPIngressPath) (place, *problem) {
 	path := p.Path
 	if plain, err := url.PathUnescape(path); err == nil {
 		path = plain
 	}
-	if p.PathType != nil && *p.PathType == networkingv1.PathTypeExact {
-		return place{path, true}
+	if !reached(path) {
+		return place{}, problemf(reasonPathUnreachable, "no request has the path %.40s: // comes to /, and . and .. are resolved", path)
 	}
-	return place{strings.TrimRight(path, "/"), false}
+	at := place{path, true}
+	if p.PathType == nil || *p.PathType != networkingv1.PathTypeExact {
+		at = place{strings.TrimRight(path, "/"), false}
+	}
+	if len(at.below()) > longestLocation {
+		return place{}, problemf(reasonPathTooLong, "the path %.40s... has more than %d bytes, which nginx cannot tell from others",
+			at, longestLocation)
+	}
+	return at, nil
 }
-
-// fits says whether nginx can tell the path from others.
-func (p place) fits() bool { return len(p.below()) <= longestLocation }
 
 // below is how the paths below a prefix begin; of an exact place it is the path.
 func (p place) below() string {

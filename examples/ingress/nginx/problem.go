@@ -8,6 +8,7 @@ const (
 	reasonRefused             = "Refused"             // nginx refuses a configuration with it
 	reasonConflict            = "Conflict"            // an older Ingress declares the same
 	reasonPathTooLong         = "PathTooLong"         // nginx would take other requests for it
+	reasonPathUnreachable     = "PathUnreachable"     // no request's path is that
 	reasonServiceNotFound     = "ServiceNotFound"     // there is no such Service: 503
 	reasonPortNotFound        = "PortNotFound"        // the Service has no such port: 503
 	reasonUnsupportedBackend  = "UnsupportedBackend"  // no Service, or one outside of the cluster: 503
@@ -17,6 +18,9 @@ const (
 
 // reasonServing is the Event of an Ingress that is served as declared, and was not before.
 const reasonServing = "Serving"
+
+// reasonForeignClass is the Event of an IngressClass that says that it is another controller's.
+const reasonForeignClass = "ForeignClass"
 
 // problem is why something that an Ingress declares is not served.
 type problem struct {

@@ -144,6 +144,7 @@ func TestOnlyWhatChangesTheConfigurationReloads(t *testing.T) {
 	}
 	l.create(newIngress("last").prefix("i.com", "/", "web"))
 	l.serves("i.com", "/", "web")
+	l.status("last", "") // which is said after the reload
 	if n := l.reloads(); n != 1 {
 		t.Errorf("nginx was reloaded %d times", n)
 	}

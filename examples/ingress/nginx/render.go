@@ -77,9 +77,6 @@ func (l listening) render(r routing, content func(certificate string) []byte) (C
 		if h.certificate != "" {
 			files[h.certificate] = content(h.certificate)
 		}
-		if l.http == "" && h.certificate == "" {
-			continue // it would listen where nginx does by default
-		}
 		s.Hosts = append(s.Hosts, textOf(h))
 		s.Default = s.Default || h.name == "" && h.certificate != ""
 	}

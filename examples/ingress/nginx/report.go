@@ -31,6 +31,7 @@ type reporter struct {
 	log         *slog.Logger
 	http, https address
 	told        map[types.UID]string // the problems of each Ingress that Events have told of
+	toldOfClass string               // whose the IngressClass is, that an Event has told of
 }
 
 // report writes what is to be said of all Ingresses that is not said yet.
@@ -58,6 +59,25 @@ func (r *reporter) tell(i *networkingv1.Ingress, problems []problem) string {
 		r.events.Warning(subject(i), p.reason, "%s", p.message)
 	}
 	return text
+}
+
+// tellOfClass makes an Event of an IngressClass that has become another controller's.
+func (r *reporter) tellOfClass(class *networkingv1.IngressClass) {
+	if !foreign(class) {
+		r.toldOfClass = ""
+		return
+	}
+	whose := string(class.UID) + class.Spec.Controller
+	if r.toldOfClass == whose {
+		return
+	}
+	r.toldOfClass = whose
+	message := fmt.Sprintf("it is the controller %s's, and not %s's, which serves its Ingresses as they last were, if ever, and changes "+
+		"nothing: give one of the two another class", class.Spec.Controller, ControllerName)
+	r.log.Error("the IngressClass is another controller's", "class", class.Name, "detail", message)
+	about := &networkingv1.IngressClass{ObjectMeta: class.ObjectMeta}
+	about.SetGroupVersionKind(networkingv1.SchemeGroupVersion.WithKind("IngressClass"))
+	r.events.Warning(about, reasonForeignClass, "%s", message)
 }
 
 // write puts into an Ingress's status where it is served.

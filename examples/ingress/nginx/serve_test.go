@@ -16,6 +16,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/client"
 )
 
@@ -227,6 +228,36 @@ func TestTheDefaultClassIsServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.serves("h.com", "/", "web")
+}
+
+// An IngressClass that says that it is another controller's has an Event, and the log a line, however much changes. Nothing is
+// served anew until it is this one's again.
+func TestAClassOfAnotherControllerIsLeftToIt(t *testing.T) {
+	t.Parallel()
+	class := func(controller string) *networkingv1.IngressClass {
+		return &networkingv1.IngressClass{
+			ObjectMeta: metav1.ObjectMeta{Name: DefaultClass}, Spec: networkingv1.IngressClassSpec{Controller: controller},
+		}
+	}
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
+	if err := create(l, class("example.com/other")); err != nil {
+		t.Fatal(err)
+	}
+	l.event(DefaultClass, reasonForeignClass, "it is the controller example.com/other's")
+	for n := range 5 {
+		l.create(newIngress(fmt.Sprint("later-", n)).prefix("i.com", fmt.Sprint("/", n), "web"))
+	}
+	if got := l.get("h.com", "/") + l.get("i.com", "/0"); got != "web404" {
+		t.Errorf("meanwhile it answers %s", got)
+	}
+	classes := bowlinetest.Client[*networkingv1.IngressClass](t, l.plane)
+	if err := classes.Delete(t.Context(), "", DefaultClass, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.serves("i.com", "/4", "web")
+	if n := l.count("the IngressClass is another controller's"); n != 1 {
+		t.Errorf("the log says so %d times", n)
+	}
 }
 
 func TestStatusAndEventsSayWhereAnIngressIsServedAndWhatIsWrong(t *testing.T) {

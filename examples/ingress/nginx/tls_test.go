@@ -3,6 +3,7 @@ package nginx
 import (
 	"crypto/rand"
 	"crypto/rsa"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -50,6 +51,27 @@ func TestCertificatesOfSecretsAreChosenByName(t *testing.T) {
 		t.Errorf("its ports are %+v", i.Status.LoadBalancer.Ingress)
 	}
 	l.isPrivate()
+}
+
+// Who declares a certificate for hosts that nobody names lends it to none that somebody does, and gets no request for those.
+func TestACertificateWithoutAHostIsForNoHostThatIsNamed(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t)
+	l := newLab(t, service("all"), endpoints("all", backendServer(t, "all")), service("web"), endpoints("web", backendServer(t, "web")),
+		a.secret("all", 1, nil, "h.com", "i.com", "unknown.com"), a.secret("one", 2, nil, "i.com"),
+		newIngress("all").prefix("", "/", "all").tls("all").Ingress,
+		newIngress("web").prefix("h.com", "/", "web").prefix("i.com", "/", "web").tls("one", "i.com").Ingress)
+	for host, want := range map[string]string{"unknown.com": "all 1", "i.com": "web 2"} {
+		if got, serial := l.getTLS(a, host, "/"); fmt.Sprint(got, " ", serial) != want {
+			t.Errorf("%s: %q with certificate %d, want %s", host, got, serial, want)
+		}
+	}
+	if got, _ := l.getTLS(a, "h.com", "/"); !strings.Contains(got, "unrecognized name") {
+		t.Errorf("h.com, which has no certificate, over HTTPS: %q", got)
+	}
+	if got := l.get("h.com", "/"); got != "web" {
+		t.Errorf("over HTTP: %q", got)
+	}
 }
 
 // isPrivate checks that nobody but their owner can read certificates.
