@@ -79,7 +79,8 @@ func (c *Controller) enqueueNetworkForDelete(obj any) {
 	c.workqueue.Add(key)
 }
 
-// Run works with as many workers until stopCh is closed, and returns when they have ended.
+// Run works with as many workers until stopCh is closed, and returns when they have done what they are at. What is in the
+// queue then stays undone: the next start finds it again.
 func (c *Controller) Run(threadiness int, stopCh <-chan struct{}) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
@@ -92,14 +93,19 @@ func (c *Controller) Run(threadiness int, stopCh <-chan struct{}) error {
 		c.workqueue.Add(n.Namespace + "/" + n.Name) // its object may have been deleted while nobody watched
 	}
 	for range threadiness {
-		workers.Go(func() { wait.Until(c.runWorker, time.Second, stopCh) })
+		workers.Go(func() { wait.Until(func() { c.runWorker(stopCh) }, time.Second, stopCh) })
 	}
 	<-stopCh
 	return nil
 }
 
-func (c *Controller) runWorker() {
+func (c *Controller) runWorker(stopCh <-chan struct{}) {
 	for c.processNextWorkItem() {
+		select {
+		case <-stopCh:
+			return // a queue that is shut down still hands out what it has
+		default:
+		}
 	}
 }
 

@@ -35,14 +35,14 @@ func main() {
 		klog.Exitf("Error building kubeconfig: %s", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(cfg, &neutron.Memory{}, ctx.Done()); err != nil {
+	context.AfterFunc(ctx, stop) // a second signal ends the process, whatever it does
+	if err := run(ctx, cfg, &neutron.Memory{}); err != nil {
 		klog.Exitf("Error running controller: %s", err)
 	}
 }
 
-// run runs the controller until stopCh is closed, and returns when all that it started has ended.
-func run(cfg *rest.Config, neutron neutron.Interface, stopCh <-chan struct{}) error {
+// run runs the controller until ctx ends, and returns when all that it started has ended.
+func run(ctx context.Context, cfg *rest.Config, neutron neutron.Interface) error {
 	kubeClient, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func run(cfg *rest.Config, neutron neutron.Interface, stopCh <-chan struct{}) er
 	if err != nil {
 		return err
 	}
-	version, err := kubeClient.Discovery().ServerVersion()
+	version, err := kubeClient.DiscoveryClient.ServerVersionWithContext(ctx)
 	if err != nil {
 		return fmt.Errorf("ask the server for its version: %w", err)
 	}
@@ -62,7 +62,7 @@ func run(cfg *rest.Config, neutron neutron.Interface, stopCh <-chan struct{}) er
 	if err != nil {
 		return err
 	}
-	networkInformerFactory.Start(stopCh)
+	networkInformerFactory.Start(ctx.Done())
 	defer networkInformerFactory.Shutdown()
-	return controller.Run(2, stopCh)
+	return controller.Run(2, ctx.Done())
 }

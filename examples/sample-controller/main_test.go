@@ -1,32 +1,28 @@
 package main
 
 import (
-	"context"
 	"log/slog"
 	"os"
 	"testing"
 
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/bowline-dev/bowline/examples/sample-controller/internal/suite"
-	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
 )
 
 func TestMain(m *testing.M) {
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(program.Log, nil)))
 	os.Exit(m.Run())
 }
 
 // program is the controller, as main runs it.
-var program = suite.Program{
-	Definitions: "crd",
-	Run: func(ctx context.Context, config *rest.Config, n neutron.Interface) error {
-		return run(config, n, ctx.Done())
-	},
-}
+var program = suite.Program{Run: run, Definitions: "crd", Log: &suite.Log{}}
 
 func TestController(t *testing.T) { suite.Behaves(t, program) }
+
+func TestNeutronIsSlowOrFails(t *testing.T) { suite.Troubled(t, program) }
+
+func TestServerRefusesOrIsSilent(t *testing.T) { suite.Refused(t, program) }
 
 func TestOneObjectThatDoesNotFitHoldsUpAll(t *testing.T) { suite.Misfit(t, program, false) }
 

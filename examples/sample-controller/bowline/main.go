@@ -63,7 +63,7 @@ func main() {
 		klog.Exitf("Error building kubeconfig: %s", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process, whatever it does
 	if err := run(ctx, config, &neutron.Memory{}); err != nil {
 		klog.Exitf("Error running controller: %s", err)
 	}
@@ -95,6 +95,7 @@ func run(ctx context.Context, config *rest.Config, neutron neutron.Interface) er
 }
 
 // slim keeps less of each object in memory: not who set which of its fields, nor kubectl's copy of it, which nobody here reads.
+// What is read from the cache has no annotations then, so it must never be written back: this controller writes to Neutron alone.
 func slim(obj client.Object) (client.Object, error) {
 	obj.SetManagedFields(nil)
 	obj.SetAnnotations(nil)

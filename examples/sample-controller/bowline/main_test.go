@@ -12,14 +12,18 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	slog.SetDefault(slog.New(slog.DiscardHandler))
+	slog.SetDefault(slog.New(slog.NewTextHandler(program.Log, nil)))
+	klog.SetSlogLogger(slog.Default())
 	os.Exit(m.Run())
 }
 
-var program = suite.Program{Run: run, Definitions: filepath.Join("..", "crd")}
+var program = suite.Program{Run: run, Definitions: filepath.Join("..", "crd"), Log: &suite.Log{}}
 
 func TestController(t *testing.T) { suite.Behaves(t, program) }
+
+func TestNeutronIsSlowOrFails(t *testing.T) { suite.Troubled(t, program) }
+
+func TestServerRefusesOrIsSilent(t *testing.T) { suite.Refused(t, program) }
 
 func TestOneObjectThatDoesNotFitHoldsUpNoOther(t *testing.T) { suite.Misfit(t, program, true) }
 

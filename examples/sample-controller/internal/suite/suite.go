@@ -28,6 +28,8 @@ type Program struct {
 	Run func(ctx context.Context, config *rest.Config, n neutron.Interface) error
 	// Definitions is the folder that has the kind's definitions.
 	Definitions string
+	// Log has what it logs, by slog and klog.
+	Log *Log
 }
 
 // definition is the path of a definition.
@@ -81,6 +83,7 @@ type world struct {
 	config  *rest.Config
 	program Program
 	neutron *neutron.Memory
+	before  func(verb, name string) error // see troubled
 }
 
 // in runs a test in a world of its own, whose server has a definition of the kind, or none.
@@ -103,7 +106,7 @@ func in(t *testing.T, program Program, test func(w *world), definitions ...strin
 func (w *world) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- w.program.Run(ctx, w.config, w.neutron) }()
+	go func() { ended <- w.program.Run(ctx, w.config, troubled{w.neutron, w.before}) }()
 	w.settle()
 	return func() {
 		w.Helper()
@@ -152,11 +155,16 @@ func (w *world) define(name string) {
 	if err := yaml.Unmarshal(text, &definition.Object); err != nil {
 		w.Fatal(err)
 	}
+	_, err = w.resource(definition.GroupVersionKind().GroupVersion().WithResource("customresourcedefinitions")).Create(w.Context(), definition, metav1.CreateOptions{})
+	w.do(err)
+}
+
+// resource is any that the server has.
+func (w *world) resource(r schema.GroupVersionResource) client.Resource[*unstructured.Unstructured] {
+	w.Helper()
 	c, err := client.New(w.config)
 	if err != nil {
 		w.Fatal(err)
 	}
-	resource := definition.GroupVersionKind().GroupVersion().WithResource("customresourcedefinitions")
-	_, err = client.Of[*unstructured.Unstructured](c, resource).Create(w.Context(), definition, metav1.CreateOptions{})
-	w.do(err)
+	return client.Of[*unstructured.Unstructured](c, r)
 }

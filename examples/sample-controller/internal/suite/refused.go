@@ -1,0 +1,162 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
+)
+
+// Refused checks what a controller does about a server that does not let it in any more, or says nothing, in virtual time.
+func Refused(t *testing.T, program Program) {
+	t.Parallel()
+	for reason, code := range map[metav1.StatusReason]int{
+		metav1.StatusReasonUnauthorized: http.StatusUnauthorized, // its credentials have expired
+		metav1.StatusReasonForbidden:    http.StatusForbidden,
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			in(t, program, func(w *world) { refused(w, reason, code) }, definitions[0])
+		})
+	}
+	t.Run("silent", func(t *testing.T) { in(t, program, silent, definitions[0]) })
+	t.Run("the definition goes and comes", func(t *testing.T) { in(t, program, redefined, definitions[0]) })
+}
+
+// A controller that may not look at Networks, from some time on or when it starts, says so and leaves all networks as they
+// are: that it sees none does not mean that there are none. It goes on when it may look again.
+func refused(w *world, reason metav1.StatusReason, code int) {
+	why := "refused in " + w.Name()
+	status := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":%q}`, reason, code, why)
+	g := w.behindGate()
+	stop := w.start()
+	w.do(w.Declare(w.Context(), "a", spec()))
+	w.do(w.Declare(w.Context(), "b", spec()))
+	both := map[string]neutron.Network{"a": first, "b": first}
+	w.are(both)
+
+	g.answer.Store(&answer{code, status})
+	time.Sleep(time.Hour) // no watch of before is left
+	w.do(w.Change(w.Context(), "a", change))
+	w.do(w.Remove(w.Context(), "b"))
+	time.Sleep(time.Hour)
+	w.are(both)
+	if !w.program.Log.has(why) {
+		w.Error("it has not said that it is refused")
+	}
+	stop()
+	stop = w.start()
+	time.Sleep(time.Hour)
+	w.are(both)
+
+	g.answer.Store(nil)
+	time.Sleep(2 * time.Minute)
+	w.are(map[string]neutron.Network{"a": changed})
+	stop()
+}
+
+// A server that accepts requests and never answers does not keep a controller from ending.
+func silent(w *world) {
+	g := w.behindGate()
+	stop := w.start()
+	w.do(w.Declare(w.Context(), "a", spec()))
+	g.answer.Store(&answer{})
+	time.Sleep(time.Hour)
+	w.are(map[string]neutron.Network{"a": first})
+	began := time.Now()
+	stop()
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(time.Minute, cancel)
+	if err := w.program.Run(ctx, w.config, w.neutron); err == nil { // which waits for the first answer
+		w.Error("it ended without an answer as if it had worked")
+	}
+	if took := time.Since(began); took > time.Minute+time.Second {
+		w.Errorf("the two ends took %v", took)
+	}
+}
+
+// With a definition its Networks go. When it comes back, so do those that are declared then.
+func redefined(w *world) {
+	defer w.start()()
+	w.do(w.Declare(w.Context(), "a", spec()))
+	w.are(map[string]neutron.Network{"a": first})
+	definition := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	w.do(w.resource(definition).Delete(w.Context(), "", "networks.samplecrd.k8s.io", metav1.DeleteOptions{}))
+	time.Sleep(time.Hour)
+	w.are(nil)
+	w.define("network.yaml")
+	time.Sleep(time.Minute) // client-go's reflector looks again after up to half of that
+	w.do(w.Declare(w.Context(), "b", spec()))
+	w.are(map[string]neutron.Network{"b": first})
+}
+
+// gate is a transport that answers itself what is asked about Networks, or says nothing about anything, while it is told to.
+type gate struct {
+	answer atomic.Pointer[answer] // nil lets everything pass
+}
+
+// answer is a code and a body; no code is silence.
+type answer struct {
+	code int
+	body string
+}
+
+// behindGate has the programs that are started from now on talk to the server through a gate.
+func (w *world) behindGate() *gate {
+	g := &gate{}
+	w.config = rest.CopyConfig(w.config)
+	w.config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &through{next, g} })
+	return g
+}
+
+type through struct {
+	next http.RoundTripper
+	gate *gate
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *through) RoundTrip(q *http.Request) (*http.Response, error) {
+	a := t.gate.answer.Load()
+	switch {
+	case a == nil, a.code != 0 && !strings.Contains(q.URL.Path, "/networks"):
+		return t.next.RoundTrip(q)
+	case a.code == 0:
+		<-q.Context().Done()
+		return nil, q.Context().Err()
+	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	return &http.Response{StatusCode: a.code, Header: header, Body: io.NopCloser(strings.NewReader(a.body)), Request: q}, nil
+}
+
+// Log keeps what programs say about being refused. Its zero value is empty; it may be used by many goroutines.
+type Log struct {
+	mu   sync.Mutex
+	said strings.Builder
+}
+
+// Write implements io.Writer, for a slog.Handler.
+func (l *Log) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if bytes.Contains(line, []byte("refused in ")) {
+		l.said.Write(line)
+	}
+	return len(line), nil
+}
+
+func (l *Log) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.said.String(), text)
+}

@@ -1,0 +1,148 @@
+package suite
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
+)
+
+// troubled is a Neutron that something happens to before each write, if before is not nil.
+type troubled struct {
+	*neutron.Memory
+	before func(verb, name string) error
+}
+
+func (n troubled) ready(verb, name string) error {
+	if n.before == nil {
+		return nil
+	}
+	return n.before(verb, name)
+}
+
+func (n troubled) Create(namespace, name string, network neutron.Network) error {
+	if err := n.ready("create", name); err != nil {
+		return err
+	}
+	return n.Memory.Create(namespace, name, network)
+}
+
+func (n troubled) Update(namespace, name string, network neutron.Network) error {
+	if err := n.ready("update", name); err != nil {
+		return err
+	}
+	return n.Memory.Update(namespace, name, network)
+}
+
+func (n troubled) Delete(namespace, name string) error {
+	if err := n.ready("delete", name); err != nil {
+		return err
+	}
+	return n.Memory.Delete(namespace, name)
+}
+
+// slow takes a while for each write.
+func slow(by time.Duration) func(verb, name string) error {
+	return func(string, string) error { time.Sleep(by); return nil }
+}
+
+// Troubled checks what a controller does when Neutron is slow or fails, in virtual time.
+func Troubled(t *testing.T, program Program) {
+	t.Parallel()
+	t.Run("stopped with much to do", func(t *testing.T) { in(t, program, stops, definitions[0]) })
+	t.Run("one that always fails", func(t *testing.T) { in(t, program, keepsPace, definitions[0]) })
+	t.Run("two processes", func(t *testing.T) { in(t, program, twice, definitions[0]) })
+	t.Run("declared again while it is created", func(t *testing.T) { in(t, program, again, definitions[0]) })
+	t.Run("one name in two namespaces", func(t *testing.T) { in(t, program, namesakes, definitions[0]) })
+}
+
+// When it is told to end, what is under way is finished, and what waits is left to the next start.
+func stops(w *world) {
+	names := map[string]neutron.Network{}
+	for i := range 100 {
+		name := "n" + strings.Repeat("x", i)
+		names[name] = first
+		w.do(w.Declare(w.Context(), name, spec()))
+	}
+	w.before = slow(10 * time.Second)
+	stop := w.start()
+	began := time.Now()
+	stop()
+	if took, made := time.Since(began), len(w.neutron.Names()); took > 10*time.Second || made != 2 {
+		w.Errorf("stopping took %v, with %d networks made", took, made)
+	}
+	w.before = nil
+	defer w.start()()
+	w.are(names)
+}
+
+// What fails again and again is tried again, and the others do not wait for it.
+func keepsPace(w *world) {
+	var mended atomic.Bool
+	w.before = func(verb, name string) error {
+		if name == "bad" && !mended.Load() {
+			return errors.New("over quota")
+		}
+		return nil
+	}
+	defer w.start()()
+	w.do(w.Declare(w.Context(), "bad", spec()))
+	for _, name := range []string{"a", "b"} {
+		w.do(w.Declare(w.Context(), name, spec()))
+	}
+	w.are(map[string]neutron.Network{"a": first, "b": first})
+	time.Sleep(time.Hour)
+	w.do(w.Change(w.Context(), "a", change))
+	w.are(map[string]neutron.Network{"a": changed, "b": first})
+	mended.Store(true)
+	time.Sleep(time.Hour) // no attempt is later than a thousand seconds after the one before
+	w.are(map[string]neutron.Network{"a": changed, "b": first, "bad": first})
+}
+
+// Two at once get into each other's way, and Neutron has what is declared all the same.
+func twice(w *world) {
+	w.before = slow(time.Second)
+	defer w.start()()
+	defer w.start()()
+	for _, name := range []string{"a", "b", "c"} {
+		w.do(w.Declare(w.Context(), name, spec()))
+	}
+	w.are(map[string]neutron.Network{"a": first, "b": first, "c": first})
+	w.do(w.Change(w.Context(), "a", change))
+	w.do(w.Remove(w.Context(), "b"))
+	w.are(map[string]neutron.Network{"a": changed, "c": first})
+}
+
+// A Network that is deleted and declared as another while Neutron still makes the first is the other in the end.
+func again(w *world) {
+	w.before = slow(20 * time.Second)
+	defer w.start()()
+	w.do(w.Declare(w.Context(), "a", spec()))
+	w.do(w.Remove(w.Context(), "a"))
+	w.do(w.Declare(w.Context(), "a", map[string]any{"cidr": changed.Cidr, "gateway": changed.Gateway}))
+	w.do(w.Declare(w.Context(), "b", spec()))
+	w.do(w.Remove(w.Context(), "b"))
+	time.Sleep(time.Minute)
+	w.are(map[string]neutron.Network{"a": changed})
+}
+
+// Networks of one name in two namespaces are two.
+func namesakes(w *world) {
+	defer w.start()()
+	other := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "samplecrd.k8s.io/v1", "kind": "Network",
+		"metadata": map[string]any{"namespace": "kube-public", "name": "a"},
+		"spec":     map[string]any{"cidr": changed.Cidr, "gateway": changed.Gateway}}}
+	w.do(w.Declare(w.Context(), "a", spec()))
+	_, err := w.Create(w.Context(), other, metav1.CreateOptions{})
+	w.do(err)
+	w.do(w.Remove(w.Context(), "a"))
+	if got, exists := w.neutron.Get("kube-public", "a"); !exists || got != changed || len(w.neutron.Names()) != 1 {
+		w.Errorf("Neutron has %v, of which kube-public/a is %v", w.neutron.Names(), got)
+	}
+}
