@@ -39,7 +39,7 @@ const (
 // add has a command typed; comment is what the README says of it.
 func (s *ingressPage) add(command, comment string) {
 	command = strings.NewReplacer("~/.local/state/bowline/kubeconfig", "$KUBECONFIG",
-		"127.0.0.1:8080", "$HTTP", "127.0.0.1:8443", "$HTTPS").Replace(command)
+		"127.0.0.1:8080", "$HTTP", "127.0.0.1:8443", "$HTTPS", "/tmp/tls", "$WORK/tls").Replace(command)
 	if arguments, ok := strings.CutPrefix(command, "go run ./cmd/bowline up"); ok {
 		s.end()
 		s.up = true

@@ -151,7 +151,6 @@ func (o *Options) runNginx(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.Log.Info("requests for Ingresses go to "+urls(http, https), "nginx", o.Program)
 	return nginx.Run(ctx, nginx.Options{
 		Config: o.Config, Source: o.Source, Class: o.Class,
 		Binary: o.Program, Folder: o.Folder, HTTP: http, HTTPS: https,
@@ -170,16 +169,4 @@ func withPort(address string) (string, error) {
 	}
 	defer l.Close()
 	return l.Addr().String(), nil
-}
-
-// urls are the addresses as a browser takes them.
-func urls(http, https string) string {
-	var all []string
-	if http != "" {
-		all = append(all, "http://"+http)
-	}
-	if https != "" {
-		all = append(all, "https://"+https)
-	}
-	return strings.Join(all, " and ")
 }

@@ -3,16 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/bowline-dev/bowline/client"
+	loop "github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
 )
 
 // fieldManager is who, by the EndpointSlice's managedFields, has made it, and who keeps it by its label.
@@ -25,6 +28,7 @@ type endpoint struct {
 	namespace, service string
 	slice              string // its name: that of the service and the address, so that whoever comes again there takes it over
 	address            *net.TCPAddr
+	joined             bool
 }
 
 func newEndpoint(c *client.Client, namespace, service string, address *net.TCPAddr) *endpoint {
@@ -33,6 +37,33 @@ func newEndpoint(c *client.Client, namespace, service string, address *net.TCPAd
 		services: client.For[*corev1.Service](c), slices: client.For[*discoveryv1.EndpointSlice](c),
 		namespace: namespace, service: service, slice: fmt.Sprintf("%s-%s-%d", service, place, address.Port), address: address,
 	}
+}
+
+// keep adds to a manager what makes this an endpoint of the service for as long as there is one, and of its ports as they are.
+func (e *endpoint) keep(m *loop.Manager) {
+	services := informer.For[*corev1.Service](m.Informers(), corev1.SchemeGroupVersion.WithResource("services"),
+		informer.Scope{Namespace: e.namespace, Fields: fields.OneTermEqualSelector("metadata.name", e.service)})
+	m.Add(loop.Options{Name: fieldManager, Reconciler: e, Sources: []loop.Source{
+		loop.Watches(services, func(s *corev1.Service) []loop.Request {
+			return []loop.Request{{Namespace: s.Namespace, Name: s.Name}}
+		}),
+	}})
+}
+
+// Reconcile implements controller.Reconciler.
+func (e *endpoint) Reconcile(ctx context.Context, _ loop.Request) (loop.Result, error) {
+	err := e.join(ctx)
+	if !apierrors.IsNotFound(err) {
+		return loop.Result{}, err
+	}
+	if err := e.leave(ctx); err != nil {
+		return loop.Result{}, err
+	}
+	if e.joined {
+		slog.Warn("service " + e.service + " is gone: this is no endpoint until there is one of that name again")
+	}
+	e.joined = false
+	return loop.Result{}, nil
 }
 
 // join makes the address an endpoint of all TCP ports of the service.
@@ -57,8 +88,14 @@ func (e *endpoint) join(ctx context.Context) error {
 		}},
 		Ports: e.ports(service),
 	}
-	_, err = e.slices.ApplyObject(ctx, slice, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
-	return err
+	if _, err := e.slices.ApplyObject(ctx, slice, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+		return err
+	}
+	if !e.joined {
+		slog.Info("serving as an endpoint of service "+e.service, "address", e.address.String(), "endpointslice", e.slice)
+	}
+	e.joined = true
+	return nil
 }
 
 // ports are those of the service, by their names, all at the one port that is listened on.
@@ -74,9 +111,7 @@ func (e *endpoint) ports(service *corev1.Service) []discoveryv1.EndpointPort {
 }
 
 // leave takes the endpoint away.
-func (e *endpoint) leave() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
+func (e *endpoint) leave(ctx context.Context) error {
 	err := e.slices.Delete(ctx, e.namespace, e.slice, metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline/client"
+	loop "github.com/bowline-dev/bowline/controller"
 )
 
 // farewell is how long requests still come after the endpoint is gone, until whoever routes them has heard of it.
@@ -46,14 +46,14 @@ func run(args []string) error {
 		return fmt.Errorf("find the server: %w", err)
 	}
 	config.UserAgent = "bowline-backend"
-	c, err := client.New(config)
+	m, err := loop.NewManager(config, loop.ManagerOptions{})
 	if err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	return a.serve(ctx, c)
+	return a.serve(ctx, m)
 }
 
 func parse(args []string) (a arguments, err error) {
@@ -91,8 +91,9 @@ func ownAddress() (string, error) {
 		"give it one, as with: ip address add 192.0.2.1/32 dev lo")
 }
 
-// serve answers requests until ctx ends, and is an endpoint meanwhile. It is one no longer when it stops to answer.
-func (a arguments) serve(ctx context.Context, c *client.Client) error {
+// serve answers requests until ctx ends, and is an endpoint while there is the service. It is one no longer when it stops to
+// answer.
+func (a arguments) serve(ctx context.Context, m *loop.Manager) error {
 	l, err := net.Listen("tcp", a.listen)
 	if err != nil {
 		return err
@@ -104,22 +105,27 @@ func (a arguments) serve(ctx context.Context, c *client.Client) error {
 	}
 	server := &http.Server{Handler: http.HandlerFunc(a.answer), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(l) }()
-	e := newEndpoint(c, a.namespace, a.service, address)
+	e := newEndpoint(m.Client(), a.namespace, a.service, address)
 	if err := e.join(ctx); err != nil {
 		return err
 	}
-	slog.Info("serving as an endpoint of service "+a.service, "address", address.String(), "endpointslice", e.slice)
-	select {
-	case err := <-served:
-		return errors.Join(err, e.leave())
-	case <-ctx.Done():
-	}
-	err = e.leave()
-	time.Sleep(farewell)
-	last, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	e.keep(m)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		served <- server.Serve(l)
+		stop()
+	}()
+	err = m.Run(ctx)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	return errors.Join(err, server.Shutdown(last))
+	err = errors.Join(err, e.leave(last))
+	time.Sleep(farewell)
+	err = errors.Join(err, server.Shutdown(last))
+	if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
+	return err
 }
 
 // answer says who answers what.

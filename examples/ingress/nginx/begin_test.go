@@ -47,9 +47,13 @@ func TestWhatKeepsItFromBeginningIsSaid(t *testing.T) {
 		if test.options.Folder == "" {
 			test.options.Folder = t.TempDir()
 		}
-		test.options.Config, test.options.Log = &rest.Config{Host: "http://127.0.0.1:1"}, slog.New(slog.DiscardHandler)
+		log := newJournal(t)
+		test.options.Config, test.options.Log = &rest.Config{Host: "http://127.0.0.1:1"}, slog.New(log)
 		if err := Run(t.Context(), test.options); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", name, err)
+		}
+		if log.count("requests for Ingresses go to") > 0 {
+			t.Errorf("%s: the log says where requests go", name)
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 
 	"go.opentelemetry.io/otel/trace"
@@ -92,6 +93,7 @@ func run(ctx context.Context, o Options, serverOf func(*process) server) error {
 	if err != nil {
 		return err
 	}
+	log.Info("requests for Ingresses go to "+urls(o.HTTP, o.HTTPS), "nginx", p.binary)
 	m, err := newManager(o.Config, loop.ManagerOptions{
 		Source: o.Source, Journal: o.Journal, Forward: o.Forward, TracerProvider: o.TracerProvider, Log: log,
 	}, cmp.Or(o.Class, DefaultClass), http, https, serverOf(p))
@@ -99,6 +101,18 @@ func run(ctx context.Context, o Options, serverOf func(*process) server) error {
 		return errors.Join(err, p.folder.close())
 	}
 	return runBoth(ctx, m.Run, p.Run)
+}
+
+// urls are the addresses as a browser takes them.
+func urls(http, https string) string {
+	var all []string
+	if http != "" {
+		all = append(all, "http://"+http)
+	}
+	if https != "" {
+		all = append(all, "https://"+https)
+	}
+	return strings.Join(all, " and ")
 }
 
 // runBoth runs the control loop and nginx until ctx ends or either fails. nginx is the last to end.
