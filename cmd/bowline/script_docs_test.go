@@ -58,10 +58,11 @@ func scriptOf(text string) string {
 	return commands.String() + "down\n" + files.String()
 }
 
-// addConsole adds a line of a console: a command, or what the last one prints. It counts what is printed.
+// addConsole adds a line of a console: a command, which a shell reads as the user's does, or what the last one prints. It
+// counts what is printed.
 func addConsole(commands, files *strings.Builder, line string, outputs int) int {
 	if command, ok := strings.CutPrefix(line, "$ "); ok {
-		commands.WriteString(command)
+		fmt.Fprintf(commands, "exec sh -c '%s'\n", strings.ReplaceAll(strings.TrimSpace(command), "'", "''"))
 		return outputs
 	}
 	name := fmt.Sprintf("output-%d", outputs)

@@ -1,13 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -71,8 +77,88 @@ func TestSampleControllers(t *testing.T) {
 	}
 	for variable, program := range built {
 		run(strings.ToLower(variable), program, scripts...)
+		t.Run(variable+" is told to end", func(t *testing.T) { t.Parallel(); sampleIsTold(t, program) })
+		t.Run(variable+" is told twice", func(t *testing.T) { t.Parallel(); sampleIsToldTwice(t, program) })
 	}
 	run("readme", "", session)
+}
+
+// sampleIsTold has a program wait for a server that accepts and never answers: a signal ends it, and it says so.
+func sampleIsTold(t *testing.T, program string) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	command := exec.CommandContext(t.Context(), program, "--master", "http://"+silent.Addr().String())
+	command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none"))
+	var said strings.Builder
+	command.Stderr = &said
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	asked, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asked.Close()
+	if err := command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Wait(); err == nil || !strings.Contains(said.String(), "interrupt") {
+		t.Errorf("it ended with %v, and said %s", err, &said)
+	}
+}
+
+// sampleIsToldTwice has a program do what does not return: it writes to a log that is full and that nobody reads. The first
+// signal cannot end it then, and one after that does.
+func sampleIsToldTwice(t *testing.T, program string) {
+	asked := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		fmt.Fprint(w, `{"major":"1","minor":"37","gitVersion":"v1.37.0"}`)
+	}))
+	defer server.Close()
+	unread, log, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	defer log.Close()
+	if err := log.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("the log is not full: %v", err)
+	}
+	command := exec.CommandContext(t.Context(), program, "--master", server.URL)
+	command.Env, command.Stderr = append(os.Environ(), "KUBECONFIG="+filepath.Join(t.TempDir(), "none")), log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = command.Wait() // ProcessState says how it ended
+	}()
+	again := time.NewTicker(200 * time.Millisecond) // a signal says nothing of its arrival
+	defer again.Stop()
+	for times := 0; ; times++ {
+		select {
+		case <-ended:
+			if status := command.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGINT || times < 2 {
+				t.Errorf("after %d signals it ended with %v", times, command.ProcessState)
+			}
+			return
+		case <-again.C:
+			if times > 100 {
+				_ = command.Process.Kill()
+				t.Fatal("no signal ends it")
+			}
+			_ = command.Process.Signal(os.Interrupt) // it may have ended
+		}
+	}
 }
 
 var (
@@ -104,7 +190,7 @@ func sampleSession(readme string) string {
 			case log != nil:
 				fmt.Fprintf(&commands, "await -of=sample '%s'\n", strings.ReplaceAll(regexp.QuoteMeta(log[1]), "'", "''"))
 			case isCommand:
-				commands.WriteString(command + "\n")
+				addConsole(&commands, &files, line, outputs)
 			default:
 				outputs = addConsole(&commands, &files, sampleVaries.Replace(line), outputs)
 			}
