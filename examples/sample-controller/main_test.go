@@ -8,6 +8,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/bowline-dev/bowline/examples/sample-controller/internal/suite"
+	informers "github.com/bowline-dev/bowline/examples/sample-controller/pkg/client/informers/externalversions"
+	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
 )
 
 func TestMain(m *testing.M) {
@@ -21,6 +23,28 @@ var program = suite.Program{Run: run, Definitions: "crd", Log: &suite.Log{}}
 func TestController(t *testing.T) { suite.Behaves(t, program) }
 
 func TestNeutronIsSlowOrFails(t *testing.T) { suite.Troubled(t, program) }
+
+// As with any controller of client-go: a panic is not stopped.
+func TestAPanicOfNeutronEndsIt(t *testing.T) {
+	t.Parallel()
+	networks := informers.NewSharedInformerFactory(nil, 0).Samplecrd().V1().Networks()
+	controller, err := NewController(nil, nil, networks, panics{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	controller.workqueue.Add("default/gone")
+	defer controller.workqueue.ShutDown()
+	defer func() {
+		if recover() == nil {
+			t.Error("the panic was stopped")
+		}
+	}()
+	controller.processNextWorkItem()
+}
+
+type panics struct{ neutron.Interface }
+
+func (panics) Delete(string, string) error { panic("a mistake in Neutron's client") }
 
 func TestServerRefusesOrIsSilent(t *testing.T) { suite.Refused(t, program) }
 

@@ -23,6 +23,8 @@ func TestController(t *testing.T) { suite.Behaves(t, program) }
 
 func TestNeutronIsSlowOrFails(t *testing.T) { suite.Troubled(t, program) }
 
+func TestAPanicOfNeutronIsTriedAgain(t *testing.T) { suite.Panics(t, program) }
+
 func TestServerRefusesOrIsSilent(t *testing.T) { suite.Refused(t, program) }
 
 func TestOneObjectThatDoesNotFitHoldsUpNoOther(t *testing.T) { suite.Misfit(t, program, true) }

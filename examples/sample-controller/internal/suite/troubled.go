@@ -3,6 +3,7 @@ package suite
 import (
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -145,4 +146,19 @@ func namesakes(w *world) {
 	if got, exists := w.neutron.Get("kube-public", "a"); !exists || got != changed || len(w.neutron.Names()) != 1 {
 		w.Errorf("Neutron has %v, of which kube-public/a is %v", w.neutron.Names(), got)
 	}
+}
+
+// Panics checks that a controller goes on when its Neutron panics once, and tries again what it was at.
+func Panics(t *testing.T, program Program) {
+	in(t, program, func(w *world) {
+		var once sync.Once
+		w.before = func(string, string) error {
+			once.Do(func() { panic("a mistake in Neutron's client") })
+			return nil
+		}
+		defer w.start()()
+		w.do(w.Declare(w.Context(), "a", spec()))
+		w.do(w.Declare(w.Context(), "b", spec()))
+		w.are(map[string]neutron.Network{"a": first, "b": first})
+	}, definitions[0])
 }
