@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +28,7 @@ func TestTutorial(t *testing.T) {
 	}
 	l := &learner{t: t, home: t.TempDir(), port: freePort(t), shells: map[string]*typedShell{}}
 	l.at = filepath.Join(l.home, "tutorial", "pages")
+	t.Cleanup(l.showLog)
 	page := strings.ReplaceAll(string(text), ":8080", ":"+l.port)
 	for _, block := range tutorialBlock.FindAllStringSubmatch(page, -1) {
 		language, where, _ := strings.Cut(block[1], " ")
@@ -53,17 +56,24 @@ type learner struct {
 	commands, compared int
 }
 
+// showLog says what the program of the page had to say, if the page fails.
+func (l *learner) showLog() {
+	if log, err := os.ReadFile(filepath.Join(l.at, "log")); err == nil && l.t.Failed() {
+		l.t.Logf("the program's log:\n%s", log)
+	}
+}
+
+// freePort is a port that nothing listens at, and that no connection is given meanwhile: Linux gives those 32768 and above.
 func freePort(t *testing.T) string {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := strconv.Itoa(20_000 + rand.IntN(10_000))
+		if listener, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			listener.Close()
+			return port
+		}
 	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
+	t.Fatal("a hundred ports were taken")
+	return ""
 }
 
 // types runs the commands of a block in a terminal. What stands below a command is what it prints.
