@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -71,6 +72,7 @@ func TestObjectThatCannotBeReadIsTriedAgainAndNothingOfItIsRemoved(t *testing.T)
 				m.Add(controller.Options{Name: "mirror", Reconciler: real, Sources: append(real.objects.For(), left)})
 				r := run(m)
 				time.Sleep(time.Hour)
+				synctest.Wait() // a look may be under way
 				real.keeps(w)
 				if err := w.maps.Delete(w.Context(), "default", "bad", metav1.DeleteOptions{}); err != nil {
 					w.Fatal(err)
