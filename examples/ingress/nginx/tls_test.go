@@ -101,9 +101,10 @@ func TestAChangedCertificateIsServed(t *testing.T) {
 	l.expectTLS(a, "h.com", "web", 1)
 	update(l, "web", func(s *corev1.Secret) { s.Data = a.secret("web", 2, nil, "h.com").Data })
 	l.expectTLS(a, "h.com", "web", 2)
-	if files, err := os.ReadDir(filepath.Join(l.folder, certificateDir)); err != nil || len(files) != 1 {
-		t.Errorf("what is left of certificates is %v, %v", files, err)
-	}
+	l.until("the old certificate is gone", func() bool { // it goes after nginx has answered with the new one
+		files, err := os.ReadDir(filepath.Join(l.folder, certificateDir))
+		return err == nil && len(files) == 1
+	})
 	remove[*corev1.Secret](l, "web")
 	l.status("web", reasonCertificateNotFound)
 	l.until("HTTPS is refused", func() bool {
