@@ -162,6 +162,28 @@ func TestServiceThatIsBeingDeletedGetsNoIngress(t *testing.T) {
 	})
 }
 
+// Who deletes a service with --cascade=orphan wants to keep its Ingress. A cluster takes the owner out of that, and only then lets
+// the service go.
+func TestServiceThatLeavesItsIngress(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run()()
+		w.create(service("web", "ingress/http", "true"))
+		settle()
+		made := w.ingress("web")
+		orphan := metav1.DeletePropagationOrphan
+		if err := w.services.Delete(w.Context(), "default", "web", metav1.DeleteOptions{PropagationPolicy: &orphan}); err != nil {
+			w.Fatal(err)
+		}
+		settle()
+		w.isUntouched(made)
+		w.patchIngress("web", `{"metadata":{"ownerReferences":null}}`)
+		w.patchService("web", `{"metadata":{"finalizers":null}}`)
+		theirs := w.ingress("web")
+		settle()
+		w.isUntouched(theirs)
+	})
+}
+
 // What happened while no manager ran is made up for.
 func TestServiceThatIsAnotherOneGetsAnIngressOfItsOwn(t *testing.T) {
 	inWorld(t, func(w *world) {

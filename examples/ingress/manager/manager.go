@@ -42,8 +42,8 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Run keeps the Ingresses of all Services until ctx ends, and has then stopped all that it started. Several may run at a
-// time: they come to the same. The error is nil when ctx ended it.
+// Run keeps the Ingresses of all Services until ctx ends, and has then stopped all that it started. Several of the same Class may
+// run at a time: they come to the same. The error is nil when ctx ended it.
 func Run(ctx context.Context, o Options) error {
 	if o.Class == "" {
 		o.Class = DefaultClass

@@ -15,15 +15,21 @@ import (
 func (w *world) before(method, resource string, ahead func()) (stop func()) {
 	w.Helper()
 	var once sync.Once
+	return w.runThrough(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		_, name, _ := strings.Cut(r.URL.Path, "/"+resource)
+		if r.Method == method && (name == "/web" || name == "" && method == http.MethodPost) {
+			once.Do(ahead)
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// runThrough runs a manager whose requests somebody has in hand, who passes them on or does not.
+func (w *world) runThrough(pass func(r *http.Request, next http.RoundTripper) (*http.Response, error)) (stop func()) {
+	w.Helper()
 	config := w.plane.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			_, name, _ := strings.Cut(r.URL.Path, "/"+resource)
-			if r.Method == method && (name == "/web" || name == "" && method == http.MethodPost) {
-				once.Do(ahead)
-			}
-			return next.RoundTrip(r)
-		})
+		return roundTrip(func(r *http.Request) (*http.Response, error) { return pass(r, next) })
 	})
 	return w.runOver(config, nil)
 }

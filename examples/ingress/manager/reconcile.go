@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -50,9 +51,10 @@ func (r *reconciler) Reconcile(ctx context.Context, key controller.Request) (con
 }
 
 // isLeft says whether an Ingress was made for a service that no longer asks for it: one without the annotation, or one that is
-// gone, even if another of its name has come since.
+// gone, even if another of its name has come since. One whose service is deleted with --cascade=orphan is to stay: a cluster
+// takes the owner out of it before the service goes.
 func isLeft(service *corev1.Service, ingress *networkingv1.Ingress) bool {
-	if ingress == nil || ingress.DeletionTimestamp != nil {
+	if ingress == nil || ingress.DeletionTimestamp != nil || isOrphaning(service) {
 		return false
 	}
 	owner := metav1.GetControllerOfNoCopy(ingress)
@@ -61,6 +63,11 @@ func isLeft(service *corev1.Service, ingress *networkingv1.Ingress) bool {
 	}
 	asks, _ := wanted(service)
 	return !asks || owner.UID != service.UID
+}
+
+// isOrphaning says whether a service is being deleted so that what it owns stays.
+func isOrphaning(s *corev1.Service) bool {
+	return s != nil && s.DeletionTimestamp != nil && slices.Contains(s.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
 // remove deletes an Ingress that is left. It asks the server first, since the caches of services and of Ingresses follow it
@@ -129,18 +136,25 @@ func (r *reconciler) update(ctx context.Context, service *corev1.Service, now, w
 	return r.done(ctx, service, reasonUpdated, want, err)
 }
 
-// done tells of a write. One that the server calls invalid is the service's owner's to mend, and not tried again before.
+// done tells of a write. One that the server calls invalid is the service's owner's to mend, and not tried again before. What else
+// is against it may end without the service, so that is tried again.
 func (r *reconciler) done(ctx context.Context, service *corev1.Service, did string, want *networkingv1.Ingress, err error) error {
 	if err == nil {
 		r.events.Normal(subject(service), did, "Ingress %s: %s", want.Name, route(want))
 	}
-	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+	if isRefusal(err) {
 		r.warn(ctx, service, complain(reasonRefused, "%v", err))
 	}
 	if apierrors.IsInvalid(err) {
 		return nil
 	}
 	return err
+}
+
+// isRefusal says whether the server has looked at an Ingress and does not take it: it is invalid, or a webhook (which answers
+// 400 unless it says otherwise), a quota or a missing right is against it.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
 }
 
 // warn tells the service's owner of a problem.

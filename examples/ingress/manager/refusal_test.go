@@ -1,7 +1,12 @@
 package manager_test
 
 import (
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -119,6 +124,31 @@ func TestWhatTheServerRefusesIsSaid(t *testing.T) {
 		settle()
 		w.warned(s, "Refused", "path")
 		w.routes(s, "good.example.com", "/", 80)
+	})
+}
+
+// What a webhook denies is said, with its words. It may change its mind without the service, so that is tried again.
+func TestWhatAWebhookDeniesIsSaid(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var allows atomic.Bool
+		defer w.runThrough(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/ingresses") || allows.Load() {
+				return next.RoundTrip(r)
+			}
+			const denial = `{"kind":"Status","apiVersion":"v1","status":"Failure","code":400,"reason":"BadRequest",
+				"message":"admission webhook \"guard.example.com\" denied the request: not on a Sunday"}`
+			return &http.Response{
+				StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(denial)), Request: r,
+			}, nil
+		})()
+		s := w.create(service("web", "ingress/http", "true"))
+		settle()
+		w.hasNone("web")
+		w.warned(s, "Refused", `admission webhook "guard.example.com" denied the request: not on a Sunday`)
+		allows.Store(true)
+		time.Sleep(time.Hour)
+		w.routes(s, "example.com", "/", 80)
 	})
 }
 
