@@ -2,10 +2,8 @@ package nginx
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -98,75 +96,6 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// journal is a log that tests follow.
-type journal struct {
-	t       testing.TB
-	mu      sync.Mutex
-	lines   []string
-	changed chan struct{}
-	ended   bool
-}
-
-func newJournal(t testing.TB) *journal {
-	j := &journal{t: t, changed: make(chan struct{})}
-	t.Cleanup(func() {
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		j.ended = true
-		if t.Failed() {
-			t.Logf("the controller's log:\n%s", strings.Join(j.lines, "\n"))
-		}
-	})
-	return j
-}
-
-func (j *journal) Enabled(context.Context, slog.Level) bool { return true }
-func (j *journal) WithAttrs([]slog.Attr) slog.Handler       { return j }
-func (j *journal) WithGroup(string) slog.Handler            { return j }
-
-func (j *journal) Handle(_ context.Context, r slog.Record) error {
-	line := r.Time.Format("05.000 ") + r.Message
-	r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.lines = append(j.lines, line)
-	close(j.changed)
-	j.changed = make(chan struct{})
-	return nil
-}
-
-// count is how many lines have a text.
-func (j *journal) count(text string) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	n := 0
-	for _, line := range j.lines {
-		if strings.Contains(line, text) {
-			n++
-		}
-	}
-	return n
-}
-
-// until asks whether something is so after each line that is logged.
-func (j *journal) until(what string, so func() bool) {
-	j.t.Helper()
-	late := time.After(patience)
-	for {
-		j.mu.Lock()
-		changed := j.changed
-		j.mu.Unlock()
-		if so() {
-			return
-		}
-		select {
-		case <-changed:
-		case <-late:
-			j.t.Fatalf("within %s it did not come to be so: %s", patience, what)
-		}
-	}
-}
-
 // lab is a plane, the controller and its nginx.
 type lab struct {
 	*testing.T
@@ -190,8 +119,14 @@ func newLab(t *testing.T, objects ...client.Object) *lab {
 // ago is taken, and another when it has gone to somebody else.
 func (l *lab) start() {
 	l.Helper()
+	l.startAt(func() string { return freeAddress(l) })
+}
+
+// startAt is start at addresses of the caller's choice.
+func (l *lab) startAt(address func() string) {
+	l.Helper()
 	for {
-		l.http, l.https = freeAddress(l), freeAddress(l)
+		l.http, l.https = address(), address()
 		err := l.run()
 		if err == nil {
 			return
@@ -281,52 +216,6 @@ func remove[T client.Object](l *lab, name string) {
 	if err := bowlinetest.Client[T](l, l.plane).Delete(l.Context(), "default", name, metav1.DeleteOptions{}); err != nil {
 		l.Fatal(err)
 	}
-}
-
-// get is what nginx answers: the body, or the code of what is no success.
-func (l *lab) get(host, path string) string {
-	l.Helper()
-	return fetch(l, &http.Transport{DisableKeepAlives: true}, "http://"+l.http, host, path)
-}
-
-// getTLS is get over HTTPS with SNI, and the serial number of the certificate.
-func (l *lab) getTLS(a authority, host, path string) (answer string, serial int64) {
-	l.Helper()
-	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		RootCAs: a.pool(), ServerName: host, VerifyConnection: func(s tls.ConnectionState) error {
-			serial = s.PeerCertificates[0].SerialNumber.Int64()
-			return nil
-		},
-	}}
-	return fetch(l, transport, "https://"+l.https, host, path), serial
-}
-
-func fetch(t testing.TB, transport http.RoundTripper, url, host, path string) string {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Host = host
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return err.Error()
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	switch {
-	case err != nil:
-		return err.Error()
-	case response.StatusCode != http.StatusOK:
-		return fmt.Sprint(response.StatusCode)
-	}
-	return string(body)
-}
-
-// serves waits until a path is answered so.
-func (l *lab) serves(host, path, want string) {
-	l.Helper()
-	l.until(host+path+" answers "+want, func() bool { return l.get(host, path) == want })
 }
 
 // backendAddressThatIsClosed is one where nobody listens.

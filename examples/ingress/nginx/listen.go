@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 )
 
 // address is where nginx listens: an IP, which may be unspecified, and a port. The zero value is nowhere.
@@ -33,15 +34,20 @@ func parseAddress(text string) (address, error) {
 	return address{netip.AddrPortFrom(ip, uint16(number))}, nil
 }
 
-// directive is the address as nginx writes it.
+// directive is the address as nginx writes it; empty for nowhere.
 func (a address) directive() string {
-	switch {
-	case !a.IsValid():
+	if !a.IsValid() {
 		return ""
-	case a.Addr() == netip.IPv6Unspecified():
-		return a.String() + " ipv6only=off"
 	}
 	return a.String()
+}
+
+// socketOptions are what nginx is told of the socket of an address. It takes them once, and not in each virtual server.
+func socketOptions(directive string) string {
+	if strings.HasPrefix(directive, "[::]:") {
+		return " ipv6only=off"
+	}
+	return ""
 }
 
 // public is where others find what listens here: the address itself or, of an unspecified one, the machine's first that

@@ -22,11 +22,7 @@ func (b *builder) routing() routing {
 // certificateOf is the certificate of a host: the one that was declared for it, or for the wildcard that covers it. One without a
 // host is for those that nobody names alone: others have not asked for HTTPS, and may be in other namespaces.
 func (b *builder) certificateOf(name string) string {
-	candidates := []string{name}
-	if _, parent, ok := strings.Cut(name, "."); ok {
-		candidates = []string{name, "*." + parent}
-	}
-	for _, candidate := range candidates {
+	for _, candidate := range covering(name) {
 		if s, ok := b.sites[candidate]; ok && s.certificate.by != nil {
 			return s.certificate.what
 		}
@@ -34,12 +30,27 @@ func (b *builder) certificateOf(name string) string {
 	return ""
 }
 
-// routesOf are the routes of a host. One that has a certificate and no rules is served as those without a host are.
-func (b *builder) routesOf(name string) []route {
-	s := b.sites[name]
-	if !s.ruled && s.fallback.by == nil {
-		s = b.sites[""]
+// ruling is the site whose rules are a host's: its own or, where it has a certificate and no rules, the wildcard's or everybody's.
+func (b *builder) ruling(name string) *site {
+	for _, candidate := range covering(name) {
+		if s, ok := b.sites[candidate]; ok && (s.ruled || s.fallback.by != nil) {
+			return s
+		}
 	}
+	return b.sites[""]
+}
+
+// covering are the names that stand for a host: its own, and the wildcard's.
+func covering(name string) []string {
+	if _, parent, ok := strings.Cut(name, "."); ok {
+		return []string{name, "*." + parent}
+	}
+	return []string{name}
+}
+
+// routesOf are the routes of a host.
+func (b *builder) routesOf(name string) []route {
+	s := b.ruling(name)
 	var routes []route
 	for at, c := range s.places {
 		routes = append(routes, route{at.below(), at.exact, c.what})

@@ -15,7 +15,8 @@ import (
 //go:embed nginx.conf.tmpl
 var configurationText string
 
-var configurationTemplate = template.Must(template.New("nginx.conf").Parse(configurationText))
+var configurationTemplate = template.Must(
+	template.New("nginx.conf").Funcs(template.FuncMap{"socket": socketOptions}).Parse(configurationText))
 
 // Names of what is in nginx's folder.
 const (
