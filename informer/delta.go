@@ -64,7 +64,6 @@ type pending[T client.Object] struct {
 	deltas  []delta[T]
 	first   [1]delta[T] // where most deltas need no more room than
 	endList bool
-	unread  *state[T] // the last state, when it cannot be read; else nil
 }
 
 // largeBatch is from when on a new map is cheaper than to clear one.
@@ -104,7 +103,6 @@ func (f *deltaFIFO[T]) replace(list []*state[T], whole bool, at object.Revision)
 		for _, s := range f.unlisted(listed) {
 			f.put(delta[T]{Type: Deleted, state: s, unknown: true})
 		}
-		f.cached.forgetUnread(func(key Key) bool { return f.byKey[key] == nil })
 	}
 	if !f.listed {
 		f.listed = true
@@ -123,7 +121,7 @@ func (f *deltaFIFO[T]) unlisted(listed map[Key]struct{}) []*state[T] {
 			gone = append(gone, last.state)
 		}
 	}
-	for _, s := range f.cached.snapshot() {
+	for _, s := range append(f.cached.unreadStates(), f.cached.snapshot()...) {
 		_, there := listed[s.key]
 		if _, queued := f.byKey[s.key]; !there && !queued {
 			gone = append(gone, s)

@@ -26,8 +26,8 @@ type Handler[T client.Object] interface {
 	OnDelete(obj T, finalStateUnknown bool)
 }
 
-// Thorough is a Handler that hears of objects too that came and went while it was behind, as who waits for the deletion of what
-// it has made itself must.
+// Thorough is a Handler that hears of objects too that came and went while it was behind, or could never be read, as who waits
+// for the deletion of what it has made itself must.
 //
 // What waits stays bounded all the same: of the first 1,024 such objects the last state is kept, and of further ones, as of a
 // name that comes and goes again and again, the name, UID and revision alone: some 600 bytes each, however large they were.

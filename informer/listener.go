@@ -137,11 +137,15 @@ func (l *listener[T]) pass(u *untold[T]) {
 	}
 }
 
-// passGone tells the handler of a deletion, unless it never heard of the object.
+// passGone tells the handler of a deletion. One that never heard of the object, since it could not be read, does not hear of
+// its end either, unless it is Thorough.
 func (l *listener[T]) passGone(s *state[T], unknown bool) {
 	told, isStale := l.stale[s.key]
 	delete(l.stale, s.key)
 	if isStale && told == nil {
+		if _, thorough := l.handler.(Thorough[T]); thorough {
+			l.passVanished(s)
+		}
 		return
 	}
 	obj, err := s.read()

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -130,8 +128,8 @@ func (p *plane) spoil(name string) {
 	if old == nil {
 		old, event = p.object(name, "", types.UID("uid-"+p.revision.String())), watch.Added
 	}
-	data := fmt.Appendf(nil, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"namespace":"ns","name":%q,"uid":%q,"resourceVersion":%q},"data":5}`,
-		name, old.UID, p.revision)
+	data := fmt.Appendf(nil, `{"kind":"ConfigMap","apiVersion":"v1",`+
+		`"metadata":{"namespace":"ns","name":%q,"uid":%q,"resourceVersion":%q},"data":5}`, name, old.UID, p.revision)
 	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
 	if err != nil {
 		panic(err)
@@ -237,85 +235,6 @@ func (p *plane) Watch(_ context.Context, resource schema.GroupVersionResource, o
 		return nil, err
 	}
 	return &planeWatch{plane: p, options: options, after: options.After, breaks: p.breaks}, nil
-}
-
-// planeWatch is a watch on a plane.
-type planeWatch struct {
-	plane   *plane
-	options client.Options
-	after   object.Revision
-	breaks  int
-	ended   bool
-}
-
-func (w *planeWatch) Next(ctx context.Context) ([]client.Event, error) {
-	p := w.plane
-	stop := context.AfterFunc(ctx, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.changed.Broadcast()
-	})
-	defer stop()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for {
-		var news []client.Event
-		for _, event := range p.history {
-			if event.Revision > w.after && (event.Type == watch.Bookmark || selected(event.Object, w.options)) {
-				news = append(news, event)
-			}
-		}
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case w.ended:
-			return nil, io.EOF
-		case w.breaks != p.breaks:
-			return nil, io.ErrUnexpectedEOF
-		case len(news) > 0:
-			w.after = p.revision
-			if p.faults != nil {
-				news = p.faults.apply(news)
-			}
-			if len(news) > 0 {
-				return news, nil
-			}
-		}
-		p.changed.Wait()
-	}
-}
-
-func (w *planeWatch) Stop() {
-	w.plane.mu.Lock()
-	defer w.plane.mu.Unlock()
-	w.ended = true
-	w.plane.changed.Broadcast()
-}
-
-// faults lose, double and delay events, as a seed has it.
-type faults struct {
-	random *rand.Rand
-	late   []client.Event
-}
-
-func (f *faults) apply(events []client.Event) []client.Event {
-	var out []client.Event
-	for _, event := range events {
-		switch f.random.IntN(5) {
-		case 0: // lost
-		case 1:
-			out = append(out, event, event)
-		case 2:
-			f.late = append(f.late, event)
-		default:
-			out = append(out, event)
-		}
-		if len(f.late) > 0 && f.random.IntN(3) == 0 {
-			out = append(out, f.late...)
-			f.late = nil
-		}
-	}
-	return out
 }
 
 // codec reads and writes config maps as JSON.

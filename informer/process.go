@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/bowline-dev/bowline/object"
@@ -41,9 +42,6 @@ func (i *Informer[T]) apply(some []*pending[T]) {
 		for _, d := range p.deltas {
 			i.happened(d, i.indexer.states[p.key])
 		}
-		cached := i.indexer.states[p.key] != nil
-		i.progress.pass(p.key, p.passed(), cached)
-		i.indexer.noteUnread(p, cached)
 	}
 }
 
@@ -58,7 +56,10 @@ func (i *Informer[T]) happened(d delta[T], cached *state[T]) {
 		if cached != nil {
 			i.tell(notice[T]{kind: noticeSync, new: cached})
 		}
+	case i.isUnreadable(d.state):
+		i.misread(d, cached)
 	case cached == nil:
+		i.replaceUnread(d.state)
 		i.store(d.state)
 		i.tell(notice[T]{kind: noticeAdd, new: d.state, flag: !i.filled})
 	default:
@@ -66,14 +67,30 @@ func (i *Informer[T]) happened(d delta[T], cached *state[T]) {
 	}
 }
 
-// deleted takes an object out, unless the deletion is that of an older object than the cached one.
+// deleted takes an object out, unless the deletion is that of an older object than the known one. It is told with the last
+// state that could be read.
 func (i *Informer[T]) deleted(d delta[T], cached *state[T]) {
-	if cached == nil || !d.unknown && d.state.older(cached) {
+	known := cmp.Or(cached, i.indexer.unread[d.state.key])
+	if known == nil || !d.unknown && d.state.older(known) {
 		return
 	}
+	if cached == nil {
+		delete(i.indexer.unread, d.state.key)
+		i.tell(notice[T]{kind: noticeVanish, old: d.state})
+		return
+	}
+	if i.isUnreadable(d.state) {
+		d.state, d.unknown = cached, true
+	}
+	i.remove(cached, d.state, d.unknown)
+}
+
+// remove takes a cached object out, whose last state is another where that is known.
+func (i *Informer[T]) remove(cached, last *state[T], unknown bool) {
 	i.release(cached)
 	i.indexer.remove(cached)
-	i.tell(notice[T]{kind: noticeDelete, old: d.state, flag: d.unknown})
+	delete(i.progress.passed, cached.key)
+	i.tell(notice[T]{kind: noticeDelete, old: last, flag: unknown})
 }
 
 // changed replaces a cached object by a newer state. What was seen before is not told again, what comes late is
@@ -95,6 +112,7 @@ func (i *Informer[T]) changed(d delta[T], cached *state[T]) {
 }
 
 func (i *Informer[T]) store(s *state[T]) {
+	delete(i.progress.passed, s.key)
 	if obj, ok := s.shown(); ok {
 		i.detect.hold(obj)
 	}

@@ -57,12 +57,8 @@ type progress struct {
 	passed map[Key]object.Revision
 }
 
-// pass notes that the last state of an object cannot be read, or, of revision 0, that it can.
-func (p *progress) pass(key Key, revision object.Revision, cached bool) {
-	if revision == 0 || !cached {
-		delete(p.passed, key)
-		return
-	}
+// pass notes that the last state of a cached object cannot be read.
+func (p *progress) pass(key Key, revision object.Revision) {
 	if p.passed == nil {
 		p.passed = map[Key]object.Revision{}
 	}

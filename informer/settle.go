@@ -8,10 +8,7 @@ import (
 
 // settle decodes what comes into the cache, unless the informer is lazy. Only now: states that a newer one overtook while
 // the cache was busy are not decoded at all. A list is decoded on all cores. Events are on one: the others have more to do
-// with what comes next, and the further that gets ahead, the more is overtaken.
-//
-// Of an object that cannot be read the last known state stands until it is deleted; it holds up no other, nor does it look
-// as if it were gone. Where there is none, the cache knows that it cannot be read.
+// with what comes next, and the further that gets ahead, the more is overtaken. What cannot be decoded stays as it is.
 func (i *Informer[T]) settle(batch []*pending[T]) {
 	if i.reader.lazy {
 		return
@@ -21,7 +18,7 @@ func (i *Informer[T]) settle(batch []*pending[T]) {
 	for _, p := range batch {
 		for n, d := range p.deltas {
 			twice := n > 0 && p.deltas[n-1].state == d.state // a deletion was concluded from a state that waits itself
-			if d.state.late != nil && !twice && !d.vanished {
+			if d.state.late != nil && !twice && d.state.late.kept.Load() == nil {
 				undecoded = append(undecoded, d.state)
 				listed = listed || d.Type == Replaced
 			}
@@ -31,40 +28,14 @@ func (i *Informer[T]) settle(batch []*pending[T]) {
 	if listed && i.reader.converter.decode == nil { // a user's is called by one goroutine at a time
 		helpers = runtime.GOMAXPROCS(0) - 1
 	}
-	if i.reader.decodeAll(undecoded, helpers) {
-		return
-	}
-	for _, p := range batch {
-		p.keepReadable(i.indexer.state(p.key))
-	}
-}
-
-// keepReadable keeps the deltas whose states could be decoded, and deletions, which are told with the last state that could.
-func (p *pending[T]) keepReadable(last *state[T]) {
-	kept := p.deltas[:0]
-	for _, d := range p.deltas {
-		switch {
-		case d.vanished:
-		case d.state.late == nil:
-			last = d.state
-		case d.Type != Deleted:
-			p.unread = d.state
-			continue
-		case last != nil:
-			d.state, d.unknown = last, true
-		}
-		p.unread = nil
-		kept = append(kept, d)
-	}
-	p.deltas = kept
+	i.reader.decodeAll(undecoded, helpers)
 }
 
 // alone is how many objects are decoded at most without the help of other goroutines, which cost more than a few objects.
 const alone = 32
 
-// decodeAll decodes states, and is false when some cannot be: these have been counted and reported.
-func (r *reader[T]) decodeAll(states []*state[T], helpers int) bool {
-	var unreadable atomic.Bool
+// decodeAll decodes states. Those that cannot be are counted and reported.
+func (r *reader[T]) decodeAll(states []*state[T], helpers int) {
 	var next atomic.Int64
 	work := func() {
 		for {
@@ -73,9 +44,7 @@ func (r *reader[T]) decodeAll(states []*state[T], helpers int) bool {
 				return
 			}
 			for _, s := range states[to-alone : min(to, len(states))] {
-				if !r.decodeState(s) {
-					unreadable.Store(true)
-				}
+				r.decodeState(s)
 			}
 		}
 	}
@@ -85,20 +54,18 @@ func (r *reader[T]) decodeAll(states []*state[T], helpers int) bool {
 	}
 	work()
 	helping.Wait()
-	return !unreadable.Load()
 }
 
 // decodeState decodes a state that nobody else has seen yet.
-func (r *reader[T]) decodeState(s *state[T]) bool {
+func (r *reader[T]) decodeState(s *state[T]) {
 	obj, err := r.decode(s.late.codec, s.late.raw)
 	if err != nil {
 		s.late.kept.Store(&kept[T]{err: err})
 		r.unreadable.Add(1)
 		r.log.Error("an object cannot be read: its last known state stands", "error", err)
-		return false
+		return
 	}
 	s.key, s.obj, s.late = KeyOf(obj), obj, nil // the same key, in the object's own memory
-	return true
 }
 
 // passOver counts and reports an object that is not even known by its name.

@@ -43,7 +43,8 @@ func newHandFed(lazy bool) handFed {
 
 // state is an undecoded state of an object.
 func (h handFed) state(name string, uid types.UID, at object.Revision) *state[*corev1.Pod] {
-	o := object.New(object.Header{Key: object.KeyOf(schema.GroupResource{Resource: "pods"}, "", name), UID: uid}, nil, object.Encoding{})
+	key := object.KeyOf(schema.GroupResource{Resource: "pods"}, "", name)
+	o := object.New(object.Header{Key: key, UID: uid}, nil, object.Encoding{})
 	o.Revision = at
 	return h.reader.state(nil, o)
 }
@@ -73,42 +74,49 @@ func TestObjectThatAListLacksWhileItsLastChangeWaitsIsDecodedOnce(t *testing.T) 
 	}
 }
 
+// happening is something that happens to an informer, and what it has of object a in the end.
+type happening struct {
+	happens func(h handFed)
+	want    string
+}
+
+// restorations happen to an informer that has old@100.
+var restorations = map[string]happening{
+	"the same revision again": {func(h handFed) {
+		h.list(95, h.state("a", "old", 100))
+		h.pop()
+	}, "old@100 restored"},
+	"and once more": {func(h handFed) {
+		h.list(95, h.state("a", "old", 90))
+		h.event(Updated, "a", "old", 100)
+		h.pop()
+	}, "old@100 restored"},
+	"lower, and changed since": {func(h handFed) {
+		h.list(50, h.state("a", "old", 40))
+		h.event(Updated, "a", "old", 60)
+		h.pop()
+	}, "old@60 restored"},
+	"gone, and created since": {func(h handFed) {
+		h.list(50)
+		h.event(Added, "a", "new", 60)
+		h.pop()
+	}, "new@60 restored"},
+	"lower, and before that it was created": {func(h handFed) {
+		h.event(Added, "a", "new", 120)
+		h.list(50, h.state("a", "old", 40))
+		h.pop()
+	}, "old@40 restored"},
+	"not restored: what was seen is not told again": {func(h handFed) {
+		h.list(105, h.state("a", "old", 100))
+		h.pop()
+	}, "old@100"},
+}
+
 // A list that goes back behind what was told is of another history, whose revisions may have been there before.
 func TestListOfARestoredServerIsRightWhateverTheRevisions(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		happens func(h handFed)
-		want    string // the uid and revision in the end
-	}{
-		"the same revision again": {func(h handFed) {
-			h.list(95, h.state("a", "old", 100))
-			h.pop()
-		}, "old@100 restored"},
-		"and once more": {func(h handFed) {
-			h.list(95, h.state("a", "old", 90))
-			h.event(Updated, "a", "old", 100)
-			h.pop()
-		}, "old@100 restored"},
-		"lower, and changed since": {func(h handFed) {
-			h.list(50, h.state("a", "old", 40))
-			h.event(Updated, "a", "old", 60)
-			h.pop()
-		}, "old@60 restored"},
-		"gone, and created since": {func(h handFed) {
-			h.list(50)
-			h.event(Added, "a", "new", 60)
-			h.pop()
-		}, "new@60 restored"},
-		"lower, and before that it was created": {func(h handFed) {
-			h.event(Added, "a", "new", 120)
-			h.list(50, h.state("a", "old", 40))
-			h.pop()
-		}, "old@40 restored"},
-		"not restored: what was seen is not told again": {func(h handFed) {
-			h.list(105, h.state("a", "old", 100))
-			h.pop()
-		}, "old@100"},
-	} {
+	for name, test := range restorations {
+
 		h := newHandFed(false)
 		first := h.state("a", "old", 100)
 		h.list(100, first)
@@ -163,6 +171,11 @@ func TestRevisionThatCannotBeReadIsReached(t *testing.T) {
 	if !reached(13) || reached(14) {
 		t.Errorf("of an object at 13, which cannot be read, 13 is reached: %t, 14: %t", reached(13), reached(14))
 	}
+	h.fifo.resync()
+	h.pop()
+	if !reached(13) {
+		t.Error("after a resync it is not reached any more")
+	}
 	h.event(Updated, "a", "1", 21)
 	h.pop()
 	if !reached(21) || reached(22) || len(h.progress.passed) != 0 {
@@ -176,38 +189,57 @@ func TestRevisionThatCannotBeReadIsReached(t *testing.T) {
 	}
 }
 
+// misreadings happen to an informer whose object a, uid 1, revision 13, cannot be read.
+var misreadings = map[string]happening{
+	"it is deleted": {func(h handFed) { h.event(Deleted, "a", "1", 20) }, "gone"},
+	"its end comes in a state that cannot be read": {func(h handFed) { h.event(Deleted, "a", "1", 13) }, "gone"},
+	"the deletion of an older one comes late":      {func(h handFed) { h.event(Deleted, "a", "0", 12) }, "unreadable 1"},
+	"it can be read again":                         {func(h handFed) { h.event(Updated, "a", "1", 14) }, "14"},
+	"deleted, and another comes that cannot be read": {func(h handFed) {
+		h.event(Deleted, "a", "1", 20)
+		h.event(Added, "a", "2", 113)
+	}, "unreadable 2"},
+	"a list lacks it":                   {func(h handFed) { h.list(20) }, "gone"},
+	"a list that is not whole lacks it": {func(h handFed) { h.fifo.replace(nil, false, 20) }, "unreadable 1"},
+	"a list has it as it was":           {func(h handFed) { h.list(20, h.state("a", "1", 13)) }, "unreadable 1"},
+	"it changes, and a list lacks it":   {func(h handFed) { h.event(Updated, "a", "1", 13); h.list(20) }, "gone"},
+	"one that could be read is gone unseen, and another has its name": {func(h handFed) {
+		h.event(Updated, "a", "1", 14)
+		h.pop()
+		h.list(213, h.state("a", "2", 213))
+	}, "unreadable 2"},
+	"another that could not be read either comes late": {func(h handFed) {
+		h.list(213, h.state("a", "2", 213))
+		h.pop()
+		h.event(Updated, "a", "1", 113)
+	}, "unreadable 2"},
+	"it can be read, and cannot before anybody looks": {func(h handFed) {
+		h.event(Updated, "a", "1", 14)
+		h.pop()
+		h.event(Updated, "a", "1", 113)
+	}, "14"},
+}
+
 // What cannot be read is known for as long as it is there and nothing older of it is.
 func TestWhatCannotBeReadIsKnownWhileItIsThere(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		happens func(h handFed)
-		want    string
-	}{
-		"it is deleted": {func(h handFed) { h.event(Deleted, "a", "1", 20) }, "gone"},
-		"its end comes in a state that cannot be read":    {func(h handFed) { h.event(Deleted, "a", "1", 13) }, "gone"},
-		"the deletion of an older one comes late":         {func(h handFed) { h.event(Deleted, "a", "0", 12) }, "unreadable"},
-		"it can be read again":                            {func(h handFed) { h.event(Updated, "a", "1", 14) }, "14"},
-		"deleted, and another comes that cannot be read":  {func(h handFed) { h.event(Deleted, "a", "1", 20); h.event(Added, "a", "2", 113) }, "unreadable"},
-		"a list lacks it":                                 {func(h handFed) { h.list(20) }, "gone"},
-		"a list that is not whole lacks it":               {func(h handFed) { h.fifo.replace(nil, false, 20) }, "unreadable"},
-		"a list has it as it was":                         {func(h handFed) { h.list(20, h.state("a", "1", 13)) }, "unreadable"},
-		"it changes, and a list lacks it":                 {func(h handFed) { h.event(Updated, "a", "1", 13); h.list(20) }, "gone"},
-		"it can be read, and cannot before anybody looks": {func(h handFed) { h.event(Updated, "a", "1", 14); h.pop(); h.event(Updated, "a", "1", 113) }, "14"},
-	} {
+	for name, test := range misreadings {
+
 		h := newHandFed(false)
 		h.list(13, h.state("a", "1", 13))
 		h.pop()
 		test.happens(h)
 		h.pop()
 		got := "gone"
+		var unreadable *UnreadableError
 		obj, err := h.indexer.Find(Key{Name: "a"})
 		switch {
-		case errors.As(err, new(*UnreadableError)):
-			got = "unreadable"
+		case errors.As(err, &unreadable):
+			got = "unreadable " + string(unreadable.UID)
 		case err == nil:
 			got = obj.ResourceVersion
 		}
-		if got != test.want || (got == "unreadable") != (len(h.indexer.unread) == 1) {
+		if got != test.want || (unreadable != nil) != (len(h.indexer.unread) == 1) {
 			t.Errorf("%s: it is %s, want %s; %d are known to be unreadable", name, got, test.want, len(h.indexer.unread))
 		}
 	}

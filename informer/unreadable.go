@@ -1,8 +1,11 @@
 package informer
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,50 +44,52 @@ func (e *UnreadableError) Status() metav1.Status {
 	}
 }
 
-// passed is the revision of the last state when that cannot be read; else 0.
-func (p *pending[T]) passed() object.Revision {
-	if p.unread == nil {
-		return 0
-	}
-	return p.unread.revision
-}
+// isUnreadable says whether a state was to be decoded and could not be. A lazy informer finds that out when it is read.
+func (i *Informer[T]) isUnreadable(s *state[T]) bool { return s.late != nil && !i.reader.lazy }
 
-// noteUnread keeps a trace of what is there and cannot be read, where no older state of it stands, and drops that of what
-// is there no more, or can be read again. The lock is held.
-func (x *Indexer[T]) noteUnread(p *pending[T], cached bool) {
-	was := x.unread[p.key]
+// misread takes in that the newest state of an object cannot be read. The last one that could be stands until the object is
+// deleted: it does not look as if it were gone. Where there is none, the cache knows that it cannot be read.
+func (i *Informer[T]) misread(d delta[T], cached *state[T]) {
+	known := cmp.Or(cached, i.indexer.unread[d.state.key])
 	switch {
-	case cached:
-		delete(x.unread, p.key)
-	case p.unread != nil:
-		if x.unread == nil {
-			x.unread = map[Key]*state[T]{}
-		}
-		_, err := p.unread.read()
-		s := p.unread.trace(err)
-		x.unread[s.key] = s
-	case was != nil && !p.isBefore(was):
-		delete(x.unread, p.key)
+	case known != nil && isWatched(d.Type) && d.state.older(known): // it comes late
+		return
+	case cached != nil && cached.uid() == d.state.uid():
+		i.progress.pass(cached.key, d.state.revision)
+		return
+	case cached != nil: // another object has its name, so that its deletion was not seen
+		i.remove(cached, cached, true)
+	}
+	i.replaceUnread(d.state)
+	i.indexer.noteUnread(d.state)
+}
+
+// replaceUnread drops the trace of what could not be read, now that there is a newer state. Who is thorough is told when that
+// is another object's.
+func (i *Informer[T]) replaceUnread(s *state[T]) {
+	known := i.indexer.unread[s.key]
+	if known == nil {
+		return
+	}
+	delete(i.indexer.unread, s.key)
+	if known.uid() != s.uid() {
+		i.tell(notice[T]{kind: noticeVanish, old: known})
 	}
 }
 
-// isBefore says whether all that happened is that an older object was deleted.
-func (p *pending[T]) isBefore(s *state[T]) bool {
-	for _, d := range p.deltas {
-		if d.Type != Deleted || d.unknown || !d.state.older(s) {
-			return false
-		}
+// noteUnread keeps a trace of what is there and cannot be read. The lock is held.
+func (x *Indexer[T]) noteUnread(s *state[T]) {
+	if x.unread == nil {
+		x.unread = map[Key]*state[T]{}
 	}
-	return true
+	_, err := s.read()
+	s = s.trace(err)
+	x.unread[s.key] = s
 }
 
-// forgetUnread drops the traces of what is there no more.
-func (x *Indexer[T]) forgetUnread(gone func(key Key) bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for key := range x.unread {
-		if gone(key) {
-			delete(x.unread, key)
-		}
-	}
+// unreadStates are the traces of what is there and cannot be read.
+func (x *Indexer[T]) unreadStates() []*state[T] {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return slices.Collect(maps.Values(x.unread))
 }

@@ -94,11 +94,7 @@ func (w unread) lives(lazy bool) {
 	w.plane.spoil("b") // another object
 	w.is("b", "unreadable")
 
-	w.plane.set(func(p *plane) { // and nobody tells of its end
-		p.revision++
-		p.oldest, p.history = p.revision, nil
-		delete(p.objects, informer.Key{Namespace: "ns", Name: "b"})
-	})
+	w.plane.set(forgetting("b"))
 	pause()
 	w.is("b", "not found")
 }
@@ -161,6 +157,69 @@ func TestObjectWhoseTransformFindsNothingIsNotNotFound(t *testing.T) {
 		p.put("a", "1")
 		synctest.Wait()
 		if _, err := i.Lister().Get("ns", "a"); err == nil || apierrors.IsNotFound(err) || !apierrors.IsInternalError(err) {
+			t.Errorf("the lister says %v", err)
+		}
+	})
+}
+
+// ends is a handler that hears of all ends.
+type ends struct{ diary }
+
+func (e *ends) OnVanish(obj *corev1.ConfigMap, finalStateUnknown bool) {
+	e.write("end %s of %s unknown=%t", obj.Name, obj.UID, finalStateUnknown)
+}
+
+// Who is thorough waits, it may be, for the end of what nobody could read: a client that reads its writes does.
+func TestAThoroughHandlerHearsOfTheEndOfWhatCouldNeverBeRead(t *testing.T) {
+	t.Parallel()
+	for _, with := range []func() options{quiet, lazily} {
+		inBubble(t, newPlane, with, func(p *plane, i *informer.Informer[*corev1.ConfigMap], other *diary) {
+			var e ends
+			i.AddHandler(&e)
+			uid := func() string { return "uid-" + (p.revision + 1).String() }
+			first := uid()
+			p.spoil("a")
+			synctest.Wait()
+			p.remove("a")
+			e.expect(t, "end a of "+first+" unknown=true")
+			second := uid()
+			p.spoil("a")
+			synctest.Wait()
+			p.set(forgetting("a"))
+			pause()
+			e.expect(t, "end a of "+second+" unknown=true")
+			third := uid()
+			p.spoil("a")
+			synctest.Wait()
+			p.set(forgetting("a"))
+			p.put("a", "1") // before it is listed again
+			pause()
+			e.expect(t, "end a of "+third+" unknown=true", "add a=1 initial=false")
+			other.expect(t, "add a=1 initial=false")
+		})
+	}
+}
+
+// forgetting has an object go, and nobody tell of it.
+func forgetting(name string) func(p *plane) {
+	return func(p *plane) {
+		p.revision++
+		p.oldest, p.history = p.revision, nil
+		delete(p.objects, informer.Key{Namespace: "ns", Name: name})
+	}
+}
+
+// A controller must not take the object that it knew for the one that has its name now.
+func TestObjectWhoseNameOneThatCannotBeReadTookIsGone(t *testing.T) {
+	t.Parallel()
+	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {
+		p.put("a", "1")
+		d.expect(t, "add a=1 initial=false")
+		p.set(forgetting("a"))
+		p.spoil("a") // before it is listed again
+		pause()
+		d.expect(t, "delete a=1 unknown=true")
+		if _, err := i.Lister().Get("ns", "a"); !errors.As(err, new(*informer.UnreadableError)) {
 			t.Errorf("the lister says %v", err)
 		}
 	})
