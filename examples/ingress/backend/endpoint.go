@@ -39,14 +39,20 @@ func newEndpoint(c *client.Client, namespace, service string, address *net.TCPAd
 	}
 }
 
-// keep adds to a manager what makes this an endpoint of the service for as long as there is one, and of its ports as they are.
+// keep adds to a manager what makes this an endpoint of the service for as long as there is one, and of its ports as they are,
+// also when somebody takes the endpoint away.
 func (e *endpoint) keep(m *loop.Manager) {
-	services := informer.For[*corev1.Service](m.Informers(), corev1.SchemeGroupVersion.WithResource("services"),
-		informer.Scope{Namespace: e.namespace, Fields: fields.OneTermEqualSelector("metadata.name", e.service)})
+	called := func(name string) informer.Scope {
+		return informer.Scope{Namespace: e.namespace, Fields: fields.OneTermEqualSelector("metadata.name", name)}
+	}
+	own := func(*discoveryv1.EndpointSlice) []loop.Request {
+		return []loop.Request{{Namespace: e.namespace, Name: e.service}}
+	}
+	services := corev1.SchemeGroupVersion.WithResource("services")
+	slices := discoveryv1.SchemeGroupVersion.WithResource("endpointslices")
 	m.Add(loop.Options{Name: fieldManager, Reconciler: e, Sources: []loop.Source{
-		loop.Watches(services, func(s *corev1.Service) []loop.Request {
-			return []loop.Request{{Namespace: s.Namespace, Name: s.Name}}
-		}),
+		loop.For(informer.For[*corev1.Service](m.Informers(), services, called(e.service))),
+		loop.Watches(informer.For[*discoveryv1.EndpointSlice](m.Informers(), slices, called(e.slice)), own),
 	}})
 }
 
@@ -70,7 +76,7 @@ func (e *endpoint) Reconcile(ctx context.Context, _ loop.Request) (loop.Result, 
 func (e *endpoint) join(ctx context.Context) error {
 	service, err := e.services.Get(ctx, e.namespace, e.service)
 	if err != nil {
-		return fmt.Errorf("find the service to be an endpoint of: %w", err)
+		return fmt.Errorf("find the service to be an endpoint of, in namespace %s: %w", e.namespace, err)
 	}
 	ready, family := true, discoveryv1.AddressTypeIPv4
 	if e.address.IP.To4() == nil {
@@ -113,8 +119,9 @@ func (e *endpoint) ports(service *corev1.Service) []discoveryv1.EndpointPort {
 // leave takes the endpoint away.
 func (e *endpoint) leave(ctx context.Context) error {
 	err := e.slices.Delete(ctx, e.namespace, e.slice, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
+	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}
-	return err
+	return fmt.Errorf("the endpoint is still there, of which nobody answers: kubectl delete endpointslice --namespace %s %s (%w)",
+		e.namespace, e.slice, err)
 }

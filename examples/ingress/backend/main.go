@@ -62,44 +62,66 @@ func parse(args []string) (a arguments, err error) {
 	set.StringVar(&a.service, "service", "", "`name` of the Service to be an endpoint of")
 	set.StringVar(&a.namespace, "namespace", "default", "the Service's `namespace`")
 	set.StringVar(&a.name, "name", "", "what answers are signed with (default: the address)")
-	set.StringVar(&a.listen, "listen", "", "`address` to serve on, no loopback one (default: this machine's own, any free port)")
+	set.StringVar(&a.listen, "listen", "", "`address` to serve on, no loopback one; :8081 is all (default: this machine's own, any free port)")
 	if err := set.Parse(args); err != nil {
 		return a, err
 	}
 	if a.service == "" || set.NArg() > 0 {
 		return a, errors.New("say which Service to be an endpoint of: --service NAME, and nothing but flags; see --help")
 	}
-	if a.listen == "" {
-		a.listen, err = ownAddress()
-	}
-	return a, err
+	return a, nil
 }
 
-// ownAddress is the machine's first address that others can reach it by, with any port. Kubernetes takes no loopback address as
-// an endpoint.
-func ownAddress() (string, error) {
+// listening is where requests are answered, and by which address others reach that.
+func (a arguments) listening() (net.Listener, *net.TCPAddr, error) {
+	if a.listen == "" {
+		own, err := ownAddress()
+		if err != nil {
+			return nil, nil, err
+		}
+		a.listen = net.JoinHostPort(own.String(), "0")
+	}
+	l, err := net.Listen("tcp", a.listen)
+	if err != nil {
+		return nil, nil, err
+	}
+	address := *l.Addr().(*net.TCPAddr)
+	if address.IP.IsUnspecified() { // it listens at all of them
+		address.IP, err = ownAddress()
+	}
+	return l, &address, err
+}
+
+// ownAddress is the machine's first address that others can reach it by, of IPv4 if it has one. Kubernetes takes no loopback
+// address as an endpoint.
+func ownAddress() (own net.IP, err error) {
 	all, err := net.InterfaceAddrs()
 	if err != nil {
-		return "", fmt.Errorf("find this machine's address: %w", err)
+		return nil, fmt.Errorf("find this machine's address: %w", err)
 	}
 	for _, a := range all {
-		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() {
-			return net.JoinHostPort(n.IP.String(), "0"), nil
+		n, ok := a.(*net.IPNet)
+		if ok && n.IP.IsGlobalUnicast() && (own == nil || own.To4() == nil && n.IP.To4() != nil) {
+			own = n.IP
 		}
 	}
-	return "", errors.New("this machine has none but loopback addresses, which Kubernetes takes for no endpoint: " +
-		"give it one, as with: ip address add 192.0.2.1/32 dev lo")
+	if own == nil {
+		return nil, errors.New("this machine has none but loopback addresses, which Kubernetes takes for no endpoint: " +
+			"give it one, as with: ip address add 192.0.2.1/32 dev lo")
+	}
+	return own, nil
 }
 
 // serve answers requests until ctx ends, and is an endpoint while there is the service. It is one no longer when it stops to
 // answer.
 func (a arguments) serve(ctx context.Context, m *loop.Manager) error {
-	l, err := net.Listen("tcp", a.listen)
+	l, address, err := a.listening()
+	if l != nil {
+		defer l.Close()
+	}
 	if err != nil {
 		return err
 	}
-	defer l.Close()
-	address := l.Addr().(*net.TCPAddr)
 	if a.name == "" {
 		a.name = address.String()
 	}

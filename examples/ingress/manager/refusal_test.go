@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // foreign is an Ingress that somebody has made.
@@ -74,20 +75,28 @@ func TestIngressWithoutItsOwnerIsTheUsers(t *testing.T) {
 	})
 }
 
-// Another controller's Ingress may belong to a service too.
-func TestIngressOfAnotherNameIsLeftAlone(t *testing.T) {
+// Another controller's Ingress may belong to a service too, or to something else of the service's name.
+func TestIngressOfAnotherOwnerIsLeftAlone(t *testing.T) {
 	inWorld(t, func(w *world) {
 		defer w.run()()
 		s := w.create(service("web"))
-		i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-2"}}
-		i.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s, corev1.SchemeGroupVersion.WithKind("Service"))}
-		i.Spec.Rules = []networkingv1.IngressRule{{Host: "mine.example.com"}}
-		i, err := w.ingresses.Create(w.Context(), i, metav1.CreateOptions{})
-		if err != nil {
-			w.Fatal(err)
+		for name, owner := range map[string]schema.GroupVersionKind{
+			"web-2": {Version: "v1", Kind: "Service"},
+			"web":   {Group: "serving.knative.dev", Version: "v1", Kind: "Service"},
+		} {
+			i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+			i.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s, owner)}
+			i.Spec.Rules = []networkingv1.IngressRule{{Host: "mine.example.com"}}
+			i, err := w.ingresses.Create(w.Context(), i, metav1.CreateOptions{})
+			if err != nil {
+				w.Fatal(err)
+			}
+			settle()
+			w.isUntouched(i)
+			if err := w.ingresses.Delete(w.Context(), "default", name, metav1.DeleteOptions{}); err != nil {
+				w.Fatal(err)
+			}
 		}
-		settle()
-		w.isUntouched(i)
 	})
 }
 
