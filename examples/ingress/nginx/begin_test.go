@@ -38,7 +38,9 @@ func TestWhatKeepsItFromBeginningIsSaid(t *testing.T) {
 		"no address":            {Options{}, "give an address for HTTP or HTTPS"},
 		"a name for an address": {Options{HTTP: "localhost:8080"}, "give an IP address and a port"},
 		"no port":               {Options{HTTP: "127.0.0.1"}, "give an IP address and a port"},
+		"one address for both":  {Options{HTTP: "127.0.0.1:8080", HTTPS: ":8080"}, "give each a port of its own"},
 		"no nginx":              {Options{HTTP: freeAddress(t), Binary: "no-such-nginx"}, "apt-get install nginx"},
+		"another program":       {Options{HTTP: freeAddress(t), Binary: "false"}, "it has to be nginx 1.19.4 or a later one"},
 		"a folder that is none": {Options{HTTP: freeAddress(t), Folder: filepath.Join(file, "folder")}, "must be writable"},
 		"a folder that is too deep": {
 			Options{HTTP: freeAddress(t), Folder: filepath.Join(t.TempDir(), strings.Repeat("d", 100))}, "too long a name",
@@ -80,7 +82,7 @@ func TestAPortThatIsTakenLateEndsTheController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newProcess(t.Context(), "nginx", t.TempDir(), []address{where}, slog.New(slog.DiscardHandler))
+	p, err := newProcess(t.Context(), "nginx", t.TempDir(), listening{http: where.directive()}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type child struct {
 	folder *folder
 	log    *slog.Logger
 	exited chan struct{}
-	how    error // after exited: how it ended
+	how    string // after exited: how it ended
 
 	mu        sync.Mutex
 	accepting map[int]bool  // the workers that take new connections
@@ -70,7 +70,8 @@ func (c *child) run(command *exec.Cmd, started chan<- error) {
 	if err != nil {
 		return
 	}
-	c.how = command.Wait()
+	command.Wait() // its error is in the state
+	c.how = command.ProcessState.String()
 	close(c.exited)
 }
 
@@ -118,21 +119,21 @@ func (c *child) await(ctx context.Context, so func() bool) error {
 		select {
 		case <-changed:
 		case <-c.exited:
-			return fmt.Errorf("nginx ended: %w", errors.Join(c.how, c.lastWords()))
+			return c.ending()
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }
 
-// lastWords are those of a process that has ended.
-func (c *child) lastWords() error {
+// ending says how a process has ended, with its last words.
+func (c *child) ending() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.failure == "" {
-		return nil
+	if c.failure != "" {
+		return fmt.Errorf("nginx ended (%s): %s", c.how, c.failure)
 	}
-	return errors.New(c.failure)
+	return fmt.Errorf("nginx ended (%s)", c.how)
 }
 
 // begun waits until the first workers serve a configuration.
@@ -169,26 +170,32 @@ func (c *child) reload(ctx context.Context, generation string) error {
 
 // serves asks which configuration is served, and says if it is another one.
 func (c *child) serves(ctx context.Context, generation string) error {
+	now, err := c.generation(ctx)
+	if err == nil && now != generation {
+		err = fmt.Errorf("nginx does not serve the configuration that it was given, but %q", now)
+	}
+	return err
+}
+
+// generation is that of the configuration that is served.
+func (c *child) generation(ctx context.Context) (string, error) {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", c.folder.file(statusSocket))
 	}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://nginx/", nil)
 	if err != nil {
-		return err
+		return "", err
 	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return fmt.Errorf("ask nginx what it serves: %w", err)
+		return "", fmt.Errorf("ask nginx what it serves: %w", err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		return fmt.Errorf("ask nginx what it serves: %w", err)
+		return "", fmt.Errorf("ask nginx what it serves: %w", err)
 	}
-	if string(answer) != generation {
-		return fmt.Errorf("nginx does not serve the configuration that it was given, but %q", answer)
-	}
-	return nil
+	return string(answer), nil
 }
 
 // quit has nginx end when the requests that it has are answered. When that takes too long it ends at once.

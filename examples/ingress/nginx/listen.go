@@ -34,6 +34,12 @@ func parseAddress(text string) (address, error) {
 	return address{netip.AddrPortFrom(ip, uint16(number))}, nil
 }
 
+// overlaps says whether two addresses have a port in common.
+func (a address) overlaps(b address) bool {
+	all := a.Addr().IsUnspecified() || b.Addr().IsUnspecified()
+	return a.IsValid() && b.IsValid() && a.Port() == b.Port() && (all || a.Addr() == b.Addr())
+}
+
 // directive is the address as nginx writes it; empty for nowhere.
 func (a address) directive() string {
 	if !a.IsValid() {

@@ -24,6 +24,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -89,7 +90,11 @@ func run(ctx context.Context, o Options, serverOf func(*process) server) error {
 	if !http.IsValid() && !https.IsValid() {
 		return errors.New("nginx is to listen nowhere: give an address for HTTP or HTTPS")
 	}
-	p, err := newProcess(ctx, cmp.Or(o.Binary, "nginx"), o.Folder, []address{http, https}, log)
+	if http.overlaps(https) {
+		return fmt.Errorf("nginx cannot listen on %s for HTTP and on %s for HTTPS: give each a port of its own", o.HTTP, o.HTTPS)
+	}
+	at := listening{http.directive(), https.directive()}
+	p, err := newProcess(ctx, cmp.Or(o.Binary, "nginx"), o.Folder, at, log)
 	if err != nil {
 		return err
 	}

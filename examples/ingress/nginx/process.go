@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -16,7 +17,8 @@ import (
 // Times that nginx is given.
 const (
 	testTimeout   = time.Minute      // to read a configuration
-	reloadTimeout = 10 * time.Second // to serve a new configuration
+	reloadTimeout = time.Minute      // to serve a new configuration
+	askTimeout    = time.Second      // to say which one it serves
 	quitTimeout   = 10 * time.Second // to answer the requests that it has, at the end
 	stopTimeout   = 2 * time.Second  // to end without
 	firstBackoff  = time.Second      // between starts, when it dies again and again; it doubles
@@ -49,8 +51,9 @@ type request struct {
 }
 
 // newProcess takes a folder for a nginx that listens on these addresses, and makes sure that it can: what is left of an earlier
-// one in the folder is ended, the program is there, and the addresses are free. Whoever has it must Run it.
-func newProcess(ctx context.Context, binary, path string, addresses []address, log *slog.Logger) (*process, error) {
+// one in the folder is ended, the addresses are free, and the program is there and takes a configuration of this kind. Whoever
+// has it must Run it.
+func newProcess(ctx context.Context, binary, path string, at listening, log *slog.Logger) (*process, error) {
 	if err := supported(); err != nil {
 		return nil, err
 	}
@@ -58,33 +61,43 @@ func newProcess(ctx context.Context, binary, path string, addresses []address, l
 	if err != nil {
 		return nil, fmt.Errorf("nginx is not installed (apt-get install nginx-light, brew install nginx), or is elsewhere: %w", err)
 	}
+	if found, err = filepath.Abs(found); err != nil { // it runs in its folder, and not here
+		return nil, err
+	}
 	f, err := openFolder(path)
 	if err != nil {
 		return nil, err
 	}
 	p := &process{binary: found, folder: f, log: log, requests: make(chan request), ended: make(chan struct{})}
-	if err := p.prepare(ctx, addresses); err != nil {
+	if err := p.prepare(ctx, at); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
 	return p, nil
 }
 
-// prepare makes room for a nginx.
-func (p *process) prepare(ctx context.Context, addresses []address) error {
+// prepare makes room for a nginx, and has it read a configuration that serves nothing.
+func (p *process) prepare(ctx context.Context, at listening) error {
 	lock, err := p.folder.claim()
 	if err != nil {
 		return err
 	}
 	lock.Close() // it is taken again with each start
-	for _, a := range addresses {
-		if !a.IsValid() {
+	for _, address := range []string{at.http, at.https} {
+		if address == "" {
 			continue
 		}
-		l, err := new(net.ListenConfig).Listen(ctx, "tcp", a.String())
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
-			return listenError(a.String(), err)
+			return listenError(address, err)
 		}
 		l.Close()
+	}
+	nothing, err := at.render(routing{hosts: []host{{}}}, nil)
+	if err != nil {
+		return err
+	}
+	if err := p.Test(ctx, nothing); err != nil {
+		return fmt.Errorf("%s is of no use: it has to be nginx 1.19.4 or a later one, with TLS: %w", p.binary, err)
 	}
 	return nil
 }
@@ -162,9 +175,7 @@ func (p *process) Run(ctx context.Context) error {
 				return fmt.Errorf("nginx does not start: %w", err)
 			}
 		case <-exited:
-			p.log.Error("nginx ended, and is started again", "how", p.child.how)
-			p.child = nil
-			p.again()
+			p.died()
 		case <-p.retry:
 			if err := p.start(ctx); err != nil && ctx.Err() == nil {
 				p.log.Error("nginx does not start", "error", err, "again in", p.backoff)
@@ -183,7 +194,7 @@ func (p *process) serve(ctx context.Context, c Configuration) error {
 	if p.child == nil {
 		return p.start(ctx)
 	}
-	if before.Text == c.Text {
+	if before.Text == c.Text && !p.strayed(ctx) {
 		return nil
 	}
 	begun := time.Now()
@@ -195,11 +206,27 @@ func (p *process) serve(ctx context.Context, c Configuration) error {
 	return p.folder.tidy(c)
 }
 
+// strayed says whether nginx serves another configuration than it was given: by a reload that came about too late, or that was
+// somebody else's. One that does not say, since it has much to do, is not given more.
+func (p *process) strayed(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	now, err := p.child.generation(ctx)
+	if err != nil || now == p.current.Generation {
+		return false
+	}
+	p.log.Warn("nginx serves what it was not given, and is reloaded", "generation", now)
+	return true
+}
+
+// errSlow is that nginx did not come to serve a configuration in time.
+var errSlow = fmt.Errorf("it has not come to serve the new one within %s: the machine is too busy, or nginx has been stopped", reloadTimeout)
+
 func (p *process) reload(ctx context.Context) error {
 	if err := p.folder.install(configurationFile, p.current); err != nil {
 		return fmt.Errorf("write nginx's configuration: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errSlow)
 	defer cancel()
 	if err := p.child.reload(ctx, p.current.Generation); err != nil {
 		return fmt.Errorf("nginx keeps its configuration: %w", err)
@@ -225,7 +252,7 @@ func (p *process) start(ctx context.Context) (err error) {
 	if p.child, err = startChild(p.binary, p.folder, p.log); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errSlow)
 	defer cancel()
 	if err := p.child.begun(ctx, p.current.Generation); err != nil {
 		return err
@@ -235,16 +262,20 @@ func (p *process) start(ctx context.Context) (err error) {
 	return p.folder.tidy(p.current)
 }
 
-// again has nginx started again: at once when it has run for long, and later each time when it has not.
-func (p *process) again() {
-	wait := p.backoff
-	switch {
-	case time.Since(p.begun) > stable:
-		wait, p.backoff = 0, 0
-	default:
-		p.backoff = min(max(2*p.backoff, firstBackoff), lastBackoff)
+// died has nginx started again that has ended by itself.
+func (p *process) died() {
+	p.log.Error("nginx ended, and is started again", "how", p.child.how)
+	p.child = nil
+	if time.Since(p.begun) > stable {
+		p.backoff = 0
 	}
-	p.retry = time.After(wait)
+	p.again()
+}
+
+// again has nginx started again: at once, and later each time until it has run for long.
+func (p *process) again() {
+	p.retry = time.After(p.backoff)
+	p.backoff = min(max(2*p.backoff, firstBackoff), lastBackoff)
 }
 
 // stop ends nginx, and workers whose master has died.

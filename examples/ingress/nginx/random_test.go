@@ -53,7 +53,7 @@ func TestAnyIngressIsServedOrNobodyElsesProblem(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	r, plane := rand.New(rand.NewPCG(seed.Of(t), 0)), bowlinetest.Start(t)
-	p, err := newProcess(t.Context(), "nginx", t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	p, err := newProcess(t.Context(), "nginx", t.TempDir(), listening{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
