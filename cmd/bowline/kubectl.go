@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/cli"
 	"k8s.io/kubectl/pkg/cmd"
@@ -83,15 +84,17 @@ func findServer() {
 	}
 }
 
-// explainMissingServer keeps kubectl from falling back to a server that happens to listen on localhost:8080, and adds
-// to its words, when it finds no server, why there is none.
+// explainMissingServer keeps kubectl from falling back to a server that happens to listen on localhost:8080, and says, when it
+// finds no server, why there is none: in the place of its advice on kubeconfigs, where nobody has named one, else behind its words.
 func explainMissingServer(folder state.Folder, lookErr error) {
 	clientcmd.ClusterDefaults.Server = ""
+	named := slices.ContainsFunc(os.Args, func(argument string) bool { return strings.HasPrefix(argument, "--kubeconfig") })
 	cmdutil.BehaviorOnFatal(func(message string, code int) {
-		if message != "" {
+		advice := strings.Contains(message, genericclioptions.ErrEmptyConfig.Error())
+		if message != "" && (named || !advice) {
 			fmt.Fprintln(os.Stderr, strings.TrimSuffix(message, "\n"))
 		}
-		if strings.Contains(message, "connection to the server") || strings.Contains(message, "configuration info") {
+		if advice || strings.Contains(message, "connection to the server") {
 			fmt.Fprintf(os.Stderr, "No bowline server runs in %s: start one with bowline up, "+
 				"or name another kubeconfig with --kubeconfig or KUBECONFIG.\n", folder)
 		}
