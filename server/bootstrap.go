@@ -36,11 +36,14 @@ const ownManager = "kube-apiserver"
 // ensure creates an object, with its kind's defaults and rules, or corrects the one that is there.
 func (s *Server) ensure(ctx context.Context, i kind.Initial) (there bool, err error) {
 	gvk := i.Object.GetObjectKind().GroupVersionKind()
-	k, ok := s.kindNamed(gvk)
+	k, ok := kindIn(s.crds.builtin, gvk)
 	if !ok {
 		return false, fmt.Errorf("nothing serves %s", gvk)
 	}
 	key := object.KeyOf(k.Info().GroupResource(), i.Object.GetNamespace(), i.Object.GetName())
+	if s.crds.served(key.GroupResource()) != nil { // a definition's kind stands in its place, with objects of its own
+		return false, nil
+	}
 	for {
 		current := s.store.Get(key)
 		switch {
@@ -116,7 +119,11 @@ func (s *Server) correct(ctx context.Context, k kind.Kind, current *object.Objec
 
 // kindNamed finds the kind that objects of a group, version and kind are of.
 func (s *Server) kindNamed(gvk schema.GroupVersionKind) (kind.Kind, bool) {
-	for _, k := range s.kinds.Kinds() {
+	return kindIn(s.kinds.Kinds(), gvk)
+}
+
+func kindIn(kinds []kind.Kind, gvk schema.GroupVersionKind) (kind.Kind, bool) {
+	for _, k := range kinds {
 		if info := k.Info(); info.Kind == gvk.Kind && info.Endpoint(gvk.GroupVersion()) != nil {
 			return k, true
 		}

@@ -25,6 +25,8 @@ var definitionsResource = schema.GroupResource{Group: apiextensionsv1.GroupName,
 // write that made it is answered; when it is deleted, its instances go first.
 type definitions struct {
 	s *Server
+	// builtin are the kinds that are served without any definition.
+	builtin []kind.Kind
 	// mu makes one definition settle after the other, since their names may clash.
 	mu sync.Mutex
 	// terminating are the resources whose definitions are being deleted: nothing new is created there.
@@ -44,7 +46,10 @@ type settled struct {
 }
 
 func newDefinitions(s *Server) *definitions {
-	return &definitions{s: s, cleaning: map[object.Key]bool{}, waiting: map[string]map[object.Key]bool{}, settled: map[object.Key]settled{}}
+	return &definitions{
+		s: s, builtin: s.kinds.Kinds(),
+		cleaning: map[object.Key]bool{}, waiting: map[string]map[object.Key]bool{}, settled: map[object.Key]settled{},
+	}
 }
 
 // load serves the kinds of all stored definitions: first those that were served before, whose names nobody may take from

@@ -38,6 +38,10 @@ func (d *definitions) serve(crd *apiextensionsv1.CustomResourceDefinition) (rena
 		k.Within(o.Stored().Bytes()) // half of what an unused definition costs
 	}
 	if old == nil {
+		if d.builtinAt(resourceOf(crd)) != nil { // nobody asked for its objects to be read otherwise
+			d.s.log.Warn("a definition from before its kind was built in is served instead of it; to have the built-in one, "+
+				"save the definition's objects and delete the definition", "definition", crd.Name)
+		}
 		d.s.kinds.Put(k)
 		return false, nil
 	}
@@ -93,6 +97,16 @@ func (d *definitions) served(gr schema.GroupResource) *structural.Kind {
 	return made
 }
 
+// builtinAt is the kind that serves a resource without a definition, or nil.
+func (d *definitions) builtinAt(gr schema.GroupResource) kind.Kind {
+	for _, k := range d.builtin {
+		if k.Info().GroupResource() == gr {
+			return k
+		}
+	}
+	return nil
+}
+
 // removed stops serving the kind of a definition that is gone. Its names are free for others of its group, which are
 // settled again; the caller holds mu.
 func (d *definitions) removed(ctx context.Context, before *object.Object) error {
@@ -107,7 +121,11 @@ func (d *definitions) removed(ctx context.Context, before *object.Object) error 
 		if k := d.served(gr); k != nil {
 			defer k.End()
 		}
-		d.s.kinds.Remove(gr)
+		if k := d.builtinAt(gr); k != nil {
+			d.s.kinds.Put(k)
+		} else {
+			d.s.kinds.Remove(gr)
+		}
 		d.s.owners.forget(gr)
 		d.s.metrics.forget(gr)
 		d.terminating.Delete(gr)
