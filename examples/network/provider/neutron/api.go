@@ -2,6 +2,7 @@ package neutron
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,18 +12,21 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	gophernetworks "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
-	gopherports "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	gophersubnets "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 )
 
-// api is what is used of Neutron's API: https://docs.openstack.org/api-ref/network/v2. Its errors are gophercloud's, and errMoved.
+// api is what is used of Neutron's API: https://docs.openstack.org/api-ref/network/v2. Its errors are gophercloud's, and those below.
 type api struct {
 	client  *gophercloud.ServiceClient
 	timeout time.Duration
 }
 
-// errMoved is that a thing is no longer as it was when it was decided what to do with it.
-var errMoved = errors.New("it was changed meanwhile")
+var (
+	// errMoved is that a thing is no longer as it was when it was decided what to do with it.
+	errMoved = errors.New("it was changed meanwhile")
+	// errNoNeutron is an answer that says yes, and nothing of what was asked for.
+	errNoNeutron = errors.New("the answer is not Neutron's")
+)
 
 // network is what is read of a Neutron network.
 type network struct {
@@ -65,61 +69,59 @@ var (
 // atOnce is how many values one list may be filtered by: they are part of the URL, whose length servers limit to 8 KiB.
 const atOnce = 50
 
-// query is a filter by exact values of which one must match, as gophercloud's lists take it.
-type query url.Values
-
-func (q query) ToNetworkListQuery() (string, error) { return "?" + url.Values(q).Encode(), nil }
-func (q query) ToSubnetListQuery() (string, error)  { return "?" + url.Values(q).Encode(), nil }
-func (q query) ToPortListQuery() (string, error)    { return "?" + url.Values(q).Encode(), nil }
-
 // networks lists the networks that have one of the values in a field.
 func (a *api) networks(ctx context.Context, field string, values ...string) ([]network, error) {
-	return list(ctx, a, field, values, networkFields, func(ctx context.Context, q query) (page []network, err error) {
-		pages, err := gophernetworks.List(a.client, q).AllPages(ctx)
-		if err == nil {
-			err = gophernetworks.ExtractNetworksInto(pages, &page)
-		}
-		return page, err
-	})
+	return list[network](ctx, a, "networks", networkFields, field, values)
 }
 
 // subnets lists the subnets that have one of the values in a field.
 func (a *api) subnets(ctx context.Context, field string, values ...string) ([]subnet, error) {
-	return list(ctx, a, field, values, subnetFields, func(ctx context.Context, q query) (page []subnet, err error) {
-		pages, err := gophersubnets.List(a.client, q).AllPages(ctx)
-		if err == nil {
-			err = pages.(gophersubnets.SubnetPage).ExtractIntoSlicePtr(&page, "subnets")
-		}
-		return page, err
-	})
+	return list[subnet](ctx, a, "subnets", subnetFields, field, values)
 }
 
 // ports lists the ports of networks.
 func (a *api) ports(ctx context.Context, networks ...string) ([]port, error) {
-	return list(ctx, a, "network_id", networks, portFields, func(ctx context.Context, q query) (page []port, err error) {
-		pages, err := gopherports.List(a.client, q).AllPages(ctx)
-		if err == nil {
-			err = gopherports.ExtractPortsInto(pages, &page)
-		}
-		return page, err
-	})
+	return list[port](ctx, a, "ports", portFields, "network_id", networks)
 }
 
-// list asks for so many values at a time as fit into a URL.
-func list[T any](
-	ctx context.Context, a *api, field string, values, fields []string, get func(context.Context, query) ([]T, error),
-) ([]T, error) {
+// list reads those of a collection that have one of the values in a field, as many values at a time as fit into a URL.
+func list[T any](ctx context.Context, a *api, collection string, fields []string, field string, values []string) ([]T, error) {
 	var all []T
 	for chunk := range slices.Chunk(values, atOnce) {
-		limited, cancel := context.WithTimeout(ctx, a.timeout)
-		page, err := get(limited, query{field: chunk, "fields": fields})
-		cancel()
-		if err != nil {
-			return nil, err
+		next := a.client.ServiceURL(collection) + "?" + url.Values{field: chunk, "fields": fields}.Encode()
+		for next != "" {
+			page, following, err := page[T](ctx, a, collection, next)
+			if err != nil {
+				return nil, err
+			}
+			all, next = append(all, page...), following
 		}
-		all = append(all, page...)
 	}
 	return all, nil
+}
+
+// page reads one page of a collection, and where the next one is. An answer without the collection, as of something that stands
+// before a Neutron which is away, is errNoNeutron: gophercloud's own lists would be empty, and what is there be taken for gone.
+func page[T any](ctx context.Context, a *api, collection, at string) (page []T, next string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	var answer map[string]json.RawMessage
+	if _, err := a.client.Get(ctx, at, &answer, nil); err != nil {
+		return nil, "", err
+	}
+	err = json.Unmarshal(answer[collection], &page)
+	if err != nil || page == nil {
+		return nil, "", errors.Join(errNoNeutron, err)
+	}
+	var links []gophercloud.Link
+	if text, ok := answer[collection+"_links"]; ok {
+		err = json.Unmarshal(text, &links)
+	}
+	if err != nil {
+		return nil, "", errors.Join(errNoNeutron, err)
+	}
+	next, err = gophercloud.ExtractNextURL(links)
+	return page, next, err
 }
 
 // newNetworks are networks to be made in one request: Neutron makes all of them, or none.

@@ -146,15 +146,13 @@ func (p *networks) createAll(ctx context.Context, uids []types.UID) map[types.UI
 		return answers
 	}
 	for _, uid := range uids {
-		at := slices.IndexFunc(made, func(n network) bool { return n.Name == p.ID(uid) })
-		if err == nil && at < 0 {
-			err = errors.New("the answer does not tell of the network that was to be made")
+		a := answer[network]{err: err}
+		if at := slices.IndexFunc(made, func(n network) bool { return n.Name == p.ID(uid) }); at >= 0 {
+			a.value = made[at]
+		} else if err == nil {
+			a.err = errNoNeutron
 		}
-		if err != nil {
-			answers[uid] = answer[network]{err: err}
-		} else {
-			answers[uid] = answer[network]{value: made[at]}
-		}
+		answers[uid] = a
 	}
 	return answers
 }

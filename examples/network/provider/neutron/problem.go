@@ -48,8 +48,8 @@ func describe(err error, endpoint, about string) (provider.Reason, string) {
 	}
 	var noJSON *json.SyntaxError
 	var otherJSON *json.UnmarshalTypeError
-	if errors.As(err, &noJSON) || errors.As(err, &otherJSON) {
-		return provider.NotConfigured, fmt.Sprintf("what answers at %s is not Neutron: check the address", endpoint)
+	if errors.Is(err, errNoNeutron) || errors.As(err, &noJSON) || errors.As(err, &otherJSON) {
+		return otherServer(endpoint)
 	}
 	return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer: it is tried again", endpoint)
 }
@@ -61,6 +61,10 @@ func describeRefusal(err error, endpoint string) (provider.Reason, string) {
 		return unauthorized(endpoint)
 	}
 	return provider.Unreachable, "Keystone, which says who may use Neutron, does not answer: it is tried again"
+}
+
+func otherServer(endpoint string) (provider.Reason, string) {
+	return provider.NotConfigured, fmt.Sprintf("what answers at %s is not Neutron: check the address", endpoint)
 }
 
 func unauthorized(endpoint string) (provider.Reason, string) {
@@ -94,6 +98,8 @@ func describeAnswer(code gophercloud.ErrUnexpectedResponseCode, endpoint, about 
 		return provider.Unreachable, fmt.Sprintf("Neutron at %s does not answer: it is tried again", endpoint)
 	case code.Actual >= http.StatusInternalServerError:
 		return provider.Failed, fmt.Sprintf("Neutron itself failed (%d): its log says why; it is tried again", code.Actual)
+	case kind == "":
+		return otherServer(endpoint)
 	}
 	return provider.Refused, fmt.Sprintf("Neutron refuses %s: declare another one (%s)", about, says)
 }

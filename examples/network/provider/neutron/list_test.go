@@ -1,0 +1,95 @@
+package neutron
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+// What stands before a Neutron that is away may answer anything. Nothing of that is taken for a list of no networks, which would let
+// an object go while its network stays.
+func TestAnswerThatIsNoListSaysNothingOfNetworks(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []struct {
+		status int
+		body   string
+		reason provider.Reason
+	}{
+		{http.StatusOK, ``, provider.Unreachable},
+		{http.StatusOK, `<html>Maintenance</html>`, provider.NotConfigured},
+		{http.StatusOK, `null`, provider.NotConfigured},
+		{http.StatusOK, `7`, provider.NotConfigured},
+		{http.StatusOK, `{}`, provider.NotConfigured},
+		{http.StatusOK, `{"networks":null,"subnets":null}`, provider.NotConfigured},
+		{http.StatusOK, `{"networks":{},"subnets":{}}`, provider.NotConfigured},
+		{http.StatusOK, `{"networks":[7],"subnets":[7]}`, provider.NotConfigured},
+		{http.StatusOK, `{"networks":[],"networks_links":7}`, provider.NotConfigured},
+		{http.StatusNoContent, ``, provider.NotConfigured},
+		{http.StatusFound, ``, provider.NotConfigured},
+		{http.StatusTeapot, `<html>I am a teapot</html>`, provider.NotConfigured},
+	} {
+		t.Run(fmt.Sprint(answer.status, answer.body), func(t *testing.T) {
+			t.Parallel()
+			p := newProvider(t, func(q *http.Request) (*http.Response, error) { return response(q, answer.status, answer.body), nil })
+			_, listed := p.List(t.Context())
+			_, got := p.Get(t.Context(), "uid")
+			for what, err := range map[string]error{"list": listed, "get": got, "delete": p.Delete(t.Context(), "uid")} {
+				if reason, message := reasonOf(t, err); reason != answer.reason {
+					t.Errorf("%s: %s, %s; want %s", what, reason, message, answer.reason)
+				}
+			}
+		})
+	}
+}
+
+// A Neutron may give fewer objects at a time than there are (pagination_max_limit).
+func TestListsAreReadPageByPage(t *testing.T) {
+	t.Parallel()
+	r := newRecorded()
+	p := r.provider(t)
+	for n := range 5 {
+		apply(t, p, wanted(types.UID(fmt.Sprint("uid-", n)), "10.1.0.0/16", "10.1.0.1"))
+	}
+	r.disturb(func(q *http.Request) (*http.Response, error) {
+		if query := q.URL.Query(); q.Method == http.MethodGet {
+			query.Set("limit", "2")
+			q.URL.RawQuery = query.Encode()
+		}
+		return nil, nil
+	})
+	r.took()
+	uids, err := p.List(t.Context())
+	slices.Sort(uids)
+	if took := len(r.took()); err != nil || !slices.Equal(uids, []types.UID{"uid-0", "uid-1", "uid-2", "uid-3", "uid-4"}) || took != 3 {
+		t.Errorf("listed are %q, %v, with %d requests", uids, err, took)
+	}
+}
+
+// A request for many has several parts, since servers limit how long a URL may be.
+func TestManyAreAskedForInParts(t *testing.T) {
+	t.Parallel()
+	r := newRecorded()
+	p := r.provider(t).(*networks)
+	r.disturb(func(q *http.Request) (*http.Response, error) {
+		if length := len(q.URL.RequestURI()); length > 8<<10 {
+			t.Errorf("a URL has %d bytes", length)
+		}
+		return nil, nil
+	})
+	last := types.UID("11111111-2222-3333-4444-555555555120")
+	apply(t, p, wanted(last, "10.1.0.0/16", "10.1.0.1"))
+	var uids []types.UID
+	for n := range 121 {
+		uids = append(uids, types.UID(fmt.Sprintf("11111111-2222-3333-4444-555555555%03d", n)))
+	}
+	r.took()
+	answers := p.lookAtAll(t.Context(), uids)
+	if took := r.took(); len(answers) != len(uids) || len(answers[last].value.networks) != 1 || len(took) != 6 {
+		t.Errorf("there are %d answers, and of the last one %+v, with the requests %q", len(answers), answers[last], took)
+	}
+}
