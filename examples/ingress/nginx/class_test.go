@@ -1,9 +1,11 @@
 package nginx
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/bowline-dev/bowline/bowlinetest"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -35,4 +37,69 @@ func TestIngressesOfTheClassAreServed(t *testing.T) {
 			t.Errorf("%s: %s, want %s", test.name, text, test.want)
 		}
 	}
+}
+
+// What a class has by default is in the API: an Ingress that names none belongs to it.
+func TestTheDefaultClassIsServed(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")))
+	i := newIngress("web").prefix("h.com", "/", "web")
+	i.Spec.IngressClassName = nil
+	l.create(i)
+	isDefault := map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}
+	class := &networkingv1.IngressClass{
+		ObjectMeta: metav1.ObjectMeta{Name: DefaultClass, Annotations: isDefault},
+		Spec:       networkingv1.IngressClassSpec{Controller: ControllerName},
+	}
+	if err := create(l, class); err != nil {
+		t.Fatal(err)
+	}
+	l.serves("h.com", "/", "web")
+}
+
+// classOfAnother is an IngressClass by this one's name that is another controller's.
+func classOfAnother() *networkingv1.IngressClass {
+	return &networkingv1.IngressClass{
+		ObjectMeta: metav1.ObjectMeta{Name: DefaultClass}, Spec: networkingv1.IngressClassSpec{Controller: "example.com/other"},
+	}
+}
+
+// An IngressClass that says that it is another controller's has an Event, and the log a line, however much changes. Nothing is
+// served anew until it is this one's again.
+func TestAClassOfAnotherControllerIsLeftToIt(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
+	if err := create(l, classOfAnother()); err != nil {
+		t.Fatal(err)
+	}
+	l.event(DefaultClass, reasonForeignClass, "it is the controller example.com/other's")
+	for n := range 5 {
+		l.create(newIngress(fmt.Sprint("later-", n)).prefix("i.com", fmt.Sprint("/", n), "web"))
+	}
+	if got := l.get("h.com", "/") + l.get("i.com", "/0"); got != "web404" {
+		t.Errorf("meanwhile it answers %s", got)
+	}
+	classes := bowlinetest.Client[*networkingv1.IngressClass](t, l.plane)
+	if err := classes.Delete(t.Context(), "", DefaultClass, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.serves("i.com", "/4", "web")
+	if n := l.count("the IngressClass is another controller's"); n != 1 {
+		t.Errorf("the log says so %d times", n)
+	}
+}
+
+// Where the class has been another's from the beginning, nginx answers all the same, and knows no host.
+func TestNginxIsThereWhereItsClassIsAnothers(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), classOfAnother(),
+		newIngress("web").prefix("h.com", "/", "web").Ingress)
+	if got := l.get("h.com", "/"); got != "404" {
+		t.Errorf("it answers %s", got)
+	}
+	classes := bowlinetest.Client[*networkingv1.IngressClass](t, l.plane)
+	if err := classes.Delete(t.Context(), "", DefaultClass, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	l.serves("h.com", "/", "web")
 }

@@ -74,13 +74,10 @@ func newManager(config *rest.Config, o loop.ManagerOptions, class string, http, 
 	certificates := newCertificates(cached(from.secrets))
 	all := objects{service: cached(from.services), slices: from.slices, certificate: certificates.file}
 	c := &controller{
-		caches:  from,
-		class:   class,
-		settler: newSettler(to, listening{http.directive(), https.directive()}, all, certificates),
-		reporter: &reporter{
-			ingresses: client.For[*networkingv1.Ingress](m.Client()), events: m.Recorder("ingress-nginx"),
-			log: o.Log, http: http, https: https,
-		},
+		caches:   from,
+		class:    class,
+		settler:  newSettler(to, listening{http.directive(), https.directive()}, all, certificates),
+		reporter: newReporter(m, o.Log, class, http, https),
 	}
 	m.Add(loop.Options{Name: "ingress-nginx", Reconciler: c, Sources: []loop.Source{
 		anyOf(from.ingresses), anyOf(from.classes), anyOf(from.services), anyOf(from.endpoints), anyOf(from.secrets),
@@ -106,9 +103,10 @@ func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result
 	class, _ := c.classes.Indexer().Get(types.NamespacedName{Name: c.class})
 	if c.reporter.tellOfClass(class); foreign(class) {
 		loop.Note(ctx, "the IngressClass %s is another controller's: nothing is changed", c.class)
-		return loop.Result{}, nil
+		return loop.Result{}, c.beginWithNothing(ctx)
 	}
-	declared := mine(c.ingresses.Indexer().List(), class, c.class)
+	all := c.ingresses.Indexer().List()
+	declared := mine(all, class, c.class)
 	before := c.settler.served
 	problems, err := c.settler.settle(ctx, declared)
 	if c.settler.served != before {
@@ -118,5 +116,15 @@ func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result
 		return loop.Result{}, err
 	}
 	loop.Note(ctx, "%d Ingresses of the class %s are served, %d with a problem", len(declared), c.class, len(problems))
-	return loop.Result{}, c.reporter.report(ctx, declared, problems)
+	again, err := c.reporter.report(ctx, all, declared, problems)
+	return loop.Result{RequeueAfter: again}, err
+}
+
+// beginWithNothing has nginx answer 404 to all when it has served nothing yet: whoever asks is to know that it is there.
+func (c *controller) beginWithNothing(ctx context.Context) error {
+	if c.settler.served != "" {
+		return nil
+	}
+	_, err := c.settler.settle(ctx, nil)
+	return err
 }

@@ -19,6 +19,9 @@ const (
 // reasonServing is the Event of an Ingress that is served as declared, and was not before.
 const reasonServing = "Serving"
 
+// reasonContested is the Event of an Ingress whose status somebody else writes too.
+const reasonContested = "StatusContested"
+
 // reasonForeignClass is the Event of an IngressClass that says that it is another controller's.
 const reasonForeignClass = "ForeignClass"
 
