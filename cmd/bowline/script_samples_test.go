@@ -162,6 +162,7 @@ func sampleIsToldTwice(t *testing.T, program string) {
 }
 
 var (
+	sampleUp    = regexp.MustCompile(`(?m)^    go run \./cmd/bowline (up.*)$`)
 	sampleBlock = regexp.MustCompile("(?ms)^```(console|log)\n(.*?)^```")
 	sampleStart = regexp.MustCompile(`^go run (\./examples/\S+) --kubeconfig ~/.local/state/bowline/kubeconfig$`)
 	sampleSays  = regexp.MustCompile(`^[IWEF]\d{4} \S+ +\d+ \w+\.go:\d+\] (.*?)( \.\.\.)?$`)
@@ -171,10 +172,10 @@ var (
 )
 
 // sampleSession makes a script of a README: its consoles are terminals, a program that it runs is one in the background, and
-// what is in a log must be among what that says.
+// what is in a log must be among what that says. The server is started as the README says, and found where it says.
 func sampleSession(readme string) string {
 	var commands, files strings.Builder
-	commands.WriteString("up\n")
+	fmt.Fprintf(&commands, "env XDG_STATE_HOME=$HOME/.local/state\n%s\nenv KUBECONFIG=\n", sampleUp.FindStringSubmatch(readme)[1])
 	running, outputs := false, 0
 	for _, b := range sampleBlock.FindAllStringSubmatch(readme, -1) {
 		for line := range strings.Lines(b[2]) {
@@ -186,7 +187,7 @@ func sampleSession(readme string) string {
 					commands.WriteString("down -of=sample\n")
 				}
 				running = true
-				fmt.Fprintf(&commands, "spawn sample $%s --kubeconfig $KUBECONFIG\n", sampleVariable(started[1]))
+				fmt.Fprintf(&commands, "spawn sample $%s --kubeconfig $HOME/.local/state/bowline/kubeconfig\n", sampleVariable(started[1]))
 			case log != nil:
 				fmt.Fprintf(&commands, "await -of=sample '%s'\n", strings.ReplaceAll(regexp.QuoteMeta(log[1]), "'", "''"))
 			case isCommand:
