@@ -62,9 +62,17 @@ func (r *reconciler) reconcile(ctx context.Context, n *v1.Network) error {
 	case errors.Is(err, errGone):
 		return nil // the cache will hear of it
 	case err != nil:
-		return errors.Join(err, r.report(ctx, n, failed(n, err)))
+		return r.fail(ctx, n, err)
 	}
 	return r.report(ctx, n, r.provisioned(want))
+}
+
+// fail reports why the provider could not do its work, unless that is only that the controller stops. It returns an error always.
+func (r *reconciler) fail(ctx context.Context, n *v1.Network, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, r.report(ctx, n, failed(n, err)))
 }
 
 // provisioned is the verdict on a network that is as it should be.
@@ -193,7 +201,7 @@ func (r *reconciler) release(ctx context.Context, n *v1.Network) error {
 	_, err := r.provider.Get(ctx, n.UID)
 	missing := errors.Is(err, provider.ErrNotFound)
 	if err := r.provider.Delete(ctx, n.UID); err != nil {
-		return errors.Join(err, r.report(ctx, n, failed(n, err)))
+		return r.fail(ctx, n, err)
 	}
 	if !missing {
 		loop.Did(ctx, "removed network %s", r.provider.ID(n.UID))

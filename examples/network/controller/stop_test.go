@@ -1,0 +1,45 @@
+package controller_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+)
+
+// Who stops the controller while networks are made and removed, has not broken them: nothing is said under any of them.
+func TestStoppedWhileNetworksAreMadeNothingIsReported(t *testing.T) {
+	inWorld(t, func(w *world) {
+		g := &gate{}
+		w.define()
+		first := w.runNeutron(g)
+		goes := w.declare("goes", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		g.put(func(q *http.Request) (*http.Response, error) { // it takes requests and does not answer
+			<-q.Context().Done()
+			return nil, q.Context().Err()
+		})
+		uids := []*v1.Network{goes}
+		for n := range 10 {
+			uids = append(uids, w.declare(fmt.Sprint("n", n), "192.168.0.0/16", "192.168.0.1"))
+		}
+		w.delete(v1.SchemeGroupVersion, "goes")
+		settle()
+		first.stop()
+		for _, n := range uids {
+			if got := w.events(n.UID); len(got) > 1 || n != goes && len(got) > 0 {
+				w.Errorf("%s has the events %q", n.Name, got)
+			}
+			if now := w.get(v1.SchemeGroupVersion, n.Name); n != goes && len(now.Status.Conditions) > 0 {
+				w.Errorf("%s says %+v", n.Name, now.Status)
+			}
+		}
+		g.put(nil)
+		defer w.runNeutron(g).stop()
+		settle()
+		if there := g.networksBehind(w); len(there) != 10 {
+			w.Errorf("after the next start there are %v", there)
+		}
+	})
+}
