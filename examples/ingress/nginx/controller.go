@@ -2,6 +2,7 @@ package nginx
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -108,7 +109,7 @@ func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result
 	all := c.ingresses.Indexer().List()
 	declared := mine(all, class, c.class)
 	before := c.settler.served
-	problems, err := c.settler.settle(ctx, declared)
+	problems, again, err := c.settler.settle(ctx, declared)
 	if c.settler.served != before {
 		loop.Did(ctx, "had nginx serve another configuration")
 	}
@@ -116,8 +117,8 @@ func (c *controller) Reconcile(ctx context.Context, _ loop.Request) (loop.Result
 		return loop.Result{}, err
 	}
 	loop.Note(ctx, "%d Ingresses of the class %s are served, %d with a problem", len(declared), c.class, len(problems))
-	again, err := c.reporter.report(ctx, all, declared, problems)
-	return loop.Result{RequeueAfter: again}, err
+	after, err := c.reporter.report(ctx, all, declared, problems)
+	return loop.Result{RequeueAfter: sooner(again, after)}, err
 }
 
 // beginWithNothing has nginx answer 404 to all when it has served nothing yet: whoever asks is to know that it is there.
@@ -125,6 +126,14 @@ func (c *controller) beginWithNothing(ctx context.Context) error {
 	if c.settler.served != "" {
 		return nil
 	}
-	_, err := c.settler.settle(ctx, nil)
+	_, _, err := c.settler.settle(ctx, nil)
 	return err
+}
+
+// sooner is the shorter of two times, of which 0 is never.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }

@@ -156,7 +156,7 @@ func declaredBy(t *testing.T, s bowlinetest.State) string {
 		key := types.NamespacedName{Namespace: i.GetNamespace(), Name: i.GetName()}
 		all = append(all, found[networkingv1.Ingress](t, s, "Ingress", key))
 	}
-	if _, err := settler.settle(t.Context(), mine(all, nil, DefaultClass)); err != nil {
+	if _, _, err := settler.settle(t.Context(), mine(all, nil, DefaultClass)); err != nil {
 		t.Error(err)
 	}
 	return r.now()

@@ -75,7 +75,7 @@ func TestAnyIngressIsServedOrNobodyElsesProblem(t *testing.T) {
 		all = append(all, made)
 	}
 	s := newSettler(tested{p}, listening{http: freeAddress(t)}, given{}.objects(), newCertificates(nil))
-	problems, err := s.settle(t.Context(), all)
+	problems, _, err := s.settle(t.Context(), all)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // recorder is a server in memory. It refuses configurations with a text of its choice in them.
@@ -12,11 +13,13 @@ type recorder struct {
 	mu      sync.Mutex
 	refuses []string
 	tests   int
-	serving []string // the texts that it was given, without those that it had
-	failure error    // what Serve fails with
+	serving []string      // the texts that it was given, without those that it had
+	failure error         // what Serve fails with
+	slow    time.Duration // how long a test takes, in virtual time
 }
 
 func (r *recorder) Test(_ context.Context, c Configuration) error {
+	time.Sleep(r.slow)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tests++

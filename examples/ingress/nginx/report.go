@@ -52,9 +52,7 @@ func (r *reporter) report(ctx context.Context, all, declared []*networkingv1.Ing
 		if err != nil {
 			errs = append(errs, fmt.Errorf("write the status of Ingress %s/%s: %w", i.Namespace, i.Name, err))
 		}
-		if wait > 0 && (again == 0 || wait < again) {
-			again = wait
-		}
+		again = sooner(again, wait)
 	}
 	for _, i := range declared {
 		served[i.UID], told[i.UID] = true, r.tell(i, problems[i.UID])

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,8 +25,13 @@ type settler struct {
 	good    map[types.UID]*networkingv1.Ingress // as nginx last took it
 	refused map[types.UID]refused
 	served  string // the text that nginx has
-	hopeful string // the text with all that is refused, which was tried in vain
+
+	hopeful  string    // the text with all that is refused, which was tried in vain
+	patience time.Time // until when what is refused is not tried again
 }
+
+// share is how much longer what is refused waits for its next trial than the last one took, which others had to wait for.
+const share = 10
 
 // refused is a state of an Ingress that nginx does not take.
 type refused struct {
@@ -41,23 +47,32 @@ func newSettler(s server, l listening, o objects, c *certificates) *settler {
 }
 
 // settle serves what is declared, and says what is wrong with each Ingress. Those that nginx refused come last: only when
-// something has changed, and when the others are served.
-func (s *settler) settle(ctx context.Context, declared []*networkingv1.Ingress) (map[types.UID][]problem, error) {
+// something has changed, when the others are served, and for a small part of the time. When that is not now, it is again.
+func (s *settler) settle(ctx context.Context, declared []*networkingv1.Ingress) (
+	problems map[types.UID][]problem, again time.Duration, err error,
+) {
 	declared = slices.SortedFunc(slices.Values(declared), older)
 	s.forget(declared)
-	problems, err := s.serve(ctx, declared)
+	problems, err = s.serve(ctx, declared)
 	if err != nil || len(s.refused) == 0 {
-		return problems, err
+		return problems, 0, err
 	}
 	all, err := s.plan(declared)
 	if err != nil || all.Text == s.hopeful {
-		return problems, err
+		return problems, 0, err
 	}
-	if taken, err := s.reconsider(ctx, declared); err != nil || !taken {
+	begun := time.Now()
+	if wait := s.patience.Sub(begun); wait > 0 {
+		return problems, wait, nil
+	}
+	taken, err := s.reconsider(ctx, declared)
+	s.patience = time.Now().Add(share * time.Since(begun))
+	if err != nil || !taken {
 		s.hopeful = all.Text
-		return problems, err
+		return problems, 0, err
 	}
-	return s.serve(ctx, declared)
+	problems, err = s.serve(ctx, declared)
+	return problems, 0, err
 }
 
 // forget drops what is not declared any more, and what was refused and has changed.
@@ -132,6 +147,9 @@ func (s *settler) acceptable(ctx context.Context, declared []*networkingv1.Ingre
 		if r := (*refusal)(nil); !errors.As(err, &r) {
 			return p, err
 		}
+		if len(s.refused) == 0 {
+			s.hopeful = p.Text
+		}
 		if err := s.exclude(ctx, versions, p.Files, err); err != nil {
 			return plan{}, err
 		}
@@ -163,7 +181,6 @@ func (s *settler) exclude(ctx context.Context, versions []*networkingv1.Ingress,
 			continue
 		}
 		s.refused[m.what.UID] = refused{m.what.Generation, m.message}
-		s.hopeful = ""
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 )
@@ -18,7 +20,7 @@ func newTestSettler(refuses ...string) (*settler, *recorder) {
 
 func (s *settler) mustSettle(t *testing.T, ingresses ...*networkingv1.Ingress) string {
 	t.Helper()
-	problems, err := s.settle(t.Context(), ingresses)
+	problems, _, err := s.settle(t.Context(), ingresses)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,67 +43,73 @@ func at(name, host string, generation int64) *networkingv1.Ingress {
 
 func TestWhatIsRefusedHoldsUpNobody(t *testing.T) {
 	t.Parallel()
-	s, r := newTestSettler("bad")
-	hosts := []string{"a.com", "bad.com", "c.com", "d.com"}
-	got := s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
-	if want := "b Refused: nginx refuses it, and it is left out: no bad"; got != want {
-		t.Errorf("the problems are %q, want %q", got, want)
-	}
-	r.has(t, "one of three is bad", "a.com c.com", hosts...)
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newTestSettler("bad")
+		hosts := []string{"a.com", "bad.com", "c.com", "d.com"}
+		got := s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
+		if want := "b Refused: nginx refuses it, and it is left out: no bad"; got != want {
+			t.Errorf("the problems are %q, want %q", got, want)
+		}
+		r.has(t, "one of three is bad", "a.com c.com", hosts...)
 
-	r.tests = 0
-	s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
-	if r.tests != 0 || len(r.serving) != 1 {
-		t.Errorf("where nothing changed, there were %d tests and %d configurations", r.tests, len(r.serving))
-	}
-	s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "d.com", 2))
-	r.has(t, "another one changed", "a.com d.com", hosts...)
-	if r.tests != 2 {
-		t.Errorf("a change beside what is refused took %d tests, want one to serve it and one more", r.tests)
-	}
-	if got := s.mustSettle(t, at("a", "a.com", 1), at("b", "c.com", 2)); got != "" {
-		t.Errorf("the bad one is mended: %s", got)
-	}
-	r.has(t, "mended", "a.com c.com", hosts...)
+		r.tests = 0
+		s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "c.com", 1))
+		if r.tests != 0 || len(r.serving) != 1 {
+			t.Errorf("where nothing changed, there were %d tests and %d configurations", r.tests, len(r.serving))
+		}
+		s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 1), at("c", "d.com", 2))
+		r.has(t, "another one changed", "a.com d.com", hosts...)
+		if r.tests != 2 {
+			t.Errorf("a change beside what is refused took %d tests, want one to serve it and one more", r.tests)
+		}
+		if got := s.mustSettle(t, at("a", "a.com", 1), at("b", "c.com", 2)); got != "" {
+			t.Errorf("the bad one is mended: %s", got)
+		}
+		r.has(t, "mended", "a.com c.com", hosts...)
+	})
 }
 
 func TestTheLastGoodStateIsServedWhileTheNewOneIsRefused(t *testing.T) {
 	t.Parallel()
-	s, r := newTestSettler("bad")
-	hosts := []string{"a.com", "b.com", "bad.com", "c.com"}
-	s.mustSettle(t, at("a", "a.com", 1), at("b", "b.com", 1))
-	got := s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 2))
-	if want := "b Refused: nginx refuses it, and it is served as it was before: no bad"; got != want {
-		t.Errorf("the problems are %q, want %q", got, want)
-	}
-	r.has(t, "the bad one as it was", "a.com b.com", hosts...)
-	s.mustSettle(t, at("a", "c.com", 2), at("b", "bad.com", 2))
-	r.has(t, "the other changes", "b.com c.com", hosts...)
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newTestSettler("bad")
+		hosts := []string{"a.com", "b.com", "bad.com", "c.com"}
+		s.mustSettle(t, at("a", "a.com", 1), at("b", "b.com", 1))
+		got := s.mustSettle(t, at("a", "a.com", 1), at("b", "bad.com", 2))
+		if want := "b Refused: nginx refuses it, and it is served as it was before: no bad"; got != want {
+			t.Errorf("the problems are %q, want %q", got, want)
+		}
+		r.has(t, "the bad one as it was", "a.com b.com", hosts...)
+		s.mustSettle(t, at("a", "c.com", 2), at("b", "bad.com", 2))
+		r.has(t, "the other changes", "b.com c.com", hosts...)
 
-	r.refuses = []string{"bad", "b.com"} // now the old state would be refused too, with the next change
-	got = s.mustSettle(t, at("a", "a.com", 3), at("b", "bad.com", 2))
-	if want := "b Refused: nginx refuses it, and it is left out: no bad"; got != want {
-		t.Errorf("the problems are %q, want %q", got, want)
-	}
-	r.has(t, "nothing of it is good any more", "a.com", hosts...)
-	s.mustSettle(t, at("a", "a.com", 3))
-	if len(s.good) != 1 || len(s.refused) != 0 {
-		t.Errorf("of what is gone there is left %v, %v", s.good, s.refused)
-	}
+		r.refuses = []string{"bad", "b.com"} // now the old state would be refused too, with the next change
+		got = s.mustSettle(t, at("a", "a.com", 3), at("b", "bad.com", 2))
+		if want := "b Refused: nginx refuses it, and it is left out: no bad"; got != want {
+			t.Errorf("the problems are %q, want %q", got, want)
+		}
+		r.has(t, "nothing of it is good any more", "a.com", hosts...)
+		s.mustSettle(t, at("a", "a.com", 3))
+		if len(s.good) != 1 || len(s.refused) != 0 {
+			t.Errorf("of what is gone there is left %v, %v", s.good, s.refused)
+		}
+	})
 }
 
 // Two that are refused only together: the younger one is left out, until the older one goes.
 func TestOfTwoThatDoNotFitTogetherTheOlderIsServed(t *testing.T) {
 	t.Parallel()
-	s, r := newTestSettler("x.com+y.com")
-	older, younger, other := at("a", "x.com", 1), at("b", "y.com", 1), at("c", "c.com", 1)
-	younger.CreationTimestamp = newIngress("").since(5).CreationTimestamp
-	s.mustSettle(t, younger, other, older)
-	r.has(t, "both", "c.com x.com", "c.com", "x.com", "y.com")
-	if got := s.mustSettle(t, younger, other); got != "" {
-		t.Errorf("the older one is gone: %s", got)
-	}
-	r.has(t, "the younger alone", "c.com y.com", "c.com", "x.com", "y.com")
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newTestSettler("x.com+y.com")
+		older, younger, other := at("a", "x.com", 1), at("b", "y.com", 1), at("c", "c.com", 1)
+		younger.CreationTimestamp = newIngress("").since(5).CreationTimestamp
+		s.mustSettle(t, younger, other, older)
+		r.has(t, "both", "c.com x.com", "c.com", "x.com", "y.com")
+		if got := s.mustSettle(t, younger, other); got != "" {
+			t.Errorf("the older one is gone: %s", got)
+		}
+		r.has(t, "the younger alone", "c.com y.com", "c.com", "x.com", "y.com")
+	})
 }
 
 // Each of three among hundreds is found in a few tests.
@@ -123,11 +131,11 @@ func TestAFewBadOnesAreFoundInFewTests(t *testing.T) {
 func TestAnErrorThatIsNoRefusalLeavesNobodyOut(t *testing.T) {
 	t.Parallel()
 	s, r := newTestSettler("http {") // not even nothing is taken
-	if _, err := s.settle(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)}); err == nil || len(s.refused) > 0 {
+	if _, _, err := s.settle(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)}); err == nil || len(s.refused) > 0 {
 		t.Errorf("%v; refused are %v", err, s.refused)
 	}
 	r.refuses, r.failure = nil, errors.New("out of processes")
-	_, err := s.settle(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)})
+	_, _, err := s.settle(t.Context(), []*networkingv1.Ingress{at("a", "a.com", 1)})
 	if !errors.Is(err, r.failure) || len(s.refused) > 0 {
 		t.Errorf("%v; refused are %v", err, s.refused)
 	}
@@ -135,4 +143,36 @@ func TestAnErrorThatIsNoRefusalLeavesNobodyOut(t *testing.T) {
 	if got := s.mustSettle(t, at("a", "a.com", 1)); got != "" || len(r.serving) != 1 {
 		t.Errorf("when it is mended: %q, %d configurations", got, len(r.serving))
 	}
+}
+
+// Of many that are refused each one is tried again when something changes. That takes long, and holds up nobody else.
+func TestManyThatAreRefusedTakeLittleOfTheTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newTestSettler("bad")
+		r.slow = 20 * time.Millisecond
+		var bad []*networkingv1.Ingress
+		for n := range 50 {
+			bad = append(bad, at(fmt.Sprint("bad", n), fmt.Sprintf("bad%d.com", n), 1))
+		}
+		s.mustSettle(t, bad...)
+		begun := time.Now()
+		for n := range 100 {
+			s.mustSettle(t, append(bad, at("a", fmt.Sprintf("a%d.com", n), int64(n)))...)
+			r.has(t, "a change", fmt.Sprintf("a%d.com", n), fmt.Sprintf("a%d.com", n))
+		}
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("100 changes beside 50 that are refused took %s", took)
+		}
+		r.refuses = nil
+		all := append(bad, at("a", "last.com", 100))
+		_, again, err := s.settle(t.Context(), all)
+		if err != nil || again == 0 || again > time.Minute {
+			t.Errorf("what was refused is to be tried again in %s, %v", again, err)
+		}
+		time.Sleep(again)
+		if got := s.mustSettle(t, all...); got != "" {
+			t.Errorf("nginx refuses nothing any more, and said is %s", got)
+		}
+	})
 }

@@ -1,0 +1,49 @@
+package nginx
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// What a backend answers bit by bit, such as events, comes as it is sent, and not when there is enough of it.
+func TestAnswersArePassedOnAsTheyCome(t *testing.T) {
+	t.Parallel()
+	needNginx(t)
+	more := make(chan struct{})
+	events := backendServer(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for range 2 {
+			io.WriteString(w, "data: something\n")
+			w.(http.Flusher).Flush()
+			select {
+			case <-more:
+			case <-r.Context().Done():
+			}
+		}
+	}))
+	l := newLab(t, service("web"), endpoints("web", events), newIngress("web").prefix("h.com", "/", "web").Ingress)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.http+"/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Host = "h.com"
+	transport := &http.Transport{DisableKeepAlives: true}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(patience, func() { response.Body.Close() })
+	defer late.Stop()
+	lines := bufio.NewReader(response.Body)
+	for range 2 {
+		if line, err := lines.ReadString('\n'); line != "data: something\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		more <- struct{}{}
+	}
+	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
+		t.Errorf("and then %q, %v", rest, err)
+	}
+}
