@@ -39,9 +39,10 @@ func (o *Owners) create(apiVersion string, obj kind.Object, manager string) bool
 		manager = "unknown"
 	}
 	now := metav1.NewTime(time.Now().UTC())
-	writeEntry(obj, metav1.ManagedFieldsEntry{
-		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: apiVersion, Time: &now, FieldsType: "FieldsV1",
-	}, string(fields))
+	SetEntries(obj, []metav1.ManagedFieldsEntry{{
+		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: apiVersion, Time: &now,
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(fields)),
+	}})
 	return true
 }
 

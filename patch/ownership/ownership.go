@@ -76,13 +76,14 @@ func (o *Owners) Update(apiVersion, sub string, live, obj kind.Object, manager s
 	if live == nil && sub == "" && o.create(apiVersion, obj, manager) {
 		return
 	}
+	if err := o.update(apiVersion, sub, live, obj, manager); err == nil {
+		return
+	}
 	var was []metav1.ManagedFieldsEntry
 	if live != nil {
-		was = live.GetManagedFields()
+		was = Entries(live)
 	}
-	if err := o.update(apiVersion, sub, live, obj, manager); err != nil {
-		obj.SetManagedFields(was)
-	}
+	SetEntries(obj, was)
 }
 
 func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager string) error {
@@ -101,10 +102,14 @@ func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager s
 	if err != nil {
 		return err
 	}
-	if _, err = e.library.Update(before, after, manager); err != nil {
+	seenBefore, seenAfter, plain := e.besideOwnership(before, after)
+	if !plain {
+		seenBefore, seenAfter = before, after
+	}
+	if _, err = e.library.Update(seenBefore, seenAfter, manager); err != nil {
 		return err
 	}
-	obj.SetManagedFields(after.(kind.Object).GetManagedFields())
+	SetEntries(obj, Entries(seenAfter.(kind.Object)))
 	return nil
 }
 

@@ -62,3 +62,56 @@ func TestCreateWritesMapsAsSetManagedFieldsDoes(t *testing.T) {
 		}
 	}
 }
+
+// TestEntriesAreWhatTheObjectsOwnMethodsSay reads ownership, good and bad, and writes it back, as custom resources do themselves.
+func TestEntriesAreWhatTheObjectsOwnMethodsSay(t *testing.T) {
+	t.Parallel()
+	entry := func(rest string) string {
+		return `[{"manager":"m","operation":"Update","apiVersion":"v1","time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1"` + rest + `}]`
+	}
+	for metadata, plain := range map[string]bool{
+		entry(``): true, entry(`,"fieldsV1":{}`): true, entry(`,"subresource":"status","fieldsV1":{"f:a":{".":{},"f:b":{}}}`): true,
+		entry(`,"fieldsV1":{"k:{\"a\":\"b\\\\c\"}":{"f:b":{}},"f:}":{},"f:,":{"f:{":{}}}`): true,
+		`[]`: true, `null`: true, `{}`: true, `[{}]`: true, `"a"`: true,
+		`[{"time":"2026-01-02T05:04:05.5+02:00"}]`: true,
+		entry(`,"fieldsV1":{"f:<&>":{}}`):          false, entry(`,"fieldsV1":{"f:ü":{}}`): false,
+		entry(`,"fieldsV1":{"f:\u2028\n":{}}`): false, entry(`,"fieldsV1":"a"`): false,
+		entry(`,"fieldsV1":null`): false, entry(`,"fieldsV1":{"f:a":1}`): false, entry(`,"fieldsV1":{"f:a":null}`): false,
+		entry(`,"more":"text"`): false, entry(`,"manager":1`): false, entry(`,"manager":null`): false,
+		`[{"time":"0001-01-01T00:00:00Z"}]`: true, `[{"time":"today"}]`: false, `[{"time":null}]`: false,
+		`[null]`: false, `[1]`: false, `[[]]`: false,
+	} {
+		var content map[string]any
+		if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"metadata":{"managedFields":`+metadata+`}}`), &content); err != nil {
+			t.Fatalf("%s: %v", metadata, err)
+		}
+		u := &unstructured.Unstructured{Object: content}
+		if _, got := plainEntries(u); got != plain {
+			t.Errorf("%s: plain is %t", metadata, got)
+		}
+		entries := Entries(u)
+		if diff := cmp.Diff(u.GetManagedFields(), entries); diff != "" {
+			t.Errorf("%s is read so (-own method +here):\n%s", metadata, diff)
+		}
+		want := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}}}
+		got := want.DeepCopy()
+		want.SetManagedFields(entries)
+		SetEntries(got, entries)
+		if diff := cmp.Diff(want.Object, got.Object); diff != "" {
+			t.Errorf("%s is written so (-own method +here):\n%s", metadata, diff)
+		}
+	}
+}
+
+// TestTextsThatAreNoPlainFieldsAreLeftToAReader: what is read is what a reader of JSON reads, and nothing else is.
+func TestTextsThatAreNoPlainFieldsAreLeftToAReader(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		``, `{`, `}`, `{{`, `null`, `[]`, `1`, `{"a"}`, `{"a":}`, `{"a":{}`, `{"a":{},}`, `{,"a":{}}`, `{"a":{}"b":{}}`,
+		`{"a" :{}}`, `{"a":{}}}`, ` {}`, `{"a":1}`, `{"a\u0041":{}}`, `{"\`, `{"a\`, `{"a`, `{"é":{}}`, `{"a":{"b":}}`,
+	} {
+		if content, rest, plain := mapsOf(text, map[string]any{}); plain && rest == "" {
+			t.Errorf("%q is read as %v", text, content)
+		}
+	}
+}
