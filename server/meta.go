@@ -113,7 +113,7 @@ func nameRule(info *kind.Info) validation.ValidateNameFunc {
 // validateUpdate says what is wrong with an update, or nil. Kubernetes checks the metadata twice, for every kind and
 // again for each, and clients see both causes.
 func validateUpdate(ctx context.Context, k kind.Kind, obj, old kind.Object, sub string) error {
-	errs := validation.ValidateObjectMetaAccessorUpdate(obj, old, metadataPath)
+	errs := validation.ValidateObjectMetaAccessorUpdate(lightOwnership(obj), old, metadataPath)
 	for _, msg := range content.IsPathSegmentName(obj.GetName()) {
 		errs = append(errs, field.Invalid(metadataPath.Child("name"), obj.GetName(), msg))
 	}

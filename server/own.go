@@ -147,13 +147,13 @@ func (o *owners) forget(gr schema.GroupResource) {
 // keepTimes gives obj the ownership of old when they differ in nothing but the times of it: a write that changes nothing
 // in the end (its changes were undone, or meant the same) is no change.
 func keepTimes(obj, old kind.Object) {
-	is, was := obj.GetManagedFields(), old.GetManagedFields()
+	is, was := ownership.Entries(obj), ownership.Entries(old)
 	if len(is) == 0 || !slices.EqualFunc(is, was, sameButTime) || slices.EqualFunc(is, was, sameTime) {
 		return
 	}
-	obj.SetManagedFields(was)
+	ownership.SetEntries(obj, was)
 	if !equality.Semantic.DeepEqual(obj, old) {
-		obj.SetManagedFields(is)
+		ownership.SetEntries(obj, is)
 	}
 }
 
@@ -161,7 +161,7 @@ func sameTime(a, b metav1.ManagedFieldsEntry) bool { return a.Time.Equal(b.Time)
 
 func sameButTime(a, b metav1.ManagedFieldsEntry) bool {
 	a.Time, b.Time = nil, nil
-	return equality.Semantic.DeepEqual(a, b)
+	return sameEntry(a, b)
 }
 
 // readableOwnership puts the ownership back that obj had before admission, when plugins made something of it that nobody

@@ -1,10 +1,11 @@
 package structural
 
 import (
+	"maps"
+
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bowline-dev/bowline/kind"
 )
@@ -48,27 +49,36 @@ func (k *Kind) resetStatus(u *unstructured.Unstructured) {
 	defaulting.Default(u.Object, c.defaults)
 }
 
-// keepStatus makes obj's status that of old.
+// keepStatus makes obj's status that of old, which they share then: what follows only reads it.
 func keepStatus(obj, old *unstructured.Unstructured) {
-	status, ok := old.Object["status"]
-	if !ok {
-		delete(obj.Object, "status")
-		return
-	}
-	obj.Object["status"] = runtime.DeepCopyJSONValue(status)
+	take(obj.Object, old.Object, "status")
 }
 
-// onlyStatus makes obj a copy of old with its own status, managed fields and resourceVersion.
+// onlyStatus makes obj what old is, with its own status, managed fields and resourceVersion. The rest is old's too: what follows
+// only reads it, but for fields of the metadata that it replaces.
 func onlyStatus(obj, old *unstructured.Unstructured) {
-	status, ok := obj.Object["status"]
-	managed, revision := obj.GetManagedFields(), obj.GetResourceVersion()
-	obj.Object = old.DeepCopy().Object
-	obj.SetManagedFields(managed)
-	obj.SetResourceVersion(revision)
-	delete(obj.Object, "status")
-	if ok {
-		obj.Object["status"] = status
+	own := obj.Object
+	obj.Object = maps.Clone(old.Object)
+	take(obj.Object, own, "status")
+	was, ok := old.Object["metadata"].(map[string]any)
+	if !ok {
+		return
 	}
+	meta := maps.Clone(was)
+	obj.Object["metadata"] = meta
+	ownMeta, _ := own["metadata"].(map[string]any)
+	take(meta, ownMeta, "managedFields")
+	take(meta, ownMeta, "resourceVersion")
+}
+
+// take makes a field what it is in another object: absent where it is so there.
+func take(object, from map[string]any, name string) {
+	value, ok := from[name]
+	if !ok {
+		delete(object, name)
+		return
+	}
+	object[name] = value
 }
 
 // beside is a shallow copy of an object without one of its fields.
