@@ -23,3 +23,9 @@ type MergeReceiver interface {
 	// ReceiveMerged gives the object its defaults. It is the kind's from now on.
 	ReceiveMerged(obj *unstructured.Unstructured) (Object, error)
 }
+
+// MapReceiver is implemented by kinds whose objects are decoded JSON: a patch of one that is at hand so needs no text.
+type MapReceiver interface {
+	// ReceiveMap is DecodeRequest of an object's text. The object is the kind's from now on, also when there is an error.
+	ReceiveMap(obj *unstructured.Unstructured, lenient bool) (received Object, strict []string, err error)
+}

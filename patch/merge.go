@@ -6,6 +6,7 @@ import (
 	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	kjson "sigs.k8s.io/json"
 )
 
 func applyMerge(current, patch []byte, lenient bool) (next []byte, strict []string, err error) {
@@ -30,6 +31,20 @@ func applyMerge(current, patch []byte, lenient bool) (next []byte, strict []stri
 	next, err = json.Marshal(result)
 	return next, strict, err
 }
+
+// ReadMerge reads a merge patch whose object is at hand as maps, for Merge. plain is false for a patch that Apply has something
+// to say of: one that is no object, cannot be read, or, unless it is to be lenient, has fields that stand twice.
+func ReadMerge(patch []byte, lenient bool) (change map[string]any, plain bool) {
+	if lenient {
+		err := kjson.UnmarshalCaseSensitivePreserveInts(patch, &change)
+		return change, err == nil && change != nil
+	}
+	strict, err := kjson.UnmarshalStrict(patch, &change)
+	return change, err == nil && len(strict) == 0 && change != nil
+}
+
+// Merge makes of an object what Apply makes of its text. It changes current, and keeps parts of the change, which it changes too.
+func Merge(current, change map[string]any) { merge(current, change) }
 
 // errNoMergePatch is the 400 of a patch that is not JSON, or neither an object nor a list.
 func errNoMergePatch() error { return apierrors.NewBadRequest("Invalid JSON Patch") }

@@ -3,12 +3,14 @@ package patch_test
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/bowline-dev/bowline/patch"
 )
@@ -38,6 +40,44 @@ func TestMergesAsTheLibraryOfKubernetes(t *testing.T) {
 			got, _, err := patch.Apply(types.MergePatchType, []byte(doc), []byte(p), nil, true)
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s patched by %s is %s (%v), want %s", doc, p, got, err, want)
+			}
+			compareMaps(t, doc, p, want)
+		}
+	}
+}
+
+// compareMaps merges maps where the other way merges texts.
+func compareMaps(t *testing.T, doc, p string, want []byte) {
+	t.Helper()
+	var current, next map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(doc), &current); err != nil {
+		t.Fatal(err)
+	}
+	change, plain := patch.ReadMerge([]byte(p), true)
+	if !plain {
+		if strings.HasPrefix(p, "{") {
+			t.Errorf("%s is not read", p)
+		}
+		return
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(want, &next); err != nil {
+		t.Fatal(err)
+	}
+	if patch.Merge(current, change); !reflect.DeepEqual(current, next) {
+		t.Errorf("%s patched by %s is %v, want %v", doc, p, current, next)
+	}
+}
+
+// TestPatchesToSayMoreOfAreNotReadAsMaps: those are left to Apply, which words the answer.
+func TestPatchesToSayMoreOfAreNotReadAsMaps(t *testing.T) {
+	t.Parallel()
+	for body, plain := range map[string][2]bool{
+		`{"a":{"b":1}}`: {true, true}, `{}`: {true, true}, `{"a":1,"a":2}`: {false, true}, `{"x":{"a":1,"a":2}}`: {false, true},
+		`null`: {}, `[]`: {}, `{`: {}, ``: {}, `1`: {}, `{}{}`: {}, `{"a":1e999}`: {},
+	} {
+		for i, lenient := range []bool{false, true} {
+			if change, got := patch.ReadMerge([]byte(body), lenient); got != plain[i] {
+				t.Errorf("%s, lenient %t: read is %t, %v", body, lenient, got, change)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func (s *Server) apply(c *call, o writeOptions, body []byte) error {
 				return err
 			}
 		}
-		w, err := s.write(c, o, next)
+		w, err := s.write(c, o, func(current kind.Object) (kind.Object, error) { return next(current.DeepCopyObject().(kind.Object)) })
 		if err == nil {
 			return s.answerWritten(c, w)
 		}

@@ -3,9 +3,11 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjsonmeta "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/types"
@@ -77,6 +79,9 @@ func acceptedPatches(strategic bool) []string {
 
 // patched is the current object with the patch applied, read back like a request.
 func (s *Server) patched(c *call, o writeOptions, t types.PatchType, current kind.Object, body []byte) (kind.Object, error) {
+	if obj, plain := c.patchedMaps(o, t, current, body); plain {
+		return obj, c.matchURL(obj)
+	}
 	version := c.endpoint.APIVersion()
 	before, err := c.kind.Encode(object.Form{APIVersion: version}, current)
 	if err != nil {
@@ -97,6 +102,46 @@ func (s *Server) patched(c *call, o writeOptions, t types.PatchType, current kin
 		return nil, err
 	}
 	return obj, c.matchURL(obj)
+}
+
+// patchedMaps is the current object with a merge patch applied where both are maps: a custom resource. plain is false where
+// there is anything to say of the patch or of what it makes: the way over texts says it.
+func (c *call) patchedMaps(o writeOptions, t types.PatchType, current kind.Object, body []byte) (patched kind.Object, plain bool) {
+	receiver, ok := c.kind.(kind.MapReceiver)
+	u, isMap := current.(*unstructured.Unstructured)
+	if !ok || !isMap || t != types.MergePatchType || u.GroupVersionKind() != c.gvk() || hasFloat(u.Object) {
+		return nil, false
+	}
+	lenient := !o.strict && !o.warn
+	change, plain := patch.ReadMerge(body, lenient)
+	if !plain {
+		return nil, false
+	}
+	next := u.DeepCopy()
+	patch.Merge(next.Object, change)
+	if next.GroupVersionKind() != c.gvk() {
+		return nil, false
+	}
+	obj, strict, err := receiver.ReceiveMap(next, lenient)
+	c.spans.at(stageConvert)
+	return obj, err == nil && len(strict) == 0
+}
+
+// hasFloat says whether there is a number in decoded JSON that is not known to be an integer. Its text may be read as one.
+func hasFloat(value any) bool {
+	switch value := value.(type) {
+	case float64:
+		return true
+	case map[string]any:
+		for _, part := range value {
+			if hasFloat(part) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(value, hasFloat)
+	}
+	return false
 }
 
 // patchedKind refuses a patch that makes another kind of the object.

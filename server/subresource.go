@@ -65,7 +65,9 @@ func (s *Server) updateSubresource(c *call, o writeOptions) error {
 func (s *Server) writeView(c *call, o writeOptions, next func(view kind.Object) (runtime.Object, error)) (*written, error) {
 	whole := o
 	whole.owned = true // by ownView
-	return s.write(c, whole, func(current kind.Object) (kind.Object, error) { return s.ownView(c, o, current, next) })
+	return s.write(c, whole, func(current kind.Object) (kind.Object, error) {
+		return s.ownView(c, o, current.DeepCopyObject().(kind.Object), next)
+	})
 }
 
 // evict serves the create of an eviction: a delete with the options that the body carries.

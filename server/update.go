@@ -85,7 +85,8 @@ func (s *Server) answerWritten(c *call, w *written) error {
 }
 
 // write is the way of every change of an existing object: next makes the new state of the current one, and is called
-// again when another writer came in between and the new state names no revision. next gets an object that is its own.
+// again when another writer came in between and the new state names no revision. It makes another object, and changes nothing
+// of current.
 func (s *Server) write(c *call, o writeOptions, next func(current kind.Object) (kind.Object, error)) (*written, error) {
 	for try := 0; ; try++ {
 		warnings := len(c.warnings)
@@ -108,7 +109,7 @@ func (s *Server) writeOnce(c *call, o writeOptions, next func(kind.Object) (kind
 		return nil, false, err
 	}
 	c.spans.at(stagePatch)
-	obj, err := next(old.DeepCopyObject().(kind.Object))
+	obj, err := next(old)
 	if err != nil {
 		return nil, false, err
 	}

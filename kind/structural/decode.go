@@ -110,12 +110,18 @@ func (k *Kind) DecodeRequest(form object.Form, body []byte, lenient bool) (kind.
 	if err != nil {
 		return nil, nil, err
 	}
-	v := k.defined(u.GetAPIVersion())
-	unknown, err := k.fit(u, v, coercion{track: !lenient})
+	obj, unknown, err := k.ReceiveMap(u, lenient)
+	return obj, append(strict, unknown...), err
+}
+
+// ReceiveMap implements kind.MapReceiver.
+func (k *Kind) ReceiveMap(obj *unstructured.Unstructured, lenient bool) (kind.Object, []string, error) {
+	v := k.defined(obj.GetAPIVersion())
+	unknown, err := k.fit(obj, v, coercion{track: !lenient})
 	if err != nil {
 		return nil, nil, err
 	}
-	return u, append(strict, unknown...), k.setDefaults(u, v)
+	return obj, unknown, k.setDefaults(obj, v)
 }
 
 // ReceiveMerged implements kind.MergeReceiver.
