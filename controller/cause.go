@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -20,14 +21,10 @@ type inbox struct {
 
 // causes are why a request is made: why.MaxCauses of them at most, and how many more there were.
 type causes struct {
-	list  []why.Cause
-	more  int
-	later []delayed
-}
-
-// delayed is a cause whose time is yet to come.
-type delayed struct {
-	cause why.Cause
+	list []why.Cause
+	more int
+	// later are those whose time is yet to come. It is due for all of them: the queue keeps one time for a request, the earliest.
+	later []why.Cause
 	due   time.Time
 }
 
@@ -74,6 +71,23 @@ func (i *inbox) noteAfter(request Request, delay time.Duration, cause why.Cause)
 	} else {
 		known.add(cause)
 	}
+	i.remember(request, known)
+}
+
+// noteRetry keeps why a request is tried again. What it was to come for later is over with that: the queue keeps the earlier time.
+func (i *inbox) noteRetry(request Request, cause why.Cause) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.waiting == nil {
+		return
+	}
+	known := i.waiting[request]
+	known.later = nil
+	known.add(cause)
+	i.remember(request, known)
+}
+
+func (i *inbox) remember(request Request, known causes) {
 	i.waiting[request] = known
 	i.most = max(i.most, len(i.waiting))
 }
@@ -83,24 +97,14 @@ func (i *inbox) take(request Request) causes {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	known := i.waiting[request]
-	if known.later == nil {
-		i.forget(request)
+	if known.later != nil && known.due.After(time.Now()) {
+		i.waiting[request] = causes{later: known.later, due: known.due}
 		return known
 	}
-	now := time.Now()
-	var later []delayed
-	for _, d := range known.later {
-		if d.due.After(now) {
-			later = append(later, d)
-		} else {
-			known.add(d.cause)
-		}
+	for _, cause := range known.later {
+		known.add(cause)
 	}
-	if known.later = nil; later == nil || i.waiting == nil {
-		i.forget(request)
-	} else {
-		i.waiting[request] = causes{later: later}
-	}
+	i.forget(request)
 	return known
 }
 
@@ -127,17 +131,14 @@ func (c *causes) add(cause why.Cause) {
 	c.list = append(c.list, cause)
 }
 
-// addLater adds a cause whose time is yet to come. Of two of a kind it is the earlier one that counts, as in the queue.
+// addLater adds a cause whose time is yet to come, if no other one of its kind is there. It is the earlier time that counts.
 func (c *causes) addLater(cause why.Cause, due time.Time) {
-	for k := range c.later {
-		if d := &c.later[k]; d.cause.Kind == cause.Kind {
-			if due.Before(d.due) {
-				d.due = due
-			}
-			return
-		}
+	if c.later == nil || due.Before(c.due) {
+		c.due = due
 	}
-	c.later = append(c.later, delayed{cause, due})
+	if !slices.ContainsFunc(c.later, func(known why.Cause) bool { return known.Kind == cause.Kind }) {
+		c.later = append(c.later, cause)
+	}
 }
 
 // merge makes one cause of two changes of one object that follow each other, and of two that say the same.

@@ -1,8 +1,11 @@
 package controller
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,4 +138,38 @@ func TestATimerIsACauseWhenItFires(t *testing.T) {
 		}
 		in.queue.ShutDown()
 	})
+}
+
+// A queue keeps one time for a request, the earliest. What came before that time has its own causes, and nothing of a timer's; what
+// comes at that time has the timer's, and not that it was asked for once more.
+func TestATimerThatATriggerOrAFailureBroughtForwardIsOver(t *testing.T) {
+	t.Parallel()
+	var seen []string
+	f := func(ctx context.Context, _ Request) (Result, error) {
+		r := runOf(ctx)
+		seen = append(seen, strings.Replace(r.because(), "something outside of the API called for it (trigger)", "trigger", 1))
+		if len(seen) == 2 {
+			return Result{}, errors.New("no")
+		}
+		return Result{RequeueAfter: 10 * time.Minute}, nil
+	}
+	if err := worked(t, Options{}, f, func(_ *Controller, h *Trigger, _ *logged) {
+		h.Add(a)
+		pass(time.Minute)
+		h.Add(a) // fails, and is tried again at once, which asks for 11:01
+		pass(9*time.Minute + 30*time.Second)
+		h.Add(a) // at 10:30, when the first timer would be over
+		pass(time.Minute)
+		h.AddAfter(a, 5*time.Minute) // brings forward what 11:01 asked for, 21:01, to 16:30
+		pass(13 * time.Minute)
+		h.Add(a) // at 24:30
+		pass(3 * time.Minute)
+	}); err != nil {
+		t.Error(err)
+	}
+	const timer = "the run before asked for it (timer)"
+	want := []string{"trigger", "trigger", "the run before failed: no", "trigger", timer, timer + "; trigger", "trigger", timer}
+	if !slices.Equal(seen, want) {
+		t.Errorf("the causes were\n%q, want\n%q", seen, want)
+	}
 }

@@ -102,7 +102,7 @@ func (c *Controller) end(r *run, result Result, err error) {
 	switch {
 	case IsTerminal(err): // comes again when something changes
 	case err != nil:
-		c.in.note(r.request, why.Cause{Kind: why.Retried, Run: id, Err: err.Error()})
+		c.in.noteRetry(r.request, why.Cause{Kind: why.Retried, Run: id, Err: err.Error()})
 	case result.RequeueAfter > 0:
 		c.in.noteAfter(r.request, result.RequeueAfter, why.Cause{Kind: why.Timed})
 	}
