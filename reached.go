@@ -26,13 +26,20 @@ func publicAddress(ip netip.Addr, own func() netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// ownAddress is the one that the machine sends from to the outside; invalid when it has no way there. Nothing is sent: a UDP
-// socket to an address for documentation (RFC 5737) asks the routes alone.
-func ownAddress() netip.Addr {
-	c, err := net.Dial("udp", "192.0.2.1:9")
-	if err != nil {
-		return netip.Addr{}
+// ownAddress is the one that the machine sends from to the outside, of IPv4 where it has both; invalid when it has no way
+// there. It asks for the ways to addresses for documentation (RFC 5737 and 3849).
+func ownAddress() netip.Addr { return sender("192.0.2.1:9", "[2001:db8::1]:9") }
+
+// sender is the address that the machine would send from to the first of others that it has a way to. Nothing is sent: a
+// UDP socket asks the routes alone.
+func sender(others ...string) netip.Addr {
+	for _, other := range others {
+		c, err := net.Dial("udp", other)
+		if err != nil {
+			continue
+		}
+		defer c.Close()
+		return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
 	}
-	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr()
+	return netip.Addr{}
 }

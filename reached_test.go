@@ -1,8 +1,18 @@
+//lint:file-ignore SA1019 Kubernetes has endpoints for its own service still
+
 package bowline
 
 import (
+	"net"
 	"net/netip"
+	"slices"
+	"strconv"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/bowline-dev/bowline/store/storetest"
 )
 
 func TestWhatOthersCallASocket(t *testing.T) {
@@ -28,4 +38,86 @@ func TestWhatOthersCallASocket(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
+}
+
+func TestTheAddressThatAMachineSendsFrom(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		others []string
+		want   string
+	}{
+		{[]string{"127.0.0.1:9"}, "127.0.0.1"},
+		{[]string{"no address", "127.0.0.1:9"}, "127.0.0.1"},
+		{[]string{"no address"}, "invalid IP"},
+	} {
+		if got := sender(c.others...).String(); got != c.want {
+			t.Errorf("to %q: %s, want %s", c.others, got, c.want)
+		}
+	}
+}
+
+// TestTheAPIsEndpointsAnswer to who trusts the plane's certificates, as long as the plane listens for others.
+func TestTheAPIsEndpointsAnswer(t *testing.T) {
+	t.Parallel()
+	if !ownAddress().IsValid() {
+		t.Skip("this machine is on no network: nobody reaches its planes")
+	}
+	journal := storetest.NewJournal()
+	plane := startOn(t, journal, "0.0.0.0:0")
+	to := leadsTo(t, plane)
+	if len(to) != 1 {
+		t.Fatalf("endpoints %v, want one", to)
+	}
+	config, err := plane.TLSConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Host = "https://" + to[0]
+	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}); err != nil {
+		t.Errorf("where the endpoints lead to: %v", err)
+	}
+	for _, listen := range []string{"127.0.0.1:0", ""} {
+		if err := plane.Close(); err != nil {
+			t.Fatal(err)
+		}
+		plane = startOn(t, journal, listen)
+		if to := leadsTo(t, plane); len(to) > 0 {
+			t.Errorf("on %q: endpoints %v", listen, to)
+		}
+	}
+}
+
+func startOn(t *testing.T, journal *storetest.Journal, listen string) *Plane {
+	t.Helper()
+	plane, err := Start(t.Context(), Options{Controllers: []string{}, Listen: listen, Storage: journal.Open()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { plane.Close() })
+	return plane
+}
+
+// leadsTo is where the slice of the API's service leads to, which its endpoints have to agree with.
+func leadsTo(t *testing.T, plane *Plane) (all []string) {
+	t.Helper()
+	clients := kubernetes.NewForConfigOrDie(plane.RESTConfig())
+	slice, err := clients.DiscoveryV1().EndpointSlices("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range slice.Endpoints {
+		all = append(all, net.JoinHostPort(e.Addresses[0], strconv.Itoa(int(*slice.Ports[0].Port))))
+	}
+	endpoints, err := clients.CoreV1().Endpoints("default").Get(t.Context(), "kubernetes", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var same []string
+	for _, s := range endpoints.Subsets {
+		same = append(same, net.JoinHostPort(s.Addresses[0].IP, strconv.Itoa(int(s.Ports[0].Port))))
+	}
+	if !slices.Equal(all, same) {
+		t.Errorf("the slice leads to %v, the endpoints to %v", all, same)
+	}
+	return all
 }

@@ -45,7 +45,7 @@ func (s *Server) ensure(ctx context.Context, i kind.Initial) (there bool, err er
 		return false, nil
 	}
 	for {
-		current := s.store.Get(key)
+		current, unfit := s.store.Get(key), false
 		switch {
 		case current == nil && s.store.Damage(key) != nil: // it is there, though nobody can read it
 			return true, nil
@@ -54,9 +54,9 @@ func (s *Server) ensure(ctx context.Context, i kind.Initial) (there bool, err er
 		case current == nil:
 			err = s.createInitial(ctx, k, key, i.Object.DeepCopyObject().(kind.Object))
 		case i.Correct != nil:
-			err = s.correct(ctx, k, current, i.Correct)
+			unfit, err = s.correct(ctx, k, current, i)
 		}
-		if !isConflict(err) { // else another server of the same store was faster
+		if !isConflict(err) && (err != nil || !unfit) { // else another server of the same store was faster, or it is made anew
 			return current != nil, err
 		}
 	}
@@ -94,27 +94,30 @@ func (s *Server) createInitial(ctx context.Context, k kind.Kind, key object.Key,
 	return s.commit(ctx, k, store.Change{Key: key, Object: fresh, Expect: store.Absent()}, obj, nil)
 }
 
-// correct changes an object that is there, if change does.
-func (s *Server) correct(ctx context.Context, k kind.Kind, current *object.Object, change func(kind.Object) bool) error {
+// correct brings an object that is there in line, or deletes it as unfit.
+func (s *Server) correct(ctx context.Context, k kind.Kind, current *object.Object, i kind.Initial) (unfit bool, err error) {
 	old, err := read(k, current)
 	if err != nil {
-		return err
+		return false, err
+	}
+	if i.Unfit != nil && i.Unfit(old) {
+		return true, s.commit(ctx, k, store.Change{Key: current.Key, Expect: store.At(current.Revision)}, nil, old)
 	}
 	obj := old.DeepCopyObject().(kind.Object)
-	if !change(obj) {
-		return nil
+	if !i.Correct(obj) {
+		return false, nil
 	}
 	e := &k.Info().Endpoints[0]
 	s.owners.of(k, e).Update(e.APIVersion(), "", old, obj, ownManager)
 	k.Prepare(obj, old, "")
 	if err := validateUpdate(ctx, k, obj, old, ""); err != nil {
-		return err
+		return false, err
 	}
 	fresh, err := encode(k, obj, current.Form())
 	if err != nil {
-		return err
+		return false, err
 	}
-	return s.commit(ctx, k, store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}, obj, old)
+	return false, s.commit(ctx, k, store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}, obj, old)
 }
 
 // kindNamed finds the kind that objects of a group, version and kind are of.

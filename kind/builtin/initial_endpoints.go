@@ -20,22 +20,34 @@ func apiEndpoints(at netip.AddrPort) []kind.Initial {
 	unreached := !at.Addr().IsValid()
 	return []kind.Initial{{Object: endpoints, OnlyCorrect: unreached, Correct: func(stored kind.Object) bool {
 		old := stored.(*corev1.Endpoints)
+		labeled := addLabels(&old.ObjectMeta, endpoints.Labels)
 		if equality.Semantic.DeepEqual(old.Subsets, endpoints.Subsets) {
-			return false
+			return labeled
 		}
 		old.Subsets = endpoints.DeepCopy().Subsets
 		return true
-	}}, {Object: slice, OnlyCorrect: unreached, Correct: func(stored kind.Object) bool {
-		old, want := stored.(*discoveryv1.EndpointSlice), slice.DeepCopy()
-		if old.AddressType != slice.AddressType { // which cannot change
-			want.Endpoints = nil
+	}}, {Object: slice, OnlyCorrect: unreached, Unfit: func(stored kind.Object) bool {
+		return !unreached && stored.(*discoveryv1.EndpointSlice).AddressType != slice.AddressType // which cannot change
+	}, Correct: func(stored kind.Object) bool {
+		old := stored.(*discoveryv1.EndpointSlice)
+		labeled := addLabels(&old.ObjectMeta, slice.Labels)
+		if equality.Semantic.DeepEqual(old.Endpoints, slice.Endpoints) && equality.Semantic.DeepEqual(old.Ports, slice.Ports) {
+			return labeled
 		}
-		if equality.Semantic.DeepEqual(old.Endpoints, want.Endpoints) && equality.Semantic.DeepEqual(old.Ports, want.Ports) {
-			return false
-		}
-		old.Endpoints, old.Ports = want.Endpoints, want.Ports
+		old.Endpoints, old.Ports = slice.DeepCopy().Endpoints, slice.DeepCopy().Ports
 		return true
 	}}}
+}
+
+// addLabels says whether any were missing.
+func addLabels(meta *metav1.ObjectMeta, labels map[string]string) (changed bool) {
+	for name, value := range labels {
+		if meta.Labels[name] != value {
+			metav1.SetMetaDataLabel(meta, name, value)
+			changed = true
+		}
+	}
+	return changed
 }
 
 func endpointsOf(at netip.AddrPort) *corev1.Endpoints {
@@ -69,7 +81,10 @@ func sliceOf(at netip.AddrPort) *discoveryv1.EndpointSlice {
 		s.AddressType = discoveryv1.AddressTypeIPv6
 	}
 	if at.Addr().IsValid() {
-		s.Endpoints = []discoveryv1.Endpoint{{Addresses: []string{at.Addr().String()}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}}
+		s.Endpoints = []discoveryv1.Endpoint{{
+			Addresses:  []string{at.Addr().String()},
+			Conditions: discoveryv1.EndpointConditions{Ready: new(true)},
+		}}
 	}
 	return s
 }

@@ -3,6 +3,7 @@
 package builtin_test
 
 import (
+	"maps"
 	"net/netip"
 	"testing"
 
@@ -38,20 +39,29 @@ func TestTheAPIsServiceLeadsToTheServer(t *testing.T) {
 		if got := e.Subsets[0]; got.Addresses[0].IP != want.Addr().String() || got.Ports[0].Port != int32(want.Port()) {
 			t.Errorf("%s: %v", at, got)
 		}
-		if s.Endpoints[0].Addresses[0] != want.Addr().String() || *s.Ports[0].Port != int32(want.Port()) || s.Labels["kubernetes.io/service-name"] != "kubernetes" {
+		if s.Endpoints[0].Addresses[0] != want.Addr().String() || *s.Ports[0].Port != int32(want.Port()) || !*s.Endpoints[0].Conditions.Ready {
 			t.Errorf("%s: %v", at, s)
 		}
-		for _, k := range builtin.Kinds(object.NewCache(1)) {
-			for _, i := range []kind.Initial{endpoints, slice} {
-				if k.Info().Kind != i.Object.GetObjectKind().GroupVersionKind().Kind {
-					continue
-				}
-				if errs := k.Validate(t.Context(), i.Object, nil, ""); len(errs) > 0 || i.OnlyCorrect {
-					t.Errorf("%s: %s: %v", at, k.Info().Kind, errs)
-				}
+		if e.Labels["endpointslice.kubernetes.io/skip-mirror"] != "true" || s.Labels["kubernetes.io/service-name"] != "kubernetes" {
+			t.Errorf("%s: labels %v and %v", at, e.Labels, s.Labels)
+		}
+		for _, i := range []kind.Initial{endpoints, slice} {
+			if errs := kindOf(t, i.Object).Validate(t.Context(), i.Object, nil, ""); len(errs) > 0 || i.OnlyCorrect {
+				t.Errorf("%s: %T: %v, only corrected: %t", at, i.Object, errs, i.OnlyCorrect)
 			}
 		}
 	}
+}
+
+func kindOf(t *testing.T, obj kind.Object) kind.Kind {
+	t.Helper()
+	for _, k := range builtin.Kinds(object.NewCache(1)) {
+		if k.Info().Kind == obj.GetObjectKind().GroupVersionKind().Kind {
+			return k
+		}
+	}
+	t.Fatalf("%T is of no kind", obj)
+	return nil
 }
 
 // TestTheAPIsEndpointsFollowTheServer from one start to the next.
@@ -66,13 +76,15 @@ func TestTheAPIsEndpointsFollowTheServer(t *testing.T) {
 		"the same":              {first, false, 1},
 		"another port":          {netip.MustParseAddrPort("10.1.0.1:7443"), true, 1},
 		"another address":       {netip.MustParseAddrPort("10.1.0.2:6443"), true, 1},
-		"another family":        {netip.MustParseAddrPort("[2001:db8::1]:6443"), true, 0},
 		"reached by nobody now": {netip.AddrPortFrom(netip.Addr{}, 6443), true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			endpoints, slice := apiEndpoints(t, c.now)
 			e, s := apiEndpoints(t, first)
+			if slice.Unfit(s.Object) {
+				t.Error("the slice is made anew")
+			}
 			if got := endpoints.Correct(e.Object); got != c.changed {
 				t.Errorf("endpoints were changed: %v", got)
 			}
@@ -82,9 +94,41 @@ func TestTheAPIsEndpointsFollowTheServer(t *testing.T) {
 			if endpoints.Correct(e.Object) || slice.Correct(s.Object) {
 				t.Error("changed again")
 			}
-			if made := !endpoints.OnlyCorrect && !slice.OnlyCorrect; made != c.now.Addr().IsValid() {
-				t.Errorf("made where they are not: %v", made)
+			if unreached := !c.now.Addr().IsValid(); endpoints.OnlyCorrect != unreached || slice.OnlyCorrect != unreached {
+				t.Errorf("unreached: %t; only corrected: %t and %t", unreached, endpoints.OnlyCorrect, slice.OnlyCorrect)
 			}
 		})
+	}
+}
+
+// TestTheAPIsSliceChangesItsFamily with the server's address: by another slice, since the type of one cannot change.
+func TestTheAPIsSliceChangesItsFamily(t *testing.T) {
+	t.Parallel()
+	_, old := apiEndpoints(t, netip.MustParseAddrPort("10.1.0.1:6443"))
+	_, now := apiEndpoints(t, netip.MustParseAddrPort("[2001:db8::1]:6443"))
+	if !now.Unfit(old.Object) || now.Unfit(now.Object) {
+		t.Errorf("a slice of the other family is unfit: %t, one of the same: %t", now.Unfit(old.Object), now.Unfit(now.Object))
+	}
+	_, unreached := apiEndpoints(t, netip.AddrPortFrom(netip.Addr{}, 6443))
+	if unreached.Unfit(now.Object) {
+		t.Error("a server that nobody reaches makes the slice anew")
+	}
+}
+
+// TestTheAPIsEndpointsKeepTheirLabels, and what others added to them.
+func TestTheAPIsEndpointsKeepTheirLabels(t *testing.T) {
+	t.Parallel()
+	endpoints, slice := apiEndpoints(t, netip.MustParseAddrPort("10.1.0.1:6443"))
+	for _, i := range []kind.Initial{endpoints, slice} {
+		stored := i.Object.DeepCopyObject().(kind.Object)
+		stored.SetLabels(map[string]string{"mine": "1"})
+		if !i.Correct(stored) || i.Correct(stored) {
+			t.Errorf("%T: the labels were not mended at once", stored)
+		}
+		want := maps.Clone(i.Object.GetLabels())
+		want["mine"] = "1"
+		if got := stored.GetLabels(); !maps.Equal(got, want) {
+			t.Errorf("%T: labels %v, want %v", stored, got, want)
+		}
 	}
 }
