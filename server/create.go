@@ -117,6 +117,7 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 	if err := validateCreate(c.validating(), c.kind, obj); err != nil {
 		return nil, err
 	}
+	c.warnAbout(obj, nil) // also when the name is taken
 	if err := s.validateAdmission(c, o, obj, nil); err != nil {
 		return nil, err
 	}
@@ -125,7 +126,6 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 		if there := s.store.Get(key); there != nil {
 			return nil, &store.ConflictError{Key: key, Actual: there}
 		}
-		c.warnAbout(obj, nil)
 		return &written{state: obj}, nil
 	}
 	if r, err := revisionOf(obj); err == nil && r != 0 {
@@ -148,11 +148,10 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 	if err := s.crds.undo(c.context(), c, committed); err != nil {
 		return nil, err
 	}
-	c.warnAbout(obj, nil)
 	return &written{committed: committed}, s.settle(c.context(), c.kind, nil, committed)
 }
 
-// warnAbout adds what the kind has to say of a write that succeeded.
+// warnAbout adds what the kind has to say of a write that its rules allow.
 func (c *call) warnAbout(obj, old kind.Object) {
 	for _, w := range c.kind.Warnings(obj, old, c.subresource) {
 		c.warn(w)

@@ -44,3 +44,21 @@ func TestWarningsAreNotRepeated(t *testing.T) {
 		t.Errorf("warnings: %s", got)
 	}
 }
+
+// TestACreateWarnsAlthoughItsNameIsTaken, as Kubernetes does, which has warned by the time that it stores.
+func TestACreateWarnsAlthoughItsNameIsTaken(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	const path = "/apis/networking.k8s.io/v1/namespaces/default/ingresses"
+	const old = `{"metadata":{"name":"i","annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"rules":[{}]}}`
+	for _, query := range []string{"", "", "?dryRun=All"} {
+		r := w.send(t, http.MethodPost, path+query, old)
+		if got := r.header.Values("Warning"); len(got) != 1 || !strings.Contains(got[0], "ingress.class") {
+			t.Errorf("a create%s that was answered %d: warnings %q", query, r.code, got)
+		}
+	}
+	refused := w.send(t, http.MethodPost, path, strings.Replace(old, "{}", `{"host":"_"}`, 1)).want(t, http.StatusUnprocessableEntity)
+	if got := refused.header.Values("Warning"); len(got) > 0 {
+		t.Errorf("a create that the rules refuse: warnings %q", got)
+	}
+}
