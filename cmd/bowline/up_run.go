@@ -14,6 +14,7 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/declare"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
+	"github.com/bowline-dev/bowline/examples/network"
 )
 
 // upPlan is what up was asked to do, checked.
@@ -32,6 +33,11 @@ type upPlan struct {
 // run serves until ctx is done, and then stops in the opposite order of starting.
 func (p *upPlan) run(ctx context.Context) (err error) {
 	keepGarbage()
+	if p.controllers.network {
+		if err := network.Check(p.flags.networkProvider); err != nil {
+			return err
+		}
+	}
 	home, err := p.openHome()
 	if err != nil {
 		return err

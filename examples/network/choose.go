@@ -38,15 +38,35 @@ type choice struct {
 	log     *slog.Logger
 }
 
+// Check says what speaks against Options.Provider that is known before there is a server: Run would end with it.
+func Check(name string) error {
+	return choice{name: name, openStack: neutron.Configured(), forbids: bridge.Probe}.check()
+}
+
+func (c choice) check() error {
+	automatic := c.name == ProviderAuto || c.name == ""
+	if c.name == ProviderBridge {
+		if err := c.forbids(); err != nil {
+			return fmt.Errorf("network provider bridge is not permitted here (record is): %w", err)
+		}
+	}
+	if c.name == ProviderNeutron || automatic && c.openStack {
+		if err := neutron.CheckEnvironment(); err != nil {
+			return fmt.Errorf("network provider neutron: %w", err)
+		}
+	}
+	return nil
+}
+
 // provider makes the provider, and says why it is this one.
 func (c choice) provider(ctx context.Context) (chosen provider.Provider, why string, err error) {
+	if err := c.check(); err != nil {
+		return nil, "", err
+	}
 	switch c.name {
 	case ProviderAuto, "":
 		return c.automatic(ctx)
 	case ProviderBridge:
-		if err := c.forbids(); err != nil {
-			return nil, "", fmt.Errorf("network provider bridge is not permitted here (record is): %w", err)
-		}
 		chosen, err = bridge.New(c.plane)
 	case ProviderRecord:
 		chosen, err = record.New(c.plane, record.Dir(c.folder))

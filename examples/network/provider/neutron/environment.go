@@ -27,6 +27,21 @@ func Configured() bool {
 	return os.Getenv("OS_CLOUD") != "" || os.Getenv("OS_AUTH_URL") != "" || os.Getenv("OS_ENDPOINT") != ""
 }
 
+// CheckEnvironment says what is wrong with what the environment says of an OpenStack, as far as nobody needs to be asked.
+func CheckEnvironment() error {
+	if throughKeystone() {
+		_, err := environment()
+		return err
+	}
+	_, err := FromEnvironment(context.Background())
+	return err
+}
+
+// throughKeystone says whether the environment names an OpenStack where one logs in.
+func throughKeystone() bool {
+	return os.Getenv("OS_AUTH_TYPE") != "none" && (os.Getenv("OS_CLOUD") != "" || os.Getenv("OS_AUTH_URL") != "")
+}
+
 // FromEnvironment makes a client of the Neutron that the usual variables name: OS_CLOUD, a cloud of a clouds.yaml; or OS_AUTH_URL with
 // OS_USERNAME, OS_PASSWORD and the like; or OS_AUTH_TYPE=none with OS_ENDPOINT, a Neutron without Keystone, which believes who comes
 // and is told OS_PROJECT_ID and OS_USER_ID. It asks Keystone for a token, and gets new ones as they expire. The error names the
@@ -35,7 +50,7 @@ func FromEnvironment(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	switch {
 	case os.Getenv("OS_AUTH_TYPE") == "none":
 		return withoutKeystone()
-	case os.Getenv("OS_CLOUD") != "" || os.Getenv("OS_AUTH_URL") != "":
+	case throughKeystone():
 		return withKeystone(ctx)
 	case os.Getenv("OS_ENDPOINT") != "":
 		return nil, errors.New("OS_ENDPOINT is set and OS_AUTH_TYPE is not none: " +
