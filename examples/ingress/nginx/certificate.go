@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,7 @@ import (
 type certificates struct {
 	secret func(types.NamespacedName) *corev1.Secret
 
+	asked   map[types.NamespacedName]bool // since nginx was last given something
 	read    map[types.NamespacedName]readSecret
 	good    map[types.NamespacedName]string // files that nginx has served
 	content map[string][]byte               // of files
@@ -33,13 +35,14 @@ type readSecret struct {
 
 func newCertificates(secret func(types.NamespacedName) *corev1.Secret) *certificates {
 	return &certificates{
-		secret: secret, read: map[types.NamespacedName]readSecret{}, good: map[types.NamespacedName]string{},
-		content: map[string][]byte{}, refused: map[string]string{},
+		secret: secret, asked: map[types.NamespacedName]bool{}, read: map[types.NamespacedName]readSecret{},
+		good: map[types.NamespacedName]string{}, content: map[string][]byte{}, refused: map[string]string{},
 	}
 }
 
 // file is the file of a Secret's certificate, as objects.certificate wants it.
 func (c *certificates) file(key types.NamespacedName) (string, *problem) {
+	c.asked[key] = true
 	secret := c.secret(key)
 	if secret == nil {
 		delete(c.read, key)
@@ -110,8 +113,12 @@ func (c *certificates) proven(file string) bool {
 	return false
 }
 
-// served remembers that nginx serves files, and forgets what nobody needs any more.
+// served remembers that nginx serves files, and forgets what nobody needs any more: Secrets that no Ingress names, and files of
+// no Secret.
 func (c *certificates) served(files map[string][]byte) {
+	maps.DeleteFunc(c.read, func(key types.NamespacedName, _ readSecret) bool { return !c.asked[key] })
+	maps.DeleteFunc(c.good, func(key types.NamespacedName, _ string) bool { return !c.asked[key] })
+	clear(c.asked)
 	needed := map[string]bool{}
 	for key, now := range c.read {
 		if _, ok := files[now.file]; ok {

@@ -8,14 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	networkingv1 "k8s.io/api/networking/v1"
 )
 
 // A nginx that dies after a long life is started at once, and one that does not start is not tried in a loop, however long it
@@ -93,18 +90,36 @@ func TestAProgramThatEndsAtOnceDoesNotServe(t *testing.T) {
 	}
 }
 
-// What nginx serves is looked at whenever something happens, and not taken for granted: somebody may have had it read another
-// configuration.
+// What nginx serves is looked at whenever it is to serve something, and not taken for granted: somebody may have had it read
+// another configuration.
 func TestNginxThatTookSomethingElseGetsItsOwnAgain(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, service("web"), endpoints("web", backendServer(t, "web")), newIngress("web").prefix("h.com", "/", "web").Ingress)
-	file := filepath.Join(l.folder, configurationFile)
-	text, err := os.ReadFile(file)
+	needNginx(t)
+	l := &lab{T: t, journal: newJournal(t), folder: t.TempDir(), http: freeAddress(t)}
+	at := listening{http: l.http}
+	p, err := newProcess(t.Context(), "nginx", l.folder, at, slog.New(l.journal))
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := regexp.MustCompile(`return 200 "[0-9a-f]+"`).ReplaceAllString(string(text), `return 200 "other"`)
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(other, "h.com", "other.com")), 0o600); err != nil {
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	own, err := at.render(routing{hosts: []host{{}, {name: "h.com", routes: []route{{path: "/"}}}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serve := func(want string) {
+		t.Helper()
+		if err := p.Serve(t.Context(), own); err != nil {
+			t.Error(err)
+		}
+		if got := l.get("h.com", "/") + " " + l.get("other.com", "/"); got != want {
+			t.Errorf("the two hosts are answered by %s, want %s", got, want)
+		}
+	}
+	serve("503 404")
+	other := strings.NewReplacer("h.com", "other.com", own.Generation, "other").Replace(own.Text)
+	if err := os.WriteFile(p.folder.file(configurationFile), []byte(other), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	workers := l.count("start worker process ")
@@ -112,12 +127,12 @@ func TestNginxThatTookSomethingElseGetsItsOwnAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.until("the workers before have gone", func() bool { return l.count(" exited with code 0") == workers })
-	if got := l.get("other.com", "/") + l.get("h.com", "/"); got != "web404" {
-		t.Errorf("with the other configuration it answers %s", got)
+	if got := l.get("h.com", "/") + " " + l.get("other.com", "/"); got != "404 503" {
+		t.Errorf("with the other configuration the hosts are answered by %s", got)
 	}
-	update(l, "web", func(i *networkingv1.Ingress) { i.Labels = map[string]string{"a": "b"} })
-	l.until("nginx is reloaded", func() bool { return l.reloads() == 1 })
-	if got := l.get("other.com", "/") + l.get("h.com", "/"); got != "404web" {
-		t.Errorf("with its own again it answers %s", got)
+	serve("503 404")
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -234,4 +234,9 @@ func TestStatusAndEventsSayWhereAnIngressIsServedAndWhatIsWrong(t *testing.T) {
 	l.serves("i.com", "/", "something")
 	remove[*networkingv1.Ingress](l, "first")
 	l.status("second", "")
+	for _, reason := range []string{reasonConflict, reasonServiceNotFound} {
+		if n := l.count("ingress not as declared: " + reason); n != 1 {
+			t.Errorf("the log says %d times that there is a %s", n, reason)
+		}
+	}
 }
