@@ -194,11 +194,13 @@ func TestAnnotationsOfADeploymentRaiseItsGeneration(t *testing.T) {
 func TestWorkloadWarnings(t *testing.T) {
 	t.Parallel()
 	for _, k := range Kinds(object.NewCache(1 << 20)) {
-		obj := made(t, k, `{metadata: {name: a.b}, spec: {template: {spec: {nodeSelector: {beta.kubernetes.io/os: linux}}}}}`)
+		obj := made(t, k, `{metadata: {name: a.b}, 
+			spec: {template: {spec: {nodeSelector: {beta.kubernetes.io/os: linux}, terminationGracePeriodSeconds: -1}}}}`)
 		got := k.Warnings(obj, nil, "")
 		want := []string{
 			"metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [must not contain dots]",
 			`spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`,
+			`spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`,
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %q, want %q", k.Info().Kind, got, want)

@@ -25,6 +25,9 @@ func defaultPod(pod *corev1.Pod) {
 	if spec.EnableServiceLinks == nil {
 		spec.EnableServiceLinks = new(corev1.DefaultEnableServiceLinks)
 	}
+	if spec.TerminationGracePeriodSeconds != nil && *spec.TerminationGracePeriodSeconds < 0 { // which templates may keep
+		spec.TerminationGracePeriodSeconds = new(int64(1))
+	}
 	dropInitContainerAnnotations(pod.Annotations)
 	normalizePodIPs(&pod.Status)
 }

@@ -50,6 +50,8 @@ func TestPodDefaults(t *testing.T) {
 			`[{"name":"v","projected":{"sources":[{"serviceAccountToken":{"expirationSeconds":3600,"path":"t"}}],"defaultMode":420}}]`},
 		{"a hook gets a path", ``, `lifecycle: {preStop: {httpGet: {port: 80}}}`, func(p *corev1.Pod) any { return p.Spec.Containers[0].Lifecycle },
 			`{"preStop":{"httpGet":{"path":"/","port":80,"scheme":"HTTP"}}}`},
+		{"a negative grace period is 1", `terminationGracePeriodSeconds: -1`, ``,
+			func(p *corev1.Pod) any { return p.Spec.TerminationGracePeriodSeconds }, `1`},
 		{"an account has two names", `serviceAccount: a`, ``, func(p *corev1.Pod) any { return p.Spec.ServiceAccountName }, `"a"`},
 		{"a pod asks for what its containers do", `resources: {limits: {cpu: "4", memory: 1Gi}}`, `resources: {requests: {cpu: "2"}}`,
 			func(p *corev1.Pod) any { return p.Spec.Resources.Requests }, `{"cpu":"2","memory":"1Gi"}`},

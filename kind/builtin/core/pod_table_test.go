@@ -77,8 +77,7 @@ func TestPodWarnings(t *testing.T) {
 	for _, r := range []struct{ source, spec, container, want string }{
 		{"GetWarningsForPod, nodeSelector", `nodeSelector: {beta.kubernetes.io/os: linux}`, ``,
 			`spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead`},
-		{"terminationGracePeriodSeconds", `terminationGracePeriodSeconds: -1`, ``,
-			`spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`},
+		{"Convert_v1_Pod_To_core_Pod: it is 1", `terminationGracePeriodSeconds: -1`, ``, ``},
 		{"topologySpreadConstraints", `topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule}]`, ``,
 			`spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod`},
 		{"gitRepo", `volumes: [{name: v, gitRepo: {repository: r}}]`, ``, `spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+`},
