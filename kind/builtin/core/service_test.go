@@ -18,12 +18,11 @@ const (
 
 func spec(fields ...string) string { return `{"spec":{` + strings.Join(fields, ",") + `}}` }
 
-// TestServiceRules: ValidateService of pkg/apis/core/validation, and the checks of a single-stack server in
+// These four have the rules of ValidateService of pkg/apis/core/validation, and the checks of a single-stack server in
 // pkg/registry/core/service/storage/alloc.go.
-func TestServiceRules(t *testing.T) {
+func TestServicePortRules(t *testing.T) {
 	t.Parallel()
 	const label = `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`
-	const onlyBalancer = "Forbidden: may only be used when `type` is 'LoadBalancer'"
 	check(t, "services", []rule{
 		{name: "a port", body: spec(port)},
 		{name: "no port", body: `{}`, want: []string{"spec.ports: Required value"}},
@@ -44,7 +43,12 @@ func TestServiceRules(t *testing.T) {
 		{name: "a node port of a ClusterIP service", body: spec(`"ports":[{"port":1,"nodePort":30001}]`), want: []string{"spec.ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'"}},
 		{name: "a bad selector", body: spec(port, `"selector":{"a":"b c"}`), want: []string{
 			`spec.selector: Invalid value: "b c": a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`}},
+	})
+}
 
+func TestExternalNameAndAffinityRules(t *testing.T) {
+	t.Parallel()
+	check(t, "services", []rule{
 		{name: "an external name", body: spec(`"type":"ExternalName","externalName":"example.com."`)},
 		{name: "an external name that is missing", body: spec(`"type":"ExternalName"`), want: []string{"spec.externalName: Required value"}},
 		{name: "an external name with an address", body: spec(`"type":"ExternalName","externalName":"a","clusterIP":"10.0.0.9","ipFamilies":["IPv4"],"ipFamilyPolicy":"SingleStack"`), want: []string{
@@ -54,7 +58,12 @@ func TestServiceRules(t *testing.T) {
 		{name: "an unknown session affinity", body: spec(port, `"sessionAffinity":"Odd"`), want: []string{`spec.sessionAffinity: Unsupported value: "Odd": supported values: "ClientIP", "None"`}},
 		{name: "an affinity of no time", body: spec(port, `"sessionAffinity":"ClientIP","sessionAffinityConfig":{"clientIP":{"timeoutSeconds":0}}`),
 			want: []string{"spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 0: must be greater than 0 and less than 86400"}},
+	})
+}
 
+func TestServiceClusterAddressRules(t *testing.T) {
+	t.Parallel()
+	check(t, "services", []rule{
 		{name: "None for a NodePort service", body: spec(`"type":"NodePort","clusterIP":"None","selector":{"a":"b"}`, port), want: []string{`spec.clusterIPs[0]: Invalid value: "None": may not be set to 'None' for NodePort services`}},
 		{name: "clusterIPs without clusterIP", body: spec(port, `"clusterIPs":["10.0.0.9"]`), want: []string{"spec.clusterIPs: Invalid value: [\"10.0.0.9\"]: must be empty when `clusterIP` is not specified"}},
 		{name: "another first cluster IP", body: spec(port, `"clusterIP":"10.0.0.8","clusterIPs":["10.0.0.9"]`), want: []string{"spec.clusterIPs: Invalid value: [\"10.0.0.9\"]: first value must match `clusterIP`"}},
@@ -77,7 +86,13 @@ func TestServiceRules(t *testing.T) {
 		{name: "both families preferred", body: spec(port, `"ipFamilyPolicy":"PreferDualStack"`)},
 		{name: "both families in one stack", body: spec(port, `"ipFamilyPolicy":"SingleStack","ipFamilies":["IPv4","IPv6"]`),
 			want: []string{`spec.ipFamilyPolicy: Invalid value: "SingleStack": must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified`}},
+	})
+}
 
+func TestServiceOutsideRules(t *testing.T) {
+	t.Parallel()
+	const onlyBalancer = "Forbidden: may only be used when `type` is 'LoadBalancer'"
+	check(t, "services", []rule{
 		{name: "an external address that is none", body: spec(port, `"externalIPs":["x"]`), want: []string{`spec.externalIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`}},
 		{name: "special external addresses", body: spec(port, `"externalIPs":["0.0.0.0","127.0.0.1","169.254.0.1","224.0.0.1"]`), want: []string{
 			`spec.externalIPs[0]: Invalid value: "0.0.0.0": may not be unspecified (0.0.0.0)`,
