@@ -66,7 +66,7 @@ func Watches[T client.Object](i *informer.Informer[T], requests func(obj T) []Re
 	return watched[T]{i, requests, And(predicates...)}
 }
 
-// watched feeds from an informer: it is a handler that asks whom an object concerns.
+// watched feeds from an informer, by asking whom an object concerns.
 type watched[T client.Object] struct {
 	informer *informer.Informer[T]
 	requests func(T) []Request
@@ -76,38 +76,73 @@ type watched[T client.Object] struct {
 func (w watched[T]) filled() <-chan struct{} { return w.informer.Synced() }
 
 func (w watched[T]) feed(in *inbox) (synced <-chan struct{}, remove func()) {
-	resource := w.informer.Resource().GroupResource()
-	r := w.informer.AddHandler(informer.HandlerFuncs[T]{
-		Add: func(obj T, initial bool) {
-			switch {
-			case !w.passes(Change{New: obj}):
-			case initial:
-				w.add(in, obj, about(why.Started, resource, obj))
-			default:
-				w.add(in, obj, additionOf(resource, obj))
-			}
-		},
-		Update: func(old, new T) {
-			if !w.passes(Change{Old: old, New: new}) {
-				return
-			}
-			cause := updateOf(resource, old, new)
-			if cause.Kind != why.Resynced {
-				w.add(in, old, cause)
-			}
-			w.add(in, new, cause)
-		},
-		Delete: func(obj T, _ bool) {
-			if w.passes(Change{Old: obj}) {
-				w.add(in, obj, deletionOf(resource, obj))
-			}
-		},
-	})
+	r := w.informer.AddHandler(&feeding[T]{w, in, w.informer.Resource().GroupResource()})
 	return r.Synced(), r.Remove
 }
 
-func (w watched[T]) add(in *inbox, obj T, cause why.Cause) {
-	for _, request := range w.requests(obj) {
-		in.add(request, cause)
+// feeding puts into the inbox whom a change concerns. A reconciler reads the cache, which is ahead of handlers: it may have acted on
+// a state that is left out here, or on an object that has come and gone. So what is left out makes requests too.
+type feeding[T client.Object] struct {
+	watched[T]
+	in       *inbox
+	resource schema.GroupResource
+}
+
+var (
+	_ informer.Merging[client.Object]  = &feeding[client.Object]{}
+	_ informer.Thorough[client.Object] = &feeding[client.Object]{}
+)
+
+// OnAdd implements informer.Handler.
+func (f *feeding[T]) OnAdd(obj T, initial bool) {
+	switch {
+	case !f.passes(Change{New: obj}):
+	case initial:
+		f.add(obj, about(why.Started, f.resource, obj))
+	default:
+		f.add(obj, additionOf(f.resource, obj))
+	}
+}
+
+// OnUpdate implements informer.Handler.
+func (f *feeding[T]) OnUpdate(old, new T) {
+	if f.passes(Change{Old: old, New: new}) {
+		f.updated(old, new)
+	}
+}
+
+// OnMerged implements informer.Merging. A predicate that compares the two states sees no difference where one was made, mended by
+// the reconciler, and made again. So it is asked as well whether the objects concern the controller, whatever the difference.
+func (f *feeding[T]) OnMerged(old, new T) {
+	if f.passes(Change{Old: old, New: new}) || f.passes(Change{Old: old}) || f.passes(Change{New: new}) {
+		f.updated(old, new)
+	}
+}
+
+func (f *feeding[T]) updated(old, new T) {
+	cause := updateOf(f.resource, old, new)
+	if cause.Kind != why.Resynced {
+		f.add(old, cause)
+	}
+	f.add(new, cause)
+}
+
+// OnDelete implements informer.Handler.
+func (f *feeding[T]) OnDelete(obj T, _ bool) {
+	if f.passes(Change{Old: obj}) {
+		f.add(obj, deletionOf(f.resource, obj))
+	}
+}
+
+// OnVanish implements informer.Thorough.
+func (f *feeding[T]) OnVanish(obj T, finalStateUnknown bool) {
+	if finalStateUnknown || f.passes(Change{Old: obj}) {
+		f.add(obj, deletionOf(f.resource, obj))
+	}
+}
+
+func (f *feeding[T]) add(obj T, cause why.Cause) {
+	for _, request := range f.requests(obj) {
+		f.in.add(request, cause)
 	}
 }

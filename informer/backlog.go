@@ -6,7 +6,7 @@ import "github.com/bowline-dev/bowline/client"
 type notice[T client.Object] struct {
 	kind     noticeKind
 	old, new *state[T] // of a deletion, old
-	flag     bool      // isInInitialList or finalStateUnknown
+	flag     bool      // isInInitialList or finalStateUnknown; of an update, that states between old and new are left out
 }
 
 type noticeKind uint8
@@ -47,8 +47,8 @@ type untold[T client.Object] struct {
 	// new is the state after old, or of an addition when that is nil, or, when that is the same, one to be looked at again.
 	// It is nil when the object stays away.
 	old, new *state[T]
-	// unknown and initial are the flags of the deletion and of the addition.
-	unknown, initial bool
+	// unknown, initial and merged are the flags of the deletion, of the addition and of the update.
+	unknown, initial, merged bool
 	// synced says that this is no object but the end of the initial list.
 	synced bool
 
@@ -63,6 +63,7 @@ func (b *backlog[T]) add(n notice[T]) {
 		u.old, u.new, u.initial = nil, n.new, n.flag
 	case noticeUpdate:
 		u := b.place(n.new.key)
+		u.merged = n.flag || u.new != nil
 		if u.new == nil {
 			u.old = n.old
 		}

@@ -32,6 +32,8 @@ type delta[T client.Object] struct {
 	// restored says that a list with this state, or one before it, went back behind what had been told: the server was
 	// restored, and revisions from before that are another history's.
 	restored bool
+	// merged says that states between the one before it and this one are left out.
+	merged bool
 	// vanished says that it is the trace of an object that came and went behind a deletion.
 	vanished bool
 }
@@ -222,10 +224,10 @@ func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 	case last.Type == Deleted || d.Type == Deleted:
 		return append(waiting, d)
 	case last.Type == Added && d.Type != Replaced:
-		last.state = d.state
+		last.state, last.merged = d.state, true
 		return waiting
 	}
-	d.restored = d.restored || last.restored
+	d.restored, d.merged = d.restored || last.restored, true
 	*last = d
 	return waiting
 }

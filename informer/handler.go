@@ -41,6 +41,14 @@ type Thorough[T client.Object] interface {
 	OnVanish(obj T, finalStateUnknown bool)
 }
 
+// Merging is a Handler that is told which updates may stand for several. Who passes over an update that makes no difference must
+// know: a state between the two may have been read from the cache and acted on, or have been written in answer to the first.
+type Merging[T client.Object] interface {
+	Handler[T]
+	// OnMerged is OnUpdate where there may have been states between old and new.
+	OnMerged(old, new T)
+}
+
 // HandlerFuncs is a Handler of functions; nil ones do nothing.
 type HandlerFuncs[T client.Object] struct {
 	Add    func(obj T, isInInitialList bool)

@@ -133,7 +133,7 @@ func (l *listener[T]) pass(u *untold[T]) {
 	}
 	if s := u.new; s != nil && !l.isStopped() {
 		u.new = nil
-		l.passNew(s, u.old, u.initial)
+		l.passNew(s, u)
 	}
 }
 
@@ -164,9 +164,10 @@ func (l *listener[T]) passVanished(s *state[T]) {
 	l.call("OnVanish", s, func() { l.handler.(Thorough[T]).OnVanish(obj, err != nil) }, obj)
 }
 
-// passNew tells the handler of a state after old, or of an object that is new to it when that is nil, or that nothing has
+// passNew tells the handler of a state after the old one, or of an object that is new to it when that is nil, or that nothing has
 // changed when that is the same.
-func (l *listener[T]) passNew(s, old *state[T], initial bool) {
+func (l *listener[T]) passNew(s *state[T], u *untold[T]) {
+	old := u.old
 	told, isStale := l.stale[s.key]
 	obj, err := s.read()
 	if err != nil {
@@ -180,12 +181,16 @@ func (l *listener[T]) passNew(s, old *state[T], initial bool) {
 		delete(l.stale, s.key)
 	}
 	if old == nil {
-		l.call("OnAdd", s, func() { l.handler.OnAdd(obj, initial) }, obj)
+		l.call("OnAdd", s, func() { l.handler.OnAdd(obj, u.initial) }, obj)
 		return
 	}
 	before := obj
 	if old != s {
 		before = lastTold(old, old)
+	}
+	if merging, ok := l.handler.(Merging[T]); ok && (u.merged || isStale) {
+		l.call("OnMerged", s, func() { merging.OnMerged(before, obj) }, obj, before)
+		return
 	}
 	l.call("OnUpdate", s, func() { l.handler.OnUpdate(before, obj) }, obj, before)
 }

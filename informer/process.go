@@ -101,6 +101,7 @@ func (i *Informer[T]) changed(d delta[T], cached *state[T]) {
 	if seen && !d.restored {
 		return
 	}
+	_, misread := i.progress.passed[cached.key]
 	i.release(cached)
 	i.store(d.state)
 	if other {
@@ -108,7 +109,7 @@ func (i *Informer[T]) changed(d delta[T], cached *state[T]) {
 		i.tell(notice[T]{kind: noticeAdd, new: d.state})
 		return
 	}
-	i.tell(notice[T]{kind: noticeUpdate, old: cached, new: d.state})
+	i.tell(notice[T]{kind: noticeUpdate, old: cached, new: d.state, flag: d.merged || d.Type == Replaced || misread})
 }
 
 func (i *Informer[T]) store(s *state[T]) {

@@ -1,0 +1,83 @@
+package informer_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// merging writes down which updates may stand for several. What is called slow it is told of once it is let go on.
+type merging struct {
+	diary
+	goOn chan struct{}
+}
+
+func (m *merging) OnAdd(obj *corev1.ConfigMap, initial bool) {
+	if obj.Name == "slow" {
+		<-m.goOn
+	}
+	m.diary.OnAdd(obj, initial)
+}
+
+func (m *merging) OnMerged(old, new *corev1.ConfigMap) {
+	m.write("merged %s=%s->%s", new.Name, old.Data["value"], new.Data["value"])
+}
+
+// An object that is changed and changed back while the handler, the cache or the reflector is behind has not stayed as it was.
+func TestUpdatesThatMayStandForSeveralAreTold(t *testing.T) {
+	t.Parallel()
+	var goOn chan struct{} // made in the bubble
+	slow := func() options {
+		o := quiet()
+		o.Transform = func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			if obj.Name == "slowly cached" {
+				<-goOn
+			}
+			return obj, nil
+		}
+		return o
+	}
+	inBubble(t, newPlane, slow, func(p *plane, i *informer.Informer[*corev1.ConfigMap], all *diary) {
+		goOn = make(chan struct{})
+		m := &merging{goOn: make(chan struct{})}
+		i.AddHandler(m)
+		p.put("a", "0")
+		m.expect(t, "add a=0 initial=false")
+		p.put("a", "1")
+		m.expect(t, "update a=0->1")
+		p.put("slow", "0")
+		backAndForth := func() {
+			synctest.Wait()
+			p.put("a", "2")
+			synctest.Wait()
+			p.put("a", "1")
+			synctest.Wait()
+		}
+		backAndForth()
+		m.goOn <- struct{}{}
+		m.expect(t, "add slow=0 initial=false", "merged a=1->1")
+
+		p.put("slowly cached", "0")
+		backAndForth()
+		close(goOn)
+		m.expect(t, "add slowly cached=0 initial=false", "merged a=1->1")
+
+		p.set(func(p *plane) { p.down = true })
+		backAndForth()
+		p.forget()
+		p.set(func(p *plane) { p.down = false })
+		pause()
+		m.expect(t, "merged a=1->1")
+
+		p.spoil("a")
+		m.expect(t)
+		p.put("a", "1")
+		m.expect(t, "merged a=1->1")
+		p.put("a", "2")
+		m.expect(t, "update a=1->2")
+		all.read()
+	})
+}
