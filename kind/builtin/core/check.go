@@ -13,8 +13,8 @@ import (
 
 // The checks of single values that the rules of this group are made of. Each returns nil when nothing is wrong.
 
-// invalidFor makes an error of each message about a value.
-func invalidFor(path *field.Path, value any, messages []string) (errs field.ErrorList) {
+// InvalidFor makes an error of each message about a value.
+func InvalidFor(path *field.Path, value any, messages []string) (errs field.ErrorList) {
 	for _, m := range messages {
 		errs = append(errs, field.Invalid(path, value, m))
 	}
@@ -22,7 +22,7 @@ func invalidFor(path *field.Path, value any, messages []string) (errs field.Erro
 }
 
 func checkLabelName(path *field.Path, value string) field.ErrorList {
-	return invalidFor(path, value, validation.IsDNS1123Label(value))
+	return InvalidFor(path, value, validation.IsDNS1123Label(value))
 }
 
 // checkName is checkLabelName for a name that must be there.
@@ -34,16 +34,16 @@ func checkName(path *field.Path, value string) field.ErrorList {
 }
 
 func checkSubdomain(path *field.Path, value string) field.ErrorList {
-	return invalidFor(path, value, validation.IsDNS1123Subdomain(value))
+	return InvalidFor(path, value, validation.IsDNS1123Subdomain(value))
 }
 
 // checkObjectName checks the name of another object; a prefix may end in a dash.
 func checkObjectName(path *field.Path, value string, prefix bool) field.ErrorList {
-	return invalidFor(path, value, apivalidation.NameIsDNSSubdomain(value, prefix))
+	return InvalidFor(path, value, apivalidation.NameIsDNSSubdomain(value, prefix))
 }
 
 func checkQualifiedName(path *field.Path, value string) field.ErrorList {
-	return invalidFor(path, value, validation.IsQualifiedName(value))
+	return InvalidFor(path, value, validation.IsQualifiedName(value))
 }
 
 func checkRequired(path *field.Path, value, detail string) field.ErrorList {
@@ -87,9 +87,9 @@ func checkNoSpaces(path *field.Path, value string) field.ErrorList {
 // checkPort checks a port that is a number, or the name of one of a container's ports.
 func checkPort(path *field.Path, port intstr.IntOrString) field.ErrorList {
 	if port.Type == intstr.Int {
-		return invalidFor(path, port.IntVal, validation.IsValidPortNum(port.IntValue()))
+		return InvalidFor(path, port.IntVal, validation.IsValidPortNum(port.IntValue()))
 	}
-	return invalidFor(path, port.StrVal, validation.IsValidPortName(port.StrVal))
+	return InvalidFor(path, port.StrVal, validation.IsValidPortName(port.StrVal))
 }
 
 // checkFileMode checks the permissions of a file; nil leaves them to the kubelet.

@@ -66,7 +66,7 @@ func validateConfigData(cm *corev1.ConfigMap) (errs field.ErrorList) {
 }
 
 func validateConfigKey(path *field.Path, key string) field.ErrorList {
-	return invalidFor(path.Key(key), key, validation.IsConfigMapKey(key))
+	return InvalidFor(path.Key(key), key, validation.IsConfigMapKey(key))
 }
 
 // keepImmutable refuses to make a fixed object free again.

@@ -47,7 +47,7 @@ func validateEndpointAddress(a *corev1.EndpointAddress, path *field.Path) field.
 		errs = append(errs, checkLabelName(path.Child("hostname"), a.Hostname)...)
 	}
 	if a.NodeName != nil {
-		errs = append(errs, invalidFor(path.Child("nodeName"), *a.NodeName, apivalidation.NameIsDNSSubdomain(*a.NodeName, false))...)
+		errs = append(errs, InvalidFor(path.Child("nodeName"), *a.NodeName, apivalidation.NameIsDNSSubdomain(*a.NodeName, false))...)
 	}
 	return append(errs, ValidateEndpointIP(a.IP, path.Child("ip"))...)
 }
@@ -59,7 +59,7 @@ func validateEndpointPort(p *corev1.EndpointPort, named bool, path *field.Path) 
 	case named:
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	}
-	errs = append(errs, invalidFor(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
+	errs = append(errs, InvalidFor(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
 	errs = append(errs, checkOneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
 	if p.AppProtocol != nil {
 		errs = append(errs, checkQualifiedName(path.Child("appProtocol"), *p.AppProtocol)...)

@@ -38,7 +38,7 @@ func validateAnyEvent(e *corev1.Event) field.ErrorList {
 	} else {
 		errs = validateEventReport(e)
 	}
-	return append(errs, invalidFor(field.NewPath("namespace"), e.Namespace, validation.IsDNS1123Subdomain(e.Namespace))...)
+	return append(errs, InvalidFor(field.NewPath("namespace"), e.Namespace, validation.IsDNS1123Subdomain(e.Namespace))...)
 }
 
 // validateEventNamespace wants an event where its object is; those of cluster-scoped objects are in default.
@@ -64,7 +64,7 @@ func validateEventReport(e *corev1.Event) (errs field.ErrorList) {
 	if e.ReportingController == "" {
 		errs = append(errs, field.Required(controller, ""))
 	}
-	errs = append(errs, invalidFor(controller, e.ReportingController, validation.IsQualifiedName(e.ReportingController))...)
+	errs = append(errs, InvalidFor(controller, e.ReportingController, validation.IsQualifiedName(e.ReportingController))...)
 	errs = append(errs, validateEventText("reportingInstance", e.ReportingInstance)...)
 	errs = append(errs, validateEventText("action", e.Action)...)
 	errs = append(errs, validateEventText("reason", e.Reason)...)
@@ -89,7 +89,7 @@ func validateEventText(name, value string) field.ErrorList {
 // older fields say.
 func validateNewEvent(e *corev1.Event) (errs field.ErrorList) {
 	name := field.NewPath("metadata", "name")
-	errs = append(errs, invalidFor(name, e.Name, apivalidation.NameIsDNSSubdomain(e.Name, false))...)
+	errs = append(errs, InvalidFor(name, e.Name, apivalidation.NameIsDNSSubdomain(e.Name, false))...)
 	errs = append(errs, validateEventSeries(e)...)
 	if e.EventTime.IsZero() {
 		errs = append(errs, field.Required(field.NewPath("eventTime"), ""))

@@ -191,7 +191,7 @@ func validateConfigSource(source *corev1.NodeConfigSource, path *field.Path, inS
 			errs = append(errs, field.Required(path.Child(f.name), f.name+" must be set"))
 			continue
 		}
-		errs = append(errs, invalidFor(path.Child(f.name), f.value, f.check(f.value))...)
+		errs = append(errs, InvalidFor(path.Child(f.name), f.value, f.check(f.value))...)
 	}
 	return errs
 }

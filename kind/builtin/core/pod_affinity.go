@@ -92,7 +92,7 @@ func validateNodeRequirement(r *corev1.NodeSelectorRequirement, strict bool, pat
 	errs = append(errs, metavalidation.ValidateLabelName(r.Key, path.Child("key"))...)
 	if strict {
 		for i, value := range r.Values {
-			errs = append(errs, invalidFor(values.Index(i), value, validation.IsValidLabelValue(value))...)
+			errs = append(errs, InvalidFor(values.Index(i), value, validation.IsValidLabelValue(value))...)
 		}
 	}
 	return errs

@@ -116,10 +116,10 @@ func validatePorts(ports []corev1.ContainerPort, path *field.Path) (errs field.E
 		if p.ContainerPort == 0 {
 			errs = append(errs, field.Required(at.Child("containerPort"), ""))
 		} else {
-			errs = append(errs, invalidFor(at.Child("containerPort"), p.ContainerPort, validation.IsValidPortNum(int(p.ContainerPort)))...)
+			errs = append(errs, InvalidFor(at.Child("containerPort"), p.ContainerPort, validation.IsValidPortNum(int(p.ContainerPort)))...)
 		}
 		if p.HostPort != 0 {
-			errs = append(errs, invalidFor(at.Child("hostPort"), p.HostPort, validation.IsValidPortNum(int(p.HostPort)))...)
+			errs = append(errs, InvalidFor(at.Child("hostPort"), p.HostPort, validation.IsValidPortNum(int(p.HostPort)))...)
 		}
 		errs = append(errs, checkChoice(at.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
 	}
@@ -130,7 +130,7 @@ func validatePortName(before []corev1.ContainerPort, name string, path *field.Pa
 	if name == "" {
 		return nil
 	}
-	if errs := invalidFor(path, name, validation.IsValidPortName(name)); errs != nil {
+	if errs := InvalidFor(path, name, validation.IsValidPortName(name)); errs != nil {
 		return errs
 	}
 	if slices.ContainsFunc(before, func(p corev1.ContainerPort) bool { return p.Name == name }) {

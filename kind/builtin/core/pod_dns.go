@@ -58,7 +58,7 @@ func validateSearches(searches []string, path *field.Path) (errs field.ErrorList
 			continue
 		}
 		search = strings.TrimSuffix(search, ".")
-		errs = append(errs, invalidFor(path.Index(i), search, validation.IsDNS1123SubdomainWithUnderscore(search))...)
+		errs = append(errs, InvalidFor(path.Index(i), search, validation.IsDNS1123SubdomainWithUnderscore(search))...)
 	}
 	return errs
 }

@@ -15,7 +15,7 @@ func validateEnv(s *podScope, vars []corev1.EnvVar, path *field.Path) (errs fiel
 		if vars[i].Name == "" {
 			errs = append(errs, field.Required(at.Child("name"), ""))
 		} else {
-			errs = append(errs, invalidFor(at.Child("name"), vars[i].Name, validation.IsRelaxedEnvVarName(vars[i].Name))...)
+			errs = append(errs, InvalidFor(at.Child("name"), vars[i].Name, validation.IsRelaxedEnvVarName(vars[i].Name))...)
 		}
 		if vars[i].ValueFrom != nil {
 			errs = append(errs, validateValueFrom(s, &vars[i], at.Child("valueFrom"))...)
@@ -62,7 +62,7 @@ func validateKeyRef(name, key string, path *field.Path) (errs field.ErrorList) {
 	if key == "" {
 		return append(errs, field.Required(path.Child("key"), ""))
 	}
-	return append(errs, invalidFor(path.Child("key"), key, validation.IsConfigMapKey(key))...)
+	return append(errs, InvalidFor(path.Child("key"), key, validation.IsConfigMapKey(key))...)
 }
 
 // validateFileKeyRef: API reference, FileKeySelector: a file of an emptyDir volume of the pod.
@@ -81,14 +81,14 @@ func validateFileKeyRef(s *podScope, r *corev1.FileKeySelector, path *field.Path
 	if r.Key == "" {
 		return append(errs, field.Required(path.Child("key"), ""))
 	}
-	return append(errs, invalidFor(path.Child("key"), r.Key, validation.IsRelaxedEnvVarName(r.Key))...)
+	return append(errs, InvalidFor(path.Child("key"), r.Key, validation.IsRelaxedEnvVarName(r.Key))...)
 }
 
 func validateEnvFrom(sources []corev1.EnvFromSource, path *field.Path) (errs field.ErrorList) {
 	for i := range sources {
 		from, at, found := &sources[i], path.Index(i), 0
 		if from.Prefix != "" {
-			errs = append(errs, invalidFor(at.Child("prefix"), from.Prefix, validation.IsRelaxedEnvVarName(from.Prefix))...)
+			errs = append(errs, InvalidFor(at.Child("prefix"), from.Prefix, validation.IsRelaxedEnvVarName(from.Prefix))...)
 		}
 		if r := from.ConfigMapRef; r != nil {
 			found++

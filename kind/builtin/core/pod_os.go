@@ -107,7 +107,7 @@ func validateWindowsOptions(o *corev1.WindowsSecurityContextOptions, path *field
 		return nil
 	}
 	if name := o.GMSACredentialSpecName; name != nil {
-		errs = append(errs, invalidFor(path.Child("gmsaCredentialSpecName"), name, validation.IsDNS1123Subdomain(*name))...)
+		errs = append(errs, InvalidFor(path.Child("gmsaCredentialSpecName"), name, validation.IsDNS1123Subdomain(*name))...)
 	}
 	if spec := o.GMSACredentialSpec; spec != nil {
 		at := path.Child("gmsaCredentialSpec")
@@ -118,7 +118,7 @@ func validateWindowsOptions(o *corev1.WindowsSecurityContextOptions, path *field
 		}
 	}
 	if name := o.RunAsUserName; name != nil {
-		errs = append(errs, invalidFor(path.Child("runAsUserName"), name, windowsUserErrors(*name))...)
+		errs = append(errs, InvalidFor(path.Child("runAsUserName"), name, windowsUserErrors(*name))...)
 	}
 	return errs
 }

@@ -114,7 +114,7 @@ func validateHTTPGet(get *corev1.HTTPGetAction, path *field.Path) (errs field.Er
 	errs = append(errs, checkPort(path.Child("port"), get.Port)...)
 	errs = append(errs, checkOneOf(path.Child("scheme"), get.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)...)
 	for _, header := range get.HTTPHeaders {
-		errs = append(errs, invalidFor(path.Child("httpHeaders"), header.Name, validation.IsHTTPHeaderName(header.Name))...)
+		errs = append(errs, InvalidFor(path.Child("httpHeaders"), header.Name, validation.IsHTTPHeaderName(header.Name))...)
 	}
 	if get.Protocol != nil {
 		errs = append(errs, checkOneOf(path.Child("protocol"), *get.Protocol, corev1.HTTPProtocolHTTP1, corev1.HTTPProtocolHTTP2)...)

@@ -84,7 +84,7 @@ var standardResources = map[corev1.ResourceName]bool{
 
 // computeName checks what every resource is called.
 func computeName(name corev1.ResourceName, path *field.Path) field.ErrorList {
-	if errs := invalidFor(path, name, validation.IsQualifiedName(string(name))); errs != nil {
+	if errs := InvalidFor(path, name, validation.IsQualifiedName(string(name))); errs != nil {
 		return errs
 	}
 	if !strings.Contains(string(name), "/") && !standardResources[name] && !isHugePages(name) {

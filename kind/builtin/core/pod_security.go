@@ -19,11 +19,11 @@ func validatePodSecurity(s *podScope, path *field.Path) (errs field.ErrorList) {
 		return nil
 	}
 	if c.FSGroup != nil {
-		errs = append(errs, invalidFor(path.Child("fsGroup"), *c.FSGroup, validation.IsValidGroupID(*c.FSGroup))...)
+		errs = append(errs, InvalidFor(path.Child("fsGroup"), *c.FSGroup, validation.IsValidGroupID(*c.FSGroup))...)
 	}
 	errs = append(errs, validateRunAs(c.RunAsUser, c.RunAsGroup, path)...)
 	for i, group := range c.SupplementalGroups {
-		errs = append(errs, invalidFor(path.Child("supplementalGroups").Index(i), group, validation.IsValidGroupID(group))...)
+		errs = append(errs, InvalidFor(path.Child("supplementalGroups").Index(i), group, validation.IsValidGroupID(group))...)
 	}
 	if share := s.spec.ShareProcessNamespace; share != nil && *share && s.spec.HostPID {
 		errs = append(errs, field.Invalid(path.Child("shareProcessNamespace"), *share, "ShareProcessNamespace and HostPID cannot both be enabled"))
@@ -48,10 +48,10 @@ func validatePodSecurity(s *podScope, path *field.Path) (errs field.ErrorList) {
 
 func validateRunAs(user, group *int64, path *field.Path) (errs field.ErrorList) {
 	if user != nil {
-		errs = append(errs, invalidFor(path.Child("runAsUser"), *user, validation.IsValidUserID(*user))...)
+		errs = append(errs, InvalidFor(path.Child("runAsUser"), *user, validation.IsValidUserID(*user))...)
 	}
 	if group != nil {
-		errs = append(errs, invalidFor(path.Child("runAsGroup"), *group, validation.IsValidGroupID(*group))...)
+		errs = append(errs, InvalidFor(path.Child("runAsGroup"), *group, validation.IsValidGroupID(*group))...)
 	}
 	return errs
 }

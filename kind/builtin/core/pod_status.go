@@ -83,7 +83,7 @@ func validateClaimStatuses(statuses []corev1.PodResourceClaimStatus, claims []co
 			errs = append(errs, field.Duplicate(at, status.Name))
 		}
 		if name := status.ResourceClaimName; name != nil {
-			errs = append(errs, invalidFor(at, name, apivalidation.NameIsDNSSubdomain(*name, false))...)
+			errs = append(errs, InvalidFor(at, name, apivalidation.NameIsDNSSubdomain(*name, false))...)
 		}
 	}
 	return errs

@@ -251,7 +251,7 @@ func validateCSI(c *corev1.CSIVolumeSource, path *field.Path) field.ErrorList {
 	if len(c.Driver) > 63 {
 		errs = append(errs, field.TooLong(driver, c.Driver, 63))
 	}
-	errs = append(errs, invalidFor(driver, c.Driver, validation.IsDNS1123Subdomain(strings.ToLower(c.Driver)))...)
+	errs = append(errs, InvalidFor(driver, c.Driver, validation.IsDNS1123Subdomain(strings.ToLower(c.Driver)))...)
 	ref := c.NodePublishSecretRef
 	switch {
 	case ref == nil:

@@ -169,8 +169,8 @@ func validateSignerName(name string, path *field.Path) (errs field.ErrorList) {
 	case !ok || strings.Contains(rest, "/"):
 		return field.ErrorList{field.Invalid(path, name, "must be a fully qualified domain and path of the form 'example.com/signer-name'")}
 	}
-	errs = append(errs, invalidFor(path, domain, validation.IsDNS1123Subdomain(domain))...)
-	return append(errs, invalidFor(path, rest, validation.IsDNS1123Subdomain(rest))...)
+	errs = append(errs, InvalidFor(path, domain, validation.IsDNS1123Subdomain(domain))...)
+	return append(errs, InvalidFor(path, rest, validation.IsDNS1123Subdomain(rest))...)
 }
 
 // validateTokenVolumes applies to pods: a token is of some account.

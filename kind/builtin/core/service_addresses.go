@@ -219,7 +219,7 @@ func validateBalancerStatus(s, old *corev1.Service) (errs field.ErrorList) {
 		if in.Hostname == "" {
 			continue
 		}
-		errs = append(errs, invalidFor(at.Child("hostname"), in.Hostname, validation.IsDNS1123Subdomain(in.Hostname))...)
+		errs = append(errs, InvalidFor(at.Child("hostname"), in.Hostname, validation.IsDNS1123Subdomain(in.Hostname))...)
 		if netutils.ParseIPSloppy(in.Hostname) != nil {
 			errs = append(errs, field.Invalid(at.Child("hostname"), in.Hostname, "must be a DNS name, not an IP address"))
 		}

@@ -68,7 +68,7 @@ func validateServicePort(p *corev1.ServicePort, needsName bool, names map[string
 	case needsName:
 		errs = append(errs, field.Required(at, ""))
 	}
-	errs = append(errs, invalidFor(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
+	errs = append(errs, InvalidFor(path.Child("port"), p.Port, validation.IsValidPortNum(int(p.Port)))...)
 	errs = append(errs, checkOneOf(path.Child("protocol"), p.Protocol, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
 	errs = append(errs, checkPort(path.Child("targetPort"), p.TargetPort)...)
 	if p.AppProtocol != nil {

@@ -147,7 +147,7 @@ func validateTraffic(spec *corev1.ServiceSpec, path *field.Path) (errs field.Err
 	case !hasHealthCheckPort(spec):
 		errs = append(errs, field.Invalid(check, port, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
 	default:
-		errs = append(errs, invalidFor(check, port, validation.IsValidPortNum(int(port)))...)
+		errs = append(errs, InvalidFor(check, port, validation.IsValidPortNum(int(port)))...)
 	}
 	if p := spec.InternalTrafficPolicy; p != nil {
 		errs = append(errs, checkOneOf(path.Child("internalTrafficPolicy"), *p, internalPolicies...)...)

@@ -150,12 +150,17 @@ func TestEndpointSliceWarnings(t *testing.T) {
 	if got := sliceKind().Warnings(odd, nil, ""); len(got) > 0 {
 		t.Errorf("an odd address of Kubernetes' controller: %q", got)
 	}
-	names := read(t, slice("FQDN", `"addresses":["example.com"]`))
+	names := read(t, slice("FQDN", `"addresses":["example.com","1.2.3.4"]`))
 	if got := sliceKind().Warnings(names, nil, ""); !slices.Equal(got, []string{"spec.addressType: FQDN endpoints are deprecated"}) {
 		t.Errorf("names: %q", got)
 	}
 	if got := sliceKind().Warnings(names, names, ""); len(got) > 0 {
 		t.Errorf("names again: %q", got)
+	}
+	const zeros = `endpoints[0].addresses[1]: non-standard IP address "1.2.3.04" is invalid: use "1.2.3.4"`
+	addresses := read(t, slice("FQDN", `"addresses":["example.com","1.2.3.04"]`))
+	if got := sliceKind().Warnings(addresses, addresses, ""); !slices.Equal(got, []string{zeros}) {
+		t.Errorf("a name that is an address: %q", got)
 	}
 }
 

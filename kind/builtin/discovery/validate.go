@@ -57,7 +57,7 @@ func validatePorts(ports []discoveryv1.EndpointPort, path *field.Path) (errs fie
 	for i, p := range ports {
 		at := path.Index(i)
 		if *p.Name != "" {
-			errs = append(errs, invalidFor(at.Child("name"), *p.Name, validation.IsDNS1123Label(*p.Name))...)
+			errs = append(errs, core.InvalidFor(at.Child("name"), *p.Name, validation.IsDNS1123Label(*p.Name))...)
 		}
 		if seen[*p.Name] {
 			errs = append(errs, field.Duplicate(at.Child("name"), p.Name))
@@ -67,7 +67,7 @@ func validatePorts(ports []discoveryv1.EndpointPort, path *field.Path) (errs fie
 			errs = append(errs, field.NotSupported(at.Child("protocol"), *p.Protocol, protocols))
 		}
 		if p.AppProtocol != nil {
-			errs = append(errs, invalidFor(at.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
+			errs = append(errs, core.InvalidFor(at.Child("appProtocol"), *p.AppProtocol, validation.IsQualifiedName(*p.AppProtocol))...)
 		}
 	}
 	return errs
@@ -81,10 +81,10 @@ func validateEndpoints(s *discoveryv1.EndpointSlice, path *field.Path) (errs fie
 		e, at := &s.Endpoints[i], path.Index(i)
 		errs = append(errs, validateAddresses(e.Addresses, s.AddressType, at.Child("addresses"))...)
 		if e.NodeName != nil {
-			errs = append(errs, invalidFor(at.Child("nodeName"), *e.NodeName, apivalidation.NameIsDNSSubdomain(*e.NodeName, false))...)
+			errs = append(errs, core.InvalidFor(at.Child("nodeName"), *e.NodeName, apivalidation.NameIsDNSSubdomain(*e.NodeName, false))...)
 		}
 		if e.Hostname != nil {
-			errs = append(errs, invalidFor(at.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
+			errs = append(errs, core.InvalidFor(at.Child("hostname"), *e.Hostname, validation.IsDNS1123Label(*e.Hostname))...)
 		}
 		if e.Hints != nil {
 			errs = append(errs, validateHints(e.Hints, at.Child("hints"))...)
@@ -145,7 +145,7 @@ func validateHints(h *discoveryv1.EndpointHints, path *field.Path) (errs field.E
 			errs = append(errs, field.Duplicate(at, zone.Name))
 		}
 		seen[zone.Name] = true
-		errs = append(errs, invalidFor(at, zone.Name, validation.IsValidLabelValue(zone.Name))...)
+		errs = append(errs, core.InvalidFor(at, zone.Name, validation.IsValidLabelValue(zone.Name))...)
 	}
 	if n := len(h.ForNodes); n > mostHints {
 		return append(errs, field.TooMany(nodes, n, mostHints))
@@ -157,15 +157,7 @@ func validateHints(h *discoveryv1.EndpointHints, path *field.Path) (errs field.E
 			errs = append(errs, field.Duplicate(at, node.Name))
 		}
 		seen[node.Name] = true
-		errs = append(errs, invalidFor(at, node.Name, apivalidation.NameIsDNSSubdomain(node.Name, false))...)
-	}
-	return errs
-}
-
-// invalidFor makes an error of each message about a value.
-func invalidFor(path *field.Path, value any, messages []string) (errs field.ErrorList) {
-	for _, m := range messages {
-		errs = append(errs, field.Invalid(path, value, m))
+		errs = append(errs, core.InvalidFor(at, node.Name, apivalidation.NameIsDNSSubdomain(node.Name, false))...)
 	}
 	return errs
 }
@@ -176,12 +168,15 @@ func endpointSliceWarnings(s, old *discoveryv1.EndpointSlice) (warnings []string
 	if old == nil && s.AddressType == discoveryv1.AddressTypeFQDN {
 		warnings = append(warnings, "spec.addressType: FQDN endpoints are deprecated")
 	}
-	by := s.Labels[discoveryv1.LabelManagedBy]
-	if s.AddressType == discoveryv1.AddressTypeFQDN || by == "endpointslice-controller.k8s.io" || by == "endpointslicemirroring-controller.k8s.io" {
+	switch s.Labels[discoveryv1.LabelManagedBy] {
+	case "endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io":
 		return warnings
 	}
 	for i, e := range s.Endpoints {
 		for j, a := range e.Addresses {
+			if netutils.ParseIPSloppy(a) == nil { // a name; the next would log it as a mistake of its caller
+				continue
+			}
 			warnings = append(warnings, validation.GetWarningsForIP(field.NewPath("endpoints").Index(i).Child("addresses").Index(j), a)...)
 		}
 	}

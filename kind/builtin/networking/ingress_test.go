@@ -124,6 +124,8 @@ func TestIngressUpdates(t *testing.T) {
 		{name: "a bad path of all hosts of a domain", body: badPath, old: spec(toDefault),
 			want: []string{`spec.rules[0].http.paths[0].path: Invalid value: "x": must be an absolute path`}},
 		{name: "a bad path that was there", body: badPath, old: badPath},
+		{name: "a bad path of one host excuses none of all", body: badPath, old: spec(paths("example.com", path("Prefix", "x"))),
+			want: []string{`spec.rules[0].http.paths[0].path: Invalid value: "x": must be an absolute path`}},
 		{name: "a bad path that was there does not excuse one of a host",
 			body: spec(paths("example.com", path("Prefix", "x"))), old: badPath,
 			want: []string{`spec.rules[0].http.paths[0].path: Invalid value: "x": must be an absolute path`}},

@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
+
+	"github.com/bowline-dev/bowline/kind/builtin/core"
 )
 
 // classAnnotation named the class of an ingress before spec.ingressClassName did.
@@ -33,7 +34,7 @@ func validateIngress(in, old *networkingv1.Ingress, sub string) field.ErrorList 
 	errs = append(errs, validateTLS(spec.TLS, hasBadSecretName(old), path.Child("tls"))...)
 	class := spec.IngressClassName
 	if class != nil {
-		errs = append(errs, invalidFor(path.Child("ingressClassName"), *class, apivalidation.NameIsDNSSubdomain(*class, false))...)
+		errs = append(errs, core.InvalidFor(path.Child("ingressClassName"), *class, apivalidation.NameIsDNSSubdomain(*class, false))...)
 	}
 	if annotated, ok := in.Annotations[classAnnotation]; old == nil && ok && class != nil && annotated != *class {
 		errs = append(errs, field.Invalid(field.NewPath("annotations").Child(classAnnotation), annotated,
@@ -75,9 +76,9 @@ func validateRules(rules []networkingv1.IngressRule, lenient bool, path *field.P
 // validateHost checks the name of a host, or of all hosts in a domain: *.example.com.
 func validateHost(host string, path *field.Path) field.ErrorList {
 	if strings.Contains(host, "*") {
-		return invalidFor(path, host, validation.IsWildcardDNS1123Subdomain(host))
+		return core.InvalidFor(path, host, validation.IsWildcardDNS1123Subdomain(host))
 	}
-	return invalidFor(path, host, validation.IsDNS1123Subdomain(host))
+	return core.InvalidFor(path, host, validation.IsDNS1123Subdomain(host))
 }
 
 func validateHTTP(http *networkingv1.HTTPIngressRuleValue, path *field.Path) (errs field.ErrorList) {
@@ -137,7 +138,7 @@ func validateBackend(b *networkingv1.IngressBackend, path *field.Path) field.Err
 	case b.Resource != nil && b.Service != nil:
 		return field.ErrorList{field.Invalid(path, "", "cannot set both resource and service backends")}
 	case b.Resource != nil:
-		return validateResource(b.Resource, path.Child("resource"))
+		return validateReference(b.Resource.APIGroup, b.Resource.Kind, b.Resource.Name, path.Child("resource"))
 	case b.Service != nil:
 		return validateServiceBackend(b.Service, path)
 	}
@@ -149,36 +150,31 @@ func validateServiceBackend(s *networkingv1.IngressServiceBackend, path *field.P
 	if s.Name == "" {
 		errs = append(errs, field.Required(name, ""))
 	} else {
-		errs = append(errs, invalidFor(name, s.Name, apivalidation.NameIsDNSLabel(s.Name, false))...)
+		errs = append(errs, core.InvalidFor(name, s.Name, apivalidation.NameIsDNSLabel(s.Name, false))...)
 	}
 	switch {
 	case s.Port.Name != "" && s.Port.Number != 0:
 		errs = append(errs, field.Invalid(path, "", "cannot set both port name & port number"))
 	case s.Port.Name != "":
-		errs = append(errs, invalidFor(port.Child("name"), s.Port.Name, validation.IsValidPortName(s.Port.Name))...)
+		errs = append(errs, core.InvalidFor(port.Child("name"), s.Port.Name, validation.IsValidPortName(s.Port.Name))...)
 	case s.Port.Number != 0:
-		errs = append(errs, invalidFor(port.Child("number"), s.Port.Number, validation.IsValidPortNum(int(s.Port.Number)))...)
+		errs = append(errs, core.InvalidFor(port.Child("number"), s.Port.Number, validation.IsValidPortNum(int(s.Port.Number)))...)
 	default:
 		errs = append(errs, field.Required(path, "port name or number is required"))
 	}
 	return errs
 }
 
-// validateResource checks a backend that is another object than a service.
-func validateResource(r *corev1.TypedLocalObjectReference, path *field.Path) field.ErrorList {
-	return validateReference(r.APIGroup, r.Kind, r.Name, path)
-}
-
-// validateReference checks what an object is referred to by.
+// validateReference checks what an object of any kind is referred to by.
 func validateReference(group *string, kind, name string, path *field.Path) (errs field.ErrorList) {
 	if group != nil {
-		errs = append(errs, invalidFor(path.Child("apiGroup"), *group, validation.IsDNS1123Subdomain(*group))...)
+		errs = append(errs, core.InvalidFor(path.Child("apiGroup"), *group, validation.IsDNS1123Subdomain(*group))...)
 	}
 	for _, part := range []struct{ field, value string }{{"kind", kind}, {"name", name}} {
 		if part.value == "" {
 			errs = append(errs, field.Required(path.Child(part.field), ""))
 		} else {
-			errs = append(errs, invalidFor(path.Child(part.field), part.value, content.IsPathSegmentName(part.value))...)
+			errs = append(errs, core.InvalidFor(path.Child(part.field), part.value, content.IsPathSegmentName(part.value))...)
 		}
 	}
 	return errs
@@ -200,7 +196,7 @@ func validateSecretName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
 		return nil
 	}
-	return invalidFor(path, name, apivalidation.NameIsDNSSubdomain(name, false))
+	return core.InvalidFor(path, name, apivalidation.NameIsDNSSubdomain(name, false))
 }
 
 // validateIngressStatus checks where an ingress is reached, as its controller writes it.
@@ -217,7 +213,7 @@ func validateIngressStatus(in, old *networkingv1.Ingress) (errs field.ErrorList)
 		if point.Hostname == "" {
 			continue
 		}
-		errs = append(errs, invalidFor(at.Child("hostname"), point.Hostname, validation.IsDNS1123Subdomain(point.Hostname))...)
+		errs = append(errs, core.InvalidFor(at.Child("hostname"), point.Hostname, validation.IsDNS1123Subdomain(point.Hostname))...)
 		if netutils.ParseIPSloppy(point.Hostname) != nil {
 			errs = append(errs, field.Invalid(at.Child("hostname"), point.Hostname, "must be a DNS name, not an IP address"))
 		}

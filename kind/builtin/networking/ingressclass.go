@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/kind/builtin/core"
 	"github.com/bowline-dev/bowline/object"
 )
 
@@ -70,7 +71,7 @@ func validateScope(p *networkingv1.IngressClassParametersReference, path *field.
 	case *p.Scope == inNamespace && p.Namespace == nil:
 		return field.ErrorList{field.Required(at, "`parameters.scope` is set to 'Namespace'")}
 	case *p.Scope == inNamespace:
-		return invalidFor(at, *p.Namespace, apivalidation.ValidateNamespaceName(*p.Namespace, false))
+		return core.InvalidFor(at, *p.Namespace, apivalidation.ValidateNamespaceName(*p.Namespace, false))
 	}
 	return nil
 }

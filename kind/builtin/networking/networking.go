@@ -8,8 +8,6 @@
 package networking
 
 import (
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 )
@@ -21,11 +19,3 @@ func Kinds(cache *object.Cache) []kind.Kind {
 
 // nothing is the cell of a table that has nothing to show.
 const nothing = "<none>"
-
-// invalidFor makes an error of each message about a value.
-func invalidFor(path *field.Path, value any, messages []string) (errs field.ErrorList) {
-	for _, m := range messages {
-		errs = append(errs, field.Invalid(path, value, m))
-	}
-	return errs
-}
