@@ -91,12 +91,10 @@ func (c *Client) options(q *rest.Request, options runtime.Object) *rest.Request 
 	return q.SpecificallyVersionedParams(options, c.parameters, schema.GroupVersion{Version: "v1"})
 }
 
-// path is where a resource, an object of it, or a subresource of that is served. Namespace and name may be empty.
-func path(resource schema.GroupVersionResource, namespace, name, subresource string) []string {
-	p := []string{"/api", resource.Version}
-	if resource.Group != "" {
-		p = []string{"/apis", resource.Group, resource.Version}
-	}
+// ask begins a request to a resource, or to an object of it, or to a subresource of that. Namespace, name and subresource may be
+// empty. One that would lead elsewhere ("..", "a/b") is the error of sending it.
+func (c *Client) ask(verb string, resource schema.GroupVersionResource, namespace, name, subresource string) *rest.Request {
+	p := path(resource.GroupVersion())
 	if namespace != "" {
 		p = append(p, "namespaces", namespace)
 	}
@@ -107,7 +105,26 @@ func path(resource schema.GroupVersionResource, namespace, name, subresource str
 	if subresource != "" {
 		p = append(p, subresource)
 	}
-	return p
+	q := c.rest.Verb(verb).AbsPath(p...)
+	switch { // the request keeps the error
+	case astray(namespace):
+		q.Namespace(namespace)
+	case astray(name):
+		q.Name(name)
+	case astray(subresource):
+		q.SubResource(subresource)
+	}
+	return q
+}
+
+func astray(segment string) bool { return len(rest.IsValidPathSegmentName(segment)) > 0 }
+
+// path is where the resources of a version are served.
+func path(version schema.GroupVersion) []string {
+	if version.Group == "" {
+		return []string{"/api", version.Version}
+	}
+	return []string{"/apis", version.Group, version.Version}
 }
 
 // do sends a request and returns the body of its answer. An error is the Status that the server sent, if it sent one.

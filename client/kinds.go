@@ -156,9 +156,8 @@ func groupOf(folder string, groups []metav1.APIGroup) *metav1.APIGroup {
 
 // serves finds the resource of a kind. The error is a meta.NoKindMatchError when there is none.
 func (c *Client) serves(ctx context.Context, kind schema.GroupVersionKind) (served, error) {
-	segments := path(schema.GroupVersionResource{Group: kind.Group, Version: kind.Version}, "", "", "")
 	var list metav1.APIResourceList
-	err := c.discover(ctx, &list, segments[:len(segments)-1]...)
+	err := c.discover(ctx, &list, path(kind.GroupVersion())...)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return served{}, err
 	}

@@ -52,7 +52,7 @@ func (r Resource[T]) at(ctx context.Context, verb, namespace, name, subresource 
 	if err != nil {
 		return nil, err
 	}
-	return asks[T](r.client.rest.Verb(verb).AbsPath(path(found.resource, namespace, name, subresource)...)), nil
+	return asks[T](r.client.ask(verb, found.resource, namespace, name, subresource)), nil
 }
 
 // of is at for an object. It refuses an empty name, which would make the path that of the whole collection.

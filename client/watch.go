@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,7 +54,7 @@ type frame struct {
 func (c *Client) watch(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) (*frames, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	options.Watch = true
-	q := c.options(c.rest.Get().AbsPath(path(resource, namespace, "", "")...), &options)
+	q := c.options(c.ask(http.MethodGet, resource, namespace, "", ""), &options)
 	body, err := q.Stream(ctx)
 	if err != nil {
 		cancel()

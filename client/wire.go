@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,7 +115,7 @@ func (l *List) add(o *object.Object, err error) {
 
 // request is one for a list or a watch, in the forms that the reader reads. As is List for a list.
 func (s *wireSource) request(resource schema.GroupVersionResource, options Options, query *metav1.ListOptions, as string) *rest.Request {
-	q := s.client.rest.Get().AbsPath(path(resource, options.Namespace, "", "")...)
+	q := s.client.ask(http.MethodGet, resource, options.Namespace, "", "")
 	return s.client.options(q, query).SetHeader("Accept", accepted(options, as))
 }
 
