@@ -1,6 +1,8 @@
 package kind
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +22,15 @@ var PlainColumns = []metav1.TableColumnDefinition{
 }
 
 var metadataDocs = metav1.ObjectMeta{}.SwaggerDoc()
+
+// Few is the cell of a list that may be long: its first three, and the number of the others.
+func Few(all []string) string {
+	const most = 3
+	if len(all) > most {
+		return fmt.Sprintf("%s + %d more...", strings.Join(all[:most], ","), len(all)-most)
+	}
+	return strings.Join(all, ",")
+}
 
 // Age is the cell that says how long ago a moment was, as kubectl shows it: 5s, 3m10s, 2d4h.
 func Age(since, now time.Time) string {

@@ -3,10 +3,8 @@
 package core
 
 import (
-	"fmt"
 	"net"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -68,9 +66,5 @@ func shownEndpoints(subsets []corev1.EndpointSubset) string {
 			}
 		}
 	}
-	const most = 3
-	if len(all) > most {
-		return fmt.Sprintf("%s + %d more...", strings.Join(all[:most], ","), len(all)-most)
-	}
-	return strings.Join(all, ",")
+	return kind.Few(all)
 }

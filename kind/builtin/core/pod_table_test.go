@@ -1,12 +1,15 @@
 package core
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/object"
 )
 
 // TestPodStatusInOneLine compares with what kubectl shows: ready, status and restarts.
@@ -101,6 +104,34 @@ func TestPodWarnings(t *testing.T) {
 		if updated := podWarnings(pod, pod); len(updated) > 0 {
 			t.Errorf("%s: an update warns: %q", r.source, updated)
 		}
+	}
+}
+
+// TestPodStatusWarnings: a write of the status gets no others.
+func TestPodStatusWarnings(t *testing.T) {
+	t.Parallel()
+	pod := podRule{spec: `nodeSelector: {beta.kubernetes.io/os: linux}`}.pod(t)
+	pod.Status.PodIPs = []corev1.PodIP{{IP: "10.1.0.1"}, {IP: "2001:DB8::1"}}
+	pod.Status.HostIPs = []corev1.HostIP{{IP: "2001:DB8::2"}}
+	want := []string{
+		`status.podIPs[1].ip: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")`,
+		`status.hostIPs[0].ip: IPv6 address "2001:DB8::2" should be in RFC 5952 canonical format ("2001:db8::2")`,
+	}
+	if got := podKind(object.NewCache(1)).Warnings(pod, pod, "status"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestAWriteOfANodesStatusDoesNotWarn of what the node declares.
+func TestAWriteOfANodesStatusDoesNotWarn(t *testing.T) {
+	t.Parallel()
+	k := nodeKind(object.NewCache(1))
+	node := &corev1.Node{Spec: corev1.NodeSpec{DoNotUseExternalID: "x"}}
+	if got := k.Warnings(node, nil, ""); len(got) == 0 {
+		t.Error("its create does not warn")
+	}
+	if got := k.Warnings(node, nil, "status"); len(got) > 0 {
+		t.Errorf("its status: %q", got)
 	}
 }
 

@@ -7,10 +7,8 @@ package discovery
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"strconv"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,7 +90,7 @@ func shownPorts(s *discoveryv1.EndpointSlice) string {
 			ports = append(ports, "*")
 		}
 	}
-	return firstOf(ports)
+	return cmp.Or(kind.Few(ports), unset)
 }
 
 func shownAddresses(s *discoveryv1.EndpointSlice) string {
@@ -100,14 +98,8 @@ func shownAddresses(s *discoveryv1.EndpointSlice) string {
 	for _, e := range s.Endpoints {
 		addresses = append(addresses, e.Addresses...)
 	}
-	return firstOf(addresses)
+	return cmp.Or(kind.Few(addresses), unset)
 }
 
-// firstOf are the first three of a list and the number of the others.
-func firstOf(all []string) string {
-	const most = 3
-	if len(all) > most {
-		return fmt.Sprintf("%s + %d more...", strings.Join(all[:most], ","), len(all)-most)
-	}
-	return cmp.Or(strings.Join(all, ","), "<unset>")
-}
+// unset is the cell of a list that has nothing to show.
+const unset = "<unset>"
