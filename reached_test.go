@@ -73,7 +73,8 @@ func TestTheAPIsEndpointsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	config.Host = "https://" + to[0]
-	if _, err := kubernetes.NewForConfigOrDie(config).CoreV1().Services("default").Get(t.Context(), "kubernetes", metav1.GetOptions{}); err != nil {
+	there := kubernetes.NewForConfigOrDie(config).CoreV1().Services("default")
+	if _, err := there.Get(t.Context(), "kubernetes", metav1.GetOptions{}); err != nil {
 		t.Errorf("where the endpoints lead to: %v", err)
 	}
 	for _, listen := range []string{"127.0.0.1:0", ""} {

@@ -22,7 +22,8 @@ func TestIngressesGetTheDefaultClass(t *testing.T) {
 	t.Parallel()
 	const none = "none"
 	own := "own"
-	plain, old, fresh, twin := ingressClass("plain", 0, "false"), ingressClass("old", time.Hour, "true"), ingressClass("fresh", time.Minute, "true"), ingressClass("also-fresh", time.Minute, "true")
+	plain, old := ingressClass("plain", 0, "false"), ingressClass("old", time.Hour, "true")
+	fresh, twin := ingressClass("fresh", time.Minute, "true"), ingressClass("also-fresh", time.Minute, "true")
 	for name, c := range map[string]struct {
 		classes []kind.Object
 		ingress networkingv1.Ingress
@@ -34,7 +35,8 @@ func TestIngressesGetTheDefaultClass(t *testing.T) {
 		"the default":              {classes: []kind.Object{plain, old}, want: "old"},
 		"the newest of two":        {classes: []kind.Object{old, fresh}, want: "fresh"},
 		"the first name of two":    {classes: []kind.Object{fresh, twin, old}, want: "also-fresh"},
-		"one that names a class":   {classes: []kind.Object{old}, ingress: networkingv1.Ingress{Spec: networkingv1.IngressSpec{IngressClassName: &own}}, want: own},
+		"one that names a class": {classes: []kind.Object{old}, want: own,
+			ingress: networkingv1.Ingress{Spec: networkingv1.IngressSpec{IngressClassName: &own}}},
 		"one that names it as of old": {classes: []kind.Object{old}, want: none,
 			ingress: networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kubernetes.io/ingress.class": ""}}}},
 		"an update": {classes: []kind.Object{old}, update: true, want: none},

@@ -39,7 +39,8 @@ func TestTheAPIsServiceLeadsToTheServer(t *testing.T) {
 		if got := e.Subsets[0]; got.Addresses[0].IP != want.Addr().String() || got.Ports[0].Port != int32(want.Port()) {
 			t.Errorf("%s: %v", at, got)
 		}
-		if s.Endpoints[0].Addresses[0] != want.Addr().String() || *s.Ports[0].Port != int32(want.Port()) || !*s.Endpoints[0].Conditions.Ready {
+		got, port := s.Endpoints[0], *s.Ports[0].Port
+		if got.Addresses[0] != want.Addr().String() || !*got.Conditions.Ready || port != int32(want.Port()) {
 			t.Errorf("%s: %v", at, s)
 		}
 		if e.Labels["endpointslice.kubernetes.io/skip-mirror"] != "true" || s.Labels["kubernetes.io/service-name"] != "kubernetes" {

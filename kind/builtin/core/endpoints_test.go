@@ -22,7 +22,8 @@ func TestEndpointsRules(t *testing.T) {
 		{name: "none", body: `{}`},
 		{name: "an address without a port", body: subset(ip)},
 		{name: "an address that is not ready", body: subset(`"notReadyAddresses":[{"ip":"10.1.0.1"}],"ports":[{"port":80}]`)},
-		{name: "a port without an address", body: subset(`"ports":[{"port":80}]`), want: []string{"subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`"}},
+		{name: "a port without an address", body: subset(`"ports":[{"port":80}]`),
+			want: []string{"subsets[0]: Required value: must specify `addresses` or `notReadyAddresses`"}},
 		{name: "no address", body: subset(`"addresses":[{}]`), want: []string{
 			`subsets[0].addresses[0].ip: Invalid value: "": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`,
 			`subsets[0].addresses[0].ip: Invalid value: "": must be a valid IP address`}},
@@ -33,7 +34,8 @@ func TestEndpointsRules(t *testing.T) {
 		{name: "an address of a link", body: subset(`"notReadyAddresses":[{"ip":"169.254.0.1"},{"ip":"224.0.0.5"}]`), want: []string{
 			`subsets[0].notReadyAddresses[0].ip: Invalid value: "169.254.0.1": may not be in the link-local range (169.254.0.0/16, fe80::/10)`,
 			`subsets[0].notReadyAddresses[1].ip: Invalid value: "224.0.0.5": may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)`}},
-		{name: "two ports, one without a name", body: subset(ip + `,"ports":[{"port":80},{"port":81,"name":"a"}]`), want: []string{"subsets[0].ports[0].name: Required value"}},
+		{name: "two ports, one without a name", body: subset(ip + `,"ports":[{"port":80},{"port":81,"name":"a"}]`),
+			want: []string{"subsets[0].ports[0].name: Required value"}},
 		{name: "a port of no number", body: subset(ip + `,"ports":[{"protocol":"ICMP"}]`), want: []string{
 			"subsets[0].ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive",
 			`subsets[0].ports[0].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"`}},

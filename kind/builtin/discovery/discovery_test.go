@@ -51,32 +51,50 @@ func TestEndpointSliceRules(t *testing.T) {
 		{name: "an endpoint", body: slice("IPv4", one, `{"port":80}`)},
 		{name: "nothing to reach", body: `{"addressType":"IPv6"}`},
 		{name: "no type", body: `{}`, want: []string{"addressType: Required value"}},
-		{name: "an unknown type", body: `{"addressType":"IP"}`, want: []string{`addressType: Unsupported value: "IP": supported values: "FQDN", "IPv4", "IPv6"`}},
-		{name: "another type", body: `{"addressType":"IPv6"}`, old: `{"addressType":"IPv4"}`, want: []string{`addressType: Invalid value: "IPv6": field is immutable`}},
+		{name: "an unknown type", body: `{"addressType":"IP"}`,
+			want: []string{`addressType: Unsupported value: "IP": supported values: "FQDN", "IPv4", "IPv6"`}},
+		{name: "another type", body: `{"addressType":"IPv6"}`, old: `{"addressType":"IPv4"}`,
+			want: []string{`addressType: Invalid value: "IPv6": field is immutable`}},
 
-		{name: "no address", body: slice("IPv4", ""), want: []string{"endpoints[0].addresses: Required value: must contain at least 1 address"}},
+		{name: "no address", body: slice("IPv4", ""),
+			want: []string{"endpoints[0].addresses: Required value: must contain at least 1 address"}},
 		{name: "a hundred addresses", body: slice("IPv4", `"addresses":[`+many(100, `"10.1.0.%d"`)+`]`)},
-		{name: "one more", body: slice("IPv4", `"addresses":[`+many(101, `"10.1.0.%d"`)+`]`), want: []string{"endpoints[0].addresses: Too many: 101: must have at most 100 items"}},
-		{name: "an IPv6 address of IPv4", body: slice("IPv4", `"addresses":["2001:db8::1"]`), want: []string{`endpoints[0].addresses: Invalid value: "2001:db8::1": must be an IPv4 address`}},
-		{name: "an IPv4 address of IPv6", body: slice("IPv6", `"addresses":["10.1.0.1"]`), want: []string{`endpoints[0].addresses: Invalid value: "10.1.0.1": must be an IPv6 address`}},
-		{name: "an IPv6 address in another form", body: slice("IPv6", `"addresses":["2001:DB8::1"]`), want: []string{`endpoints[0].addresses[0]: Invalid value: "2001:DB8::1": must be in canonical form ("2001:db8::1")`}},
-		{name: "leading zeros", body: slice("IPv4", `"addresses":["010.1.0.1"]`), want: []string{`endpoints[0].addresses[0]: Invalid value: "010.1.0.1": must not have leading 0s`}},
-		{name: "a node's own address", body: slice("IPv4", `"addresses":["127.0.0.1"]`), want: []string{`endpoints[0].addresses[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)`}},
+		{name: "one more", body: slice("IPv4", `"addresses":[`+many(101, `"10.1.0.%d"`)+`]`),
+			want: []string{"endpoints[0].addresses: Too many: 101: must have at most 100 items"}},
+		{name: "an IPv6 address of IPv4", body: slice("IPv4", `"addresses":["2001:db8::1"]`),
+			want: []string{`endpoints[0].addresses: Invalid value: "2001:db8::1": must be an IPv4 address`}},
+		{name: "an IPv4 address of IPv6", body: slice("IPv6", `"addresses":["10.1.0.1"]`),
+			want: []string{`endpoints[0].addresses: Invalid value: "10.1.0.1": must be an IPv6 address`}},
+		{name: "an IPv6 address in another form", body: slice("IPv6", `"addresses":["2001:DB8::1"]`),
+			want: []string{`endpoints[0].addresses[0]: Invalid value: "2001:DB8::1": must be in canonical form ("2001:db8::1")`}},
+		{name: "leading zeros", body: slice("IPv4", `"addresses":["010.1.0.1"]`),
+			want: []string{`endpoints[0].addresses[0]: Invalid value: "010.1.0.1": must not have leading 0s`}},
+		{name: "a node's own address", body: slice("IPv4", `"addresses":["127.0.0.1"]`),
+			want: []string{`endpoints[0].addresses[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)`}},
 		{name: "a name", body: slice("FQDN", `"addresses":["example.com"]`)},
-		{name: "a short name", body: slice("FQDN", `"addresses":["web"]`), want: []string{`endpoints[0].addresses[0]: Invalid value: "web": should be a domain with at least two segments separated by dots`}},
-		{name: "a bad address that was there", body: slice("IPv4", `"addresses":["127.0.0.1"]`), old: slice("IPv4", `"addresses":["127.0.0.1"]`)},
+		{name: "a short name", body: slice("FQDN", `"addresses":["web"]`),
+			want: []string{`endpoints[0].addresses[0]: Invalid value: "web": should be a domain with at least two segments separated by dots`}},
+		{name: "a bad address that was there", body: slice("IPv4", `"addresses":["127.0.0.1"]`),
+			old: slice("IPv4", `"addresses":["127.0.0.1"]`)},
 
 		{name: "a thousand endpoints", body: `{"addressType":"IPv4","endpoints":[` + many(1000, "{"+one+"}") + `]}`},
-		{name: "one more endpoint", body: `{"addressType":"IPv4","endpoints":[` + many(1001, "{"+one+"}") + `]}`, want: []string{"endpoints: Too many: 1001: must have at most 1000 items"}},
-		{name: "one more port", body: `{"addressType":"IPv4","ports":[` + many(20001, `{"name":"p%d"}`) + `]}`, want: []string{"ports: Too many: 20001: must have at most 20000 items"}},
+		{name: "one more endpoint", body: `{"addressType":"IPv4","endpoints":[` + many(1001, "{"+one+"}") + `]}`,
+			want: []string{"endpoints: Too many: 1001: must have at most 1000 items"}},
+		{name: "one more port", body: `{"addressType":"IPv4","ports":[` + many(20001, `{"name":"p%d"}`) + `]}`,
+			want: []string{"ports: Too many: 20001: must have at most 20000 items"}},
 		{name: "two ports without names", body: slice("IPv4", one, "{}", "{}"), want: []string{`ports[1].name: Duplicate value: ""`}},
-		{name: "an unknown protocol", body: slice("IPv4", one, `{"protocol":"ICMP"}`), want: []string{`ports[0].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"`}},
+		{name: "an unknown protocol", body: slice("IPv4", one, `{"protocol":"ICMP"}`),
+			want: []string{`ports[0].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"`}},
 
-		{name: "zones and nodes", body: slice("IPv4", one+`,"zone":"z","nodeName":"n","hints":{"forZones":[{"name":"z"}],"forNodes":[{"name":"n"}]}`)},
-		{name: "zones and nodes twice", body: slice("IPv4", one+`,"hints":{"forZones":[{"name":"z"},{"name":"z"}],"forNodes":[{"name":"n"},{"name":"n"}]}`),
+		{name: "zones and nodes",
+			body: slice("IPv4", one+`,"zone":"z","nodeName":"n","hints":{"forZones":[{"name":"z"}],"forNodes":[{"name":"n"}]}`)},
+		{name: "zones and nodes twice",
+			body: slice("IPv4", one+`,"hints":{"forZones":[{"name":"z"},{"name":"z"}],"forNodes":[{"name":"n"},{"name":"n"}]}`),
 			want: []string{`endpoints[0].hints.forZones[1].name: Duplicate value: "z"`, `endpoints[0].hints.forNodes[1].name: Duplicate value: "n"`}},
-		{name: "nine zones", body: slice("IPv4", one+`,"hints":{"forZones":[`+many(9, `{"name":"z%d"}`)+`]}`), want: []string{"endpoints[0].hints.forZones: Too many: 9: must have at most 8 items"}},
-		{name: "nine nodes", body: slice("IPv4", one+`,"hints":{"forNodes":[`+many(9, `{"name":"n%d"}`)+`]}`), want: []string{"endpoints[0].hints.forNodes: Too many: 9: must have at most 8 items"}},
+		{name: "nine zones", body: slice("IPv4", one+`,"hints":{"forZones":[`+many(9, `{"name":"z%d"}`)+`]}`),
+			want: []string{"endpoints[0].hints.forZones: Too many: 9: must have at most 8 items"}},
+		{name: "nine nodes", body: slice("IPv4", one+`,"hints":{"forNodes":[`+many(9, `{"name":"n%d"}`)+`]}`),
+			want: []string{"endpoints[0].hints.forNodes: Too many: 9: must have at most 8 items"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -167,10 +185,13 @@ func TestEndpointSliceWarnings(t *testing.T) {
 func TestEndpointSliceRows(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
+	const two, four = `"addresses":["10.1.0.1","10.1.0.2"]`, `"addresses":["10.1.0.1","10.1.0.2","10.1.0.3","10.1.0.4"]`
 	for body, want := range map[string][2]string{
 		`{"addressType":"IPv4"}`: {"<unset>", "<unset>"},
-		slice("IPv4", `"addresses":["10.1.0.1","10.1.0.2"]`, `{"port":80}`, `{"name":"any"}`):                          {"80,any", "10.1.0.1,10.1.0.2"},
-		slice("IPv4", `"addresses":["10.1.0.1","10.1.0.2","10.1.0.3","10.1.0.4"]`, many(5, `{"name":"p%d","port":8}`)): {"8,8,8 + 2 more...", "10.1.0.1,10.1.0.2,10.1.0.3 + 1 more..."},
+
+		slice("IPv4", two, `{"port":80}`, `{"name":"any"}`): {"80,any", "10.1.0.1,10.1.0.2"},
+
+		slice("IPv4", four, many(5, `{"name":"p%d","port":8}`)): {"8,8,8 + 2 more...", "10.1.0.1,10.1.0.2,10.1.0.3 + 1 more..."},
 	} {
 		row, err := sliceKind().Row(read(t, body), "discovery.k8s.io/v1", now)
 		if err != nil || row[2] != want[0] || row[3] != want[1] {

@@ -28,7 +28,8 @@ func ingressKind(cache *object.Cache) kind.Kind {
 		StatusWarnings: ingressStatusWarnings,
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,
-			{Name: "Class", Type: "string", Description: "The name of the IngressClass resource that should be used for additional configuration"},
+			{Name: "Class", Type: "string",
+				Description: "The name of the IngressClass resource that should be used for additional configuration"},
 			{Name: "Hosts", Type: "string", Description: "Hosts that incoming requests are matched against before the ingress rule"},
 			{Name: "Address", Type: "string", Description: "Address is a list containing ingress points for the load-balancer"},
 			{Name: "Ports", Type: "string", Description: "Ports of TLS configurations that open"},

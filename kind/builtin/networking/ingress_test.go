@@ -78,14 +78,18 @@ func TestIngressRules(t *testing.T) {
 		{name: "a default backend", body: spec(toDefault)},
 		{name: "a path", body: spec(paths("example.com", path("Prefix", "/")))},
 		{name: "a rule without http", body: spec(`"rules":[{"host":"example.com"}]`)},
-		{name: "nothing at all", body: `{}`, want: []string{"spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"}},
+		{name: "nothing at all", body: `{}`,
+			want: []string{"spec: Invalid value: null: either `defaultBackend` or `rules` must be specified"}},
 		{name: "no paths", body: spec(paths("example.com")), want: []string{"spec.rules[0].http.paths: Required value"}},
-		{name: "no path type", body: spec(paths("", `{"path":"/",`+toWeb+`}`)), want: []string{at + ".pathType: Required value: pathType must be specified"}},
+		{name: "no path type", body: spec(paths("", `{"path":"/",`+toWeb+`}`)),
+			want: []string{at + ".pathType: Required value: pathType must be specified"}},
 		{name: "an unknown path type", body: spec(paths("", path("Regex", "/"))),
 			want: []string{at + `.pathType: Unsupported value: "Regex": supported values: "Exact", "ImplementationSpecific", "Prefix"`}},
-		{name: "no path", body: spec(paths("", path("Prefix", ""))), want: []string{at + `.path: Invalid value: "": must be an absolute path`}},
+		{name: "no path", body: spec(paths("", path("Prefix", ""))),
+			want: []string{at + `.path: Invalid value: "": must be an absolute path`}},
 		{name: "no path, as the controller likes it", body: spec(paths("", path("ImplementationSpecific", "")))},
-		{name: "a relative path", body: spec(paths("", path("ImplementationSpecific", "a"))), want: []string{at + `.path: Invalid value: "a": must be an absolute path`}},
+		{name: "a relative path", body: spec(paths("", path("ImplementationSpecific", "a"))),
+			want: []string{at + `.path: Invalid value: "a": must be an absolute path`}},
 		{name: "a path that resolves to another", body: spec(paths("", path("Exact", "/a//b/.."))), want: []string{
 			at + `.path: Invalid value: "/a//b/..": must not contain '//'`, at + `.path: Invalid value: "/a//b/..": cannot end with '/..'`}},
 		{name: "a path of the controller's own", body: spec(paths("", path("ImplementationSpecific", "/a//b/..")))},
@@ -93,10 +97,12 @@ func TestIngressRules(t *testing.T) {
 		{name: "all hosts of a domain", body: spec(paths("*.example.com", path("Prefix", "/")))},
 		{name: "an address as the host", body: spec(paths("10.1.0.1", path("Prefix", "/"))),
 			want: []string{`spec.rules[0].host: Invalid value: "10.1.0.1": must be a DNS name, not an IP address`}},
-		{name: "an annotation of another class", body: `{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"ingressClassName":"b",` + toDefault + `}}`,
+		{name: "an annotation of another class",
+			body: `{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"ingressClassName":"b",` + toDefault + `}}`,
 			want: []string{"annotations.kubernetes.io/ingress.class: Invalid value: \"a\": must match `ingressClassName` when both are specified"}},
 
-		{name: "no backend", body: spec(`"defaultBackend":{}`), want: []string{`spec.defaultBackend: Invalid value: "": resource or service backend is required`}},
+		{name: "no backend", body: spec(`"defaultBackend":{}`),
+			want: []string{`spec.defaultBackend: Invalid value: "": resource or service backend is required`}},
 		{name: "two backends", body: spec(`"defaultBackend":{` + web + `,"resource":{"kind":"K","name":"n"}}`),
 			want: []string{`spec.defaultBackend: Invalid value: "": cannot set both resource and service backends`}},
 		{name: "a resource", body: spec(`"defaultBackend":{"resource":{"apiGroup":"example.com","kind":"K","name":"n"}}`)},
@@ -119,7 +125,9 @@ func TestIngressRules(t *testing.T) {
 func TestIngressUpdates(t *testing.T) {
 	t.Parallel()
 	badPath, badSecret := spec(paths("*.example.com", path("Prefix", "x"))), spec(toDefault, `"tls":[{"secretName":"A"}]`)
-	const subdomain = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
+	const subdomain = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " +
+		"and must start and end with an alphanumeric character (e.g. 'example.com', " +
+		`regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
 	check(t, ingressKind(object.NewCache(1)), []rule{
 		{name: "a bad path of all hosts of a domain", body: badPath, old: spec(toDefault),
 			want: []string{`spec.rules[0].http.paths[0].path: Invalid value: "x": must be an absolute path`}},
@@ -129,14 +137,18 @@ func TestIngressUpdates(t *testing.T) {
 		{name: "a bad path that was there does not excuse one of a host",
 			body: spec(paths("example.com", path("Prefix", "x"))), old: badPath,
 			want: []string{`spec.rules[0].http.paths[0].path: Invalid value: "x": must be an absolute path`}},
-		{name: "a bad secret", body: badSecret, old: spec(toDefault), want: []string{`spec.tls[0].secretName: Invalid value: "A": ` + subdomain}},
+		{name: "a bad secret", body: badSecret, old: spec(toDefault),
+			want: []string{`spec.tls[0].secretName: Invalid value: "A": ` + subdomain}},
 		{name: "a bad secret that was there", body: badSecret, old: badSecret},
 		{name: "an annotation of another class", old: spec(toDefault),
 			body: `{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"ingressClassName":"b",` + toDefault + `}}`},
-		{name: "an address in the status", sub: "status", old: spec(toDefault), body: `{"status":{"loadBalancer":{"ingress":[{"ip":"10.1.0.1"},{"hostname":"example.com"},{}]}}}`},
-		{name: "what is no address", sub: "status", old: spec(toDefault), body: `{"status":{"loadBalancer":{"ingress":[{"ip":"010.1.0.1"},{"hostname":"10.1.0.1"}]}}}`, want: []string{
-			`status.loadBalancer.ingress[0].ip: Invalid value: "010.1.0.1": must not have leading 0s`,
-			`status.loadBalancer.ingress[1].hostname: Invalid value: "10.1.0.1": must be a DNS name, not an IP address`}},
+		{name: "an address in the status", sub: "status", old: spec(toDefault),
+			body: `{"status":{"loadBalancer":{"ingress":[{"ip":"10.1.0.1"},{"hostname":"example.com"},{}]}}}`},
+		{name: "what is no address", sub: "status", old: spec(toDefault),
+			body: `{"status":{"loadBalancer":{"ingress":[{"ip":"010.1.0.1"},{"hostname":"10.1.0.1"}]}}}`,
+			want: []string{
+				`status.loadBalancer.ingress[0].ip: Invalid value: "010.1.0.1": must not have leading 0s`,
+				`status.loadBalancer.ingress[1].hostname: Invalid value: "10.1.0.1": must be a DNS name, not an IP address`}},
 		{name: "what was no address before", sub: "status", old: `{"status":{"loadBalancer":{"ingress":[{"ip":"010.1.0.1"}]}}}`,
 			body: `{"status":{"loadBalancer":{"ingress":[{"ip":"010.1.0.1"}]}}}`},
 	})
@@ -164,7 +176,9 @@ func TestIngressRows(t *testing.T) {
 		"ports with TLS": {func(in *networkingv1.Ingress) { in.Spec.TLS = make([]networkingv1.IngressTLS, 1) }, 4, "80, 443"},
 		"no address":     {func(*networkingv1.Ingress) {}, 3, ""},
 		"addresses in order, each once": {func(in *networkingv1.Ingress) {
-			in.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{Hostname: "b"}, {IP: "1.2.3.4", Hostname: "x"}, {Hostname: "b"}}
+			in.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{
+				{Hostname: "b"}, {IP: "1.2.3.4", Hostname: "x"}, {Hostname: "b"},
+			}
 		}, 3, "1.2.3.4,b"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -190,16 +204,21 @@ func TestIngressClassRules(t *testing.T) {
 		{name: "no controller", body: `{}`, want: []string{"spec.controller: Required value"}},
 		{name: "a controller of nobody", body: `{"spec":{"controller":"c"}}`,
 			want: []string{`spec.controller: Invalid value: "c": must be a domain-prefixed path (such as "acme.io/foo")`}},
-		{name: "a long controller", body: `{"spec":{"controller":"example.com/` + strings.Repeat("c", 240) + `"}}`, want: []string{"spec.controller: Too long: may not be more than 250 bytes"}},
-		{name: "another controller", body: `{"spec":{"controller":"example.com/d"}}`, old: plain, want: []string{`spec.controller: Invalid value: "example.com/d": field is immutable`}},
+		{name: "a long controller", body: `{"spec":{"controller":"example.com/` + strings.Repeat("c", 240) + `"}}`,
+			want: []string{"spec.controller: Too long: may not be more than 250 bytes"}},
+		{name: "another controller", body: `{"spec":{"controller":"example.com/d"}}`, old: plain,
+			want: []string{`spec.controller: Invalid value: "example.com/d": field is immutable`}},
 		{name: "parameters", body: class("")},
 		{name: "parameters are added", body: class(""), old: plain},
 		{name: "parameters of nothing", body: `{"spec":{"controller":"example.com/c","parameters":{}}}`,
 			want: []string{"spec.parameters.kind: Required value", "spec.parameters.name: Required value"}},
 		{name: "parameters in a namespace", body: class(`,"scope":"Namespace","namespace":"default"`)},
-		{name: "parameters in no namespace", body: class(`,"scope":"Namespace"`), want: []string{"spec.parameters.namespace: Required value: `parameters.scope` is set to 'Namespace'"}},
-		{name: "parameters of the cluster in a namespace", body: class(`,"namespace":"default"`), want: []string{"spec.parameters.namespace: Forbidden: `parameters.scope` is set to 'Cluster'"}},
-		{name: "an unknown scope", body: class(`,"scope":"World"`), want: []string{`spec.parameters.scope: Unsupported value: "World": supported values: "Cluster", "Namespace"`}},
+		{name: "parameters in no namespace", body: class(`,"scope":"Namespace"`),
+			want: []string{"spec.parameters.namespace: Required value: `parameters.scope` is set to 'Namespace'"}},
+		{name: "parameters of the cluster in a namespace", body: class(`,"namespace":"default"`),
+			want: []string{"spec.parameters.namespace: Forbidden: `parameters.scope` is set to 'Cluster'"}},
+		{name: "an unknown scope", body: class(`,"scope":"World"`),
+			want: []string{`spec.parameters.scope: Unsupported value: "World": supported values: "Cluster", "Namespace"`}},
 	})
 }
 
@@ -220,7 +239,8 @@ func TestIngressClassesAreOfTheClusterUnlessTheySay(t *testing.T) {
 func TestIngressWarnings(t *testing.T) {
 	t.Parallel()
 	k := ingressKind(object.NewCache(1))
-	annotated := read(t, k, `{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"status":{"loadBalancer":{"ingress":[{"ip":"2001:DB8::1"}]}}}`)
+	annotated := read(t, k, `{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},
+		"status":{"loadBalancer":{"ingress":[{"ip":"2001:DB8::1"}]}}}`)
 	for sub, want := range map[string][]string{
 		"":       {`annotation "kubernetes.io/ingress.class" is deprecated, please use 'spec.ingressClassName' instead`},
 		"status": {`status.loadBalancer.ingress[0]: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")`},

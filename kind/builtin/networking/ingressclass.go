@@ -61,7 +61,10 @@ func validateIngressClass(c, old *networkingv1.IngressClass, _ string) (errs fie
 
 // validateScope wants a namespace for parameters that are in one, and none for others.
 func validateScope(p *networkingv1.IngressClassParametersReference, path *field.Path) field.ErrorList {
-	const inCluster, inNamespace = networkingv1.IngressClassParametersReferenceScopeCluster, networkingv1.IngressClassParametersReferenceScopeNamespace
+	const (
+		inCluster   = networkingv1.IngressClassParametersReferenceScopeCluster
+		inNamespace = networkingv1.IngressClassParametersReferenceScopeNamespace
+	)
 	at := path.Child("namespace")
 	switch scopes := []string{inCluster, inNamespace}; {
 	case !slices.Contains(scopes, *p.Scope):
