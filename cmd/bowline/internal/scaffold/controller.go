@@ -12,6 +12,7 @@ import (
 	"text/template"
 
 	"github.com/gobuffalo/flect"
+	"golang.org/x/mod/module"
 	"sigs.k8s.io/yaml"
 )
 
@@ -43,8 +44,13 @@ func (c *Controller) Complete() error {
 // Singular is the kind as kubectl takes it.
 func (c *Controller) Singular() string { return strings.ToLower(c.Kind) }
 
-// Program is what go build calls the program.
-func (c *Controller) Program() string { return path.Base(c.Module) }
+// Program is what go build calls the program: the last element of the module that is no major version.
+func (c *Controller) Program() string {
+	if named, major, _ := module.SplitPathVersion(c.Module); strings.HasPrefix(major, "/") {
+		return path.Base(named)
+	}
+	return path.Base(c.Module)
+}
 
 //go:embed templates
 var templates embed.FS

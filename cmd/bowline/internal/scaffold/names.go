@@ -115,17 +115,24 @@ func (c *Controller) checkDerived() error {
 // longestDefinition is how long a definition's name may be so that a file can be named after it.
 const longestDefinition = 240
 
-// checkModule asks for a path that Go takes, and that the project does not need for another module.
+// checkModule asks for a path that Go takes (what has no dot in its first element is for Go's own packages), and that has no
+// packages of a module that the project needs.
 func checkModule(path string) error {
-	if err := module.CheckImportPath(path); err != nil {
-		return fmt.Errorf("the module %q is none that Go takes: %w", path, err)
+	if err := module.CheckPath(path); err != nil {
+		return fmt.Errorf("the module %q is none that Go takes; give one such as example.com/greeter by --module: %w", path, err)
+	}
+	if slices.Contains(strings.Split(path, "/"), "vendor") {
+		return fmt.Errorf("the module %q cannot be the project's: Go has another use for what is in a folder vendor; "+
+			"choose another name, or give --module", path)
 	}
 	required, err := requiredModules()
 	if err != nil {
 		return err
 	}
-	if slices.Contains(required, path) {
-		return fmt.Errorf("the module %q cannot be the project's: the project requires it", path)
+	for _, other := range required {
+		if path == other || strings.HasPrefix(path, other+"/") {
+			return fmt.Errorf("the module %q cannot be the project's: the project requires %s", path, other)
+		}
 	}
 	return nil
 }

@@ -71,8 +71,14 @@ func TestNamesThatAreNoneAreRefused(t *testing.T) {
 			"example.com/../x":               `the module "example.com/../x" is none that Go takes`,
 			"a b":                            `is none that Go takes`,
 			"/x":                             `is none that Go takes`,
-			"k8s.io/api":                     `the project requires it`,
-			"github.com/bowline-dev/bowline": `the project requires it`,
+			"greeter":                        `missing dot in first path element`,
+			"net/http":                       `is none that Go takes`,
+			"example.com/v1":                 `is none that Go takes`,
+			"example.com/vendor":             `Go has another use for what is in a folder vendor`,
+			"k8s.io/api":                     `the project requires k8s.io/api`,
+			"github.com/bowline-dev/bowline": `the project requires github.com/bowline-dev/bowline`,
+
+			"github.com/bowline-dev/bowline/client": `the project requires github.com/bowline-dev/bowline`,
 		},
 	} {
 		for value, refusal := range refusals {
@@ -81,6 +87,19 @@ func TestNamesThatAreNoneAreRefused(t *testing.T) {
 			if err := project.Complete(); err == nil || !strings.Contains(err.Error(), refusal) {
 				t.Errorf("%s %q: the error is %v; want %s", field, value, err, refusal)
 			}
+		}
+	}
+}
+
+// TestProgramIsAsGoBuildCallsIt looks at modules whose last element is a version.
+func TestProgramIsAsGoBuildCallsIt(t *testing.T) {
+	t.Parallel()
+	for module, program := range map[string]string{
+		"example.com/greeter": "greeter", "example.com/greeter/v2": "greeter", "gopkg.in/greeter.v3": "greeter.v3", "example.com/v2/greeter": "greeter",
+	} {
+		project := scaffold.Controller{Name: "a", Group: "example.com", Version: "v1", Kind: "Greeting", Module: module}
+		if err := project.Complete(); err != nil || project.Program() != program {
+			t.Errorf("the program of the module %s is %s, %v; want %s", module, project.Program(), err, program)
 		}
 	}
 }
