@@ -2,7 +2,9 @@ package controller
 
 import (
 	"context"
+	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,7 +31,6 @@ type group struct {
 func newGroup(m *loop.Manager, o Options, resource schema.GroupVersionResource, events *loop.Recorder, vanished func()) *group {
 	networks := informer.For[*v1.Network](m.Informers(), resource)
 	networks.Indexer().AddIndex(byUID, func(n *v1.Network) []string { return []string{string(n.UID)} })
-	networks.AddHandler(informer.HandlerFuncs[*v1.Network]{Delete: func(*v1.Network, bool) { vanished() }})
 	g := &group{
 		cache: networks.Indexer(),
 		moved: &loop.Trigger{},
@@ -42,25 +43,44 @@ func newGroup(m *loop.Manager, o Options, resource schema.GroupVersionResource, 
 			log:      o.Log,
 		},
 	}
+	networks.AddHandler(informer.HandlerFuncs[*v1.Network]{
+		Delete: func(n *v1.Network, _ bool) {
+			g.said.Delete(n.UID)
+			vanished()
+		},
+	})
 	m.Add(loop.Options{
 		Name:       resource.GroupResource().String(),
 		Reconciler: g,
-		Sources:    []loop.Source{loop.For(networks, loop.Or(loop.Resynced, loop.If(concerns))), g.moved},
+		Sources:    []loop.Source{loop.For(networks, loop.Or(loop.Resynced, loop.If(g.concerns))), g.moved},
 		Workers:    o.Workers,
 		Limiter:    retries(),
 	})
 	return g
 }
 
-// concerns says whether an object changed in what is compared with its real network. The controller's own writes do not: a look
-// at the real network costs more than they do.
-func concerns(old, new *v1.Network) bool {
-	if old == nil || new == nil || old.UID != new.UID {
-		return true
+// statusDelay is how long a status stays that somebody else wrote. Two controllers that both think it theirs then write slowly.
+const statusDelay = 10 * time.Second
+
+// concerns says whether an object has to be compared with its real network. The controller's own writes are no reason: a look at
+// the real network costs more than they do. One whose status somebody else wrote it has looked at later.
+func (g *group) concerns(old, new *v1.Network) bool {
+	if new == nil {
+		return false
 	}
-	released := slices.Contains(old.Finalizers, finalizer) && !slices.Contains(new.Finalizers, finalizer)
-	forgotten := len(new.Status.Conditions) < len(old.Status.Conditions)
-	return old.Spec != new.Spec || new.DeletionTimestamp != nil || released || forgotten
+	said, spoken := g.said.Load(new.UID)
+	asSaid := spoken && reflect.DeepEqual(statement(new.Status), said)
+	held := slices.Contains(new.Finalizers, finalizer)
+	switch {
+	case asSaid && held && new.DeletionTimestamp == nil && new.Status.ObservedGeneration == new.Generation:
+		return false
+	case old == nil || old.UID != new.UID:
+		return true
+	case spoken && !asSaid && !reflect.DeepEqual(statement(new.Status), statement(old.Status)):
+		g.moved.AddAfter(informer.KeyOf(new), statusDelay)
+	}
+	released := slices.Contains(old.Finalizers, finalizer) && !held
+	return old.Spec != new.Spec || new.DeletionTimestamp != nil || released
 }
 
 // Reconcile implements controller.Reconciler on an object as the cache has it now. One that is gone left its real network

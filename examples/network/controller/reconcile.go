@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,8 @@ type reconciler struct {
 	provider provider.Provider
 	events   *loop.Recorder
 	log      *slog.Logger
+	// said is the statement that was last made in the status of each object, by types.UID.
+	said sync.Map
 }
 
 // reconcile compares one object, which it does not change, with its real network, and makes that match. An error means

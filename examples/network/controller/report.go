@@ -42,11 +42,15 @@ func levelOf(reason string) slog.Level {
 }
 
 func (r *reconciler) writeStatus(ctx context.Context, n *v1.Network, s v1.NetworkStatus, subresource string) error {
+	r.said.Store(n.UID, statement(s)) // before anybody hears of it
 	patch, err := statusPatch(n, s)
 	if patch == nil || err != nil {
 		return err
 	}
 	_, err = r.networks.Patch(ctx, n.Namespace, n.Name, subresource, types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		r.said.Delete(n.UID)
+	}
 	return err
 }
 

@@ -61,6 +61,18 @@ func (v verdict) status(n *v1.Network, providerName string, generation int64) v1
 	return s
 }
 
+// statement is what this controller says in a status: not what others add to it, nor since when it is so.
+func statement(s v1.NetworkStatus) v1.NetworkStatus {
+	ready := meta.FindStatusCondition(s.Conditions, v1.ConditionReady)
+	s.Conditions = nil
+	if ready != nil {
+		said := *ready
+		said.LastTransitionTime = metav1.Time{}
+		s.Conditions = []metav1.Condition{said}
+	}
+	return s
+}
+
 // statusPatch is the merge patch that makes an object's status s; nil when it is so already. It names the uid, so that
 // an object of the same name that came since is not written to.
 func statusPatch(n *v1.Network, s v1.NetworkStatus) ([]byte, error) {

@@ -1,0 +1,102 @@
+package controller_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+)
+
+// Whatever somebody writes into a status, it soon says again what the controller found; also when that was found by another process.
+func TestStatusOfAnotherHandIsWrittenAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.define()
+		first := w.run(nil, nil)
+		w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		for _, edit := range []string{
+			`{"conditions":[{"type":"Ready","status":"False","reason":"X","message":"by hand","lastTransitionTime":"2020-01-01T00:00:00Z"}]}`,
+			`{"conditions":[]}`,
+			`{"provider":"bridge"}`,
+			`{"id":null}`,
+			`null`,
+		} {
+			before := w.get(v1.SchemeGroupVersion, "a").Status
+			w.patchStatus("a", edit)
+			time.Sleep(time.Minute)
+			got := w.get(v1.SchemeGroupVersion, "a")
+			if w.isReady(got, metav1.ConditionTrue, v1.ReasonProvisioned); got.Status.ID != before.ID || got.Status.Provider != before.Provider {
+				w.Errorf("%s: the status is %+v", edit, got.Status)
+			}
+			first.stop()
+			first = w.run(nil, nil)
+			settle()
+		}
+		first.stop()
+	})
+}
+
+// What others add to a status is theirs, and no reason to look at the real network.
+func TestConditionsOfOthersAreLeft(t *testing.T) {
+	inWorld(t, func(w *world) {
+		g := &gate{}
+		w.define()
+		defer w.runNeutron(g).stop()
+		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		ready := w.get(v1.SchemeGroupVersion, "a").Status.Conditions[0]
+		audited := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "Done", LastTransitionTime: ready.LastTransitionTime}
+		n = w.get(v1.SchemeGroupVersion, "a")
+		n.Status.Conditions = append(n.Status.Conditions, audited)
+		g.put(nil)
+		if _, err := w.networks(v1.SchemeGroupVersion).UpdateStatus(w.Context(), n, metav1.UpdateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+		time.Sleep(20 * time.Second) // less than it takes until it polls
+		if asked := g.put(nil); asked != 0 {
+			w.Errorf("Neutron was asked %d times", asked)
+		}
+		w.patchStatus("a", `{"provider":"bridge"}`)
+		time.Sleep(time.Minute)
+		if now := w.get(v1.SchemeGroupVersion, "a").Status; now.Provider != "neutron" || len(now.Conditions) != 2 {
+			w.Errorf("the status is %+v", now)
+		}
+	})
+}
+
+// Two controllers that make different things of one object do not write to it as quickly as they can.
+func TestTwoControllersThatDisagreeAreSlow(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.define()
+		defer w.run(nil, nil).stop()
+		defer w.runNeutron(&gate{}).stop()
+		w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		settle()
+		watch, err := w.networks(v1.SchemeGroupVersion).Watch(w.Context(), "default", metav1.ListOptions{})
+		if err != nil {
+			w.Fatal(err)
+		}
+		writes := 0
+		time.AfterFunc(10*time.Minute, watch.Stop)
+		for {
+			if _, _, err := watch.Next(); err != nil {
+				break
+			}
+			writes++
+		}
+		if most := 10 * 60 / 10 * 2; writes > most || writes == 0 {
+			w.Errorf("in ten minutes it was written %d times", writes)
+		}
+	})
+}
+
+func (w *world) patchStatus(name, status string) {
+	w.Helper()
+	patch := []byte(`{"status":` + status + `}`)
+	if _, err := w.networks(v1.SchemeGroupVersion).Patch(w.Context(), "default", name, "status", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
