@@ -39,15 +39,38 @@ func many(n int, text string) string {
 	return strings.Join(all, ",")
 }
 
-// TestEndpointSliceRules: ValidateEndpointSlice of pkg/apis/discovery/validation. What a whole server answers is
+// rule is a slice, what it was before, and what is wrong with it.
+type rule struct {
+	name, body, old string
+	want            []string
+}
+
+// check holds slices against ValidateEndpointSlice of pkg/apis/discovery/validation. What a whole server answers is
 // testdata/golden/endpoints.json.
-func TestEndpointSliceRules(t *testing.T) {
+func check(t *testing.T, rules []rule) {
+	t.Helper()
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			var old kind.Object
+			if r.old != "" {
+				old = read(t, r.old)
+			}
+			var got []string
+			for _, e := range sliceKind().Validate(t.Context(), read(t, r.body), old, "") {
+				got = append(got, e.Error())
+			}
+			if diff := cmp.Diff(r.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestEndpointSliceTypes(t *testing.T) {
 	t.Parallel()
 	const one = `"addresses":["10.1.0.1"]`
-	for _, c := range []struct {
-		name, body, old string
-		want            []string
-	}{
+	check(t, []rule{
 		{name: "an endpoint", body: slice("IPv4", one, `{"port":80}`)},
 		{name: "nothing to reach", body: `{"addressType":"IPv6"}`},
 		{name: "no type", body: `{}`, want: []string{"addressType: Required value"}},
@@ -55,7 +78,12 @@ func TestEndpointSliceRules(t *testing.T) {
 			want: []string{`addressType: Unsupported value: "IP": supported values: "FQDN", "IPv4", "IPv6"`}},
 		{name: "another type", body: `{"addressType":"IPv6"}`, old: `{"addressType":"IPv4"}`,
 			want: []string{`addressType: Invalid value: "IPv6": field is immutable`}},
+	})
+}
 
+func TestEndpointSliceAddresses(t *testing.T) {
+	t.Parallel()
+	check(t, []rule{
 		{name: "no address", body: slice("IPv4", ""),
 			want: []string{"endpoints[0].addresses: Required value: must contain at least 1 address"}},
 		{name: "a hundred addresses", body: slice("IPv4", `"addresses":[`+many(100, `"10.1.0.%d"`)+`]`)},
@@ -76,7 +104,13 @@ func TestEndpointSliceRules(t *testing.T) {
 			want: []string{`endpoints[0].addresses[0]: Invalid value: "web": should be a domain with at least two segments separated by dots`}},
 		{name: "a bad address that was there", body: slice("IPv4", `"addresses":["127.0.0.1"]`),
 			old: slice("IPv4", `"addresses":["127.0.0.1"]`)},
+	})
+}
 
+func TestEndpointSliceBoundsAndPorts(t *testing.T) {
+	t.Parallel()
+	const one = `"addresses":["10.1.0.1"]`
+	check(t, []rule{
 		{name: "a thousand endpoints", body: `{"addressType":"IPv4","endpoints":[` + many(1000, "{"+one+"}") + `]}`},
 		{name: "one more endpoint", body: `{"addressType":"IPv4","endpoints":[` + many(1001, "{"+one+"}") + `]}`,
 			want: []string{"endpoints: Too many: 1001: must have at most 1000 items"}},
@@ -85,7 +119,13 @@ func TestEndpointSliceRules(t *testing.T) {
 		{name: "two ports without names", body: slice("IPv4", one, "{}", "{}"), want: []string{`ports[1].name: Duplicate value: ""`}},
 		{name: "an unknown protocol", body: slice("IPv4", one, `{"protocol":"ICMP"}`),
 			want: []string{`ports[0].protocol: Unsupported value: "ICMP": supported values: "SCTP", "TCP", "UDP"`}},
+	})
+}
 
+func TestEndpointSliceHints(t *testing.T) {
+	t.Parallel()
+	const one = `"addresses":["10.1.0.1"]`
+	check(t, []rule{
 		{name: "zones and nodes",
 			body: slice("IPv4", one+`,"zone":"z","nodeName":"n","hints":{"forZones":[{"name":"z"}],"forNodes":[{"name":"n"}]}`)},
 		{name: "zones and nodes twice",
@@ -95,22 +135,7 @@ func TestEndpointSliceRules(t *testing.T) {
 			want: []string{"endpoints[0].hints.forZones: Too many: 9: must have at most 8 items"}},
 		{name: "nine nodes", body: slice("IPv4", one+`,"hints":{"forNodes":[`+many(9, `{"name":"n%d"}`)+`]}`),
 			want: []string{"endpoints[0].hints.forNodes: Too many: 9: must have at most 8 items"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			var old kind.Object
-			if c.old != "" {
-				old = read(t, c.old)
-			}
-			var got []string
-			for _, e := range sliceKind().Validate(t.Context(), read(t, c.body), old, "") {
-				got = append(got, e.Error())
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
+	})
 }
 
 func TestEndpointSliceDefaults(t *testing.T) {

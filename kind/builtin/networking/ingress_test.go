@@ -69,9 +69,9 @@ func path(pathType, p string) string {
 	return `{"pathType":"` + pathType + `","path":"` + p + `",` + toWeb + `}`
 }
 
-// TestIngressRules: ValidateIngressCreate of pkg/apis/networking/validation. What a whole server answers is
-// testdata/golden/ingress.json.
-func TestIngressRules(t *testing.T) {
+// TestIngressPaths, like the next two: ValidateIngressCreate of pkg/apis/networking/validation. What a whole server answers
+// is testdata/golden/ingress.json.
+func TestIngressPaths(t *testing.T) {
 	t.Parallel()
 	const at = "spec.rules[0].http.paths[0]"
 	check(t, ingressKind(object.NewCache(1)), []rule{
@@ -93,14 +93,24 @@ func TestIngressRules(t *testing.T) {
 		{name: "a path that resolves to another", body: spec(paths("", path("Exact", "/a//b/.."))), want: []string{
 			at + `.path: Invalid value: "/a//b/..": must not contain '//'`, at + `.path: Invalid value: "/a//b/..": cannot end with '/..'`}},
 		{name: "a path of the controller's own", body: spec(paths("", path("ImplementationSpecific", "/a//b/..")))},
+	})
+}
 
+func TestIngressHosts(t *testing.T) {
+	t.Parallel()
+	check(t, ingressKind(object.NewCache(1)), []rule{
 		{name: "all hosts of a domain", body: spec(paths("*.example.com", path("Prefix", "/")))},
 		{name: "an address as the host", body: spec(paths("10.1.0.1", path("Prefix", "/"))),
 			want: []string{`spec.rules[0].host: Invalid value: "10.1.0.1": must be a DNS name, not an IP address`}},
 		{name: "an annotation of another class",
 			body: `{"metadata":{"annotations":{"kubernetes.io/ingress.class":"a"}},"spec":{"ingressClassName":"b",` + toDefault + `}}`,
 			want: []string{"annotations.kubernetes.io/ingress.class: Invalid value: \"a\": must match `ingressClassName` when both are specified"}},
+	})
+}
 
+func TestIngressBackends(t *testing.T) {
+	t.Parallel()
+	check(t, ingressKind(object.NewCache(1)), []rule{
 		{name: "no backend", body: spec(`"defaultBackend":{}`),
 			want: []string{`spec.defaultBackend: Invalid value: "": resource or service backend is required`}},
 		{name: "two backends", body: spec(`"defaultBackend":{` + web + `,"resource":{"kind":"K","name":"n"}}`),
