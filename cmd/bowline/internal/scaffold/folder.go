@@ -19,8 +19,10 @@ func Check(folder string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s cannot be the project's folder: %w", folder, err)
 	}
-	parent := filepath.Dir(folder)
-	if _, err := os.Stat(parent); err != nil {
+	if _, err := os.Lstat(folder); err == nil {
+		return fmt.Errorf("%s is a link to a folder that is not there: make that, or choose another folder", folder)
+	}
+	if _, err := os.Stat(filepath.Dir(folder)); err != nil {
 		return fmt.Errorf("%s cannot be made: %w", folder, err)
 	}
 	return nil
@@ -34,25 +36,54 @@ func some(entries []fs.DirEntry) string {
 	return fmt.Sprintf("%s and %d more", entries[0].Name(), len(entries)-1)
 }
 
-// Write makes a folder of files, whose paths have slashes. They are written beside it and moved into place when all are there:
-// when something fails there is no such folder, or it is empty as it was before.
+// Write makes a folder of files, whose paths have slashes. They are written to a place of their own and moved from there when all
+// are written: when something fails there is no such folder, or it is empty as it was before.
 func Write(folder string, files map[string][]byte) (err error) {
 	if err := Check(folder); err != nil {
 		return err
 	}
-	beside, err := os.MkdirTemp(filepath.Dir(folder), "."+filepath.Base(folder)+"-")
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("nothing was made: %w", err)
+		}
+	}()
+	if _, err := os.Lstat(folder); err == nil {
+		return fillEmpty(folder, files)
+	}
+	beside, err := os.MkdirTemp(filepath.Dir(folder), ".bowline-new-")
 	if err != nil {
-		return fmt.Errorf("nothing was made: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(beside)) }()
 	whole := filepath.Join(beside, "whole")
 	if err := fill(whole, files); err != nil {
-		return fmt.Errorf("nothing was made: %w", err)
-	}
-	if _, err := os.Stat(folder); err == nil {
-		return moveInto(folder, whole)
+		return err
 	}
 	return os.Rename(whole, folder)
+}
+
+// unfinished is where files are written within a folder that is there. Its name is always the same: one of several that fill the same
+// folder makes it, and the others cannot.
+const unfinished = ".bowline-new"
+
+// fillEmpty fills a folder that is there, which may be where somebody's shell is, and need not be on the disk that its parent is on.
+func fillEmpty(folder string, files map[string][]byte) (err error) {
+	within := filepath.Join(folder, unfinished)
+	if err := os.Mkdir(within, 0o700); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(within)) }()
+	if err := fill(within, files); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 1 { // somebody was quicker
+		return fmt.Errorf("%s is not empty any more", folder)
+	}
+	return moveAll(within, folder)
 }
 
 func fill(folder string, files map[string][]byte) error {
@@ -68,17 +99,16 @@ func fill(folder string, files map[string][]byte) error {
 	return nil
 }
 
-// moveInto moves what is in a folder into an empty one, which may be where somebody's shell is; all of it, or nothing.
-func moveInto(empty, from string) error {
+// moveAll moves what is in a folder into another; all of it, or nothing.
+func moveAll(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
 	}
 	for i, entry := range entries {
-		if err := os.Rename(filepath.Join(from, entry.Name()), filepath.Join(empty, entry.Name())); err != nil {
-			err = fmt.Errorf("nothing was made: %w", err)
+		if err := os.Rename(filepath.Join(from, entry.Name()), filepath.Join(to, entry.Name())); err != nil {
 			for _, moved := range entries[:i] {
-				err = errors.Join(err, os.RemoveAll(filepath.Join(empty, moved.Name())))
+				err = errors.Join(err, os.RemoveAll(filepath.Join(to, moved.Name())))
 			}
 			return err
 		}

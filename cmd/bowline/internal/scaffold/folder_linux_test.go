@@ -12,17 +12,36 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/scaffold"
 )
 
-// TestPlaceThatMayNotBeWritten works as somebody else on the disk, where the test runs as root; the thread ends with that.
+// TestPlaceThatMayNotBeWritten works as somebody else on the disk, where the test runs as root. Only a folder that is there, and
+// theirs, can be filled.
 func TestPlaceThatMayNotBeWritten(t *testing.T) {
 	t.Parallel()
 	parent, err := os.MkdirTemp("", "bowline-new-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(parent) })
-	if err := os.Chmod(parent, 0o555); err != nil {
+	t.Cleanup(func() {
+		_ = os.Chmod(parent, 0o700) // for who is not root
+		os.RemoveAll(parent)
+	})
+	theirs := filepath.Join(parent, "theirs")
+	err = errors.Join(os.Mkdir(theirs, 0o700), os.Chmod(theirs, 0o777), os.Chmod(parent, 0o555))
+	if err != nil {
 		t.Fatal(err)
 	}
+	if err := writeAsAnother(filepath.Join(parent, "new")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := writeAsAnother(theirs); err != nil {
+		t.Error(err)
+	}
+	if got := contents(t, theirs); got != ".d a.txt b b/c.txt" {
+		t.Errorf("in the folder are %s", got)
+	}
+}
+
+// writeAsAnother writes the files in a thread of its own, which ends with that.
+func writeAsAnother(folder string) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -32,9 +51,7 @@ func TestPlaceThatMayNotBeWritten(t *testing.T) {
 				return
 			}
 		}
-		done <- scaffold.Write(filepath.Join(parent, "new"), files)
+		done <- scaffold.Write(folder, files)
 	}()
-	if err := <-done; !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("the error is %v", err)
-	}
+	return <-done
 }

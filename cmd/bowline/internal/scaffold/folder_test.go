@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/scaffold"
@@ -31,7 +33,7 @@ func contents(t *testing.T, folder string) string {
 func TestFolderIsWritten(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
-	for _, name := range []string{"new", "empty"} {
+	for _, name := range []string{"new", strings.Repeat("n", 255), "empty"} {
 		folder := filepath.Join(parent, name)
 		if name == "empty" {
 			if err := os.Mkdir(folder, 0o700); err != nil {
@@ -45,7 +47,7 @@ func TestFolderIsWritten(t *testing.T) {
 			t.Errorf("in the folder are %s", got)
 		}
 	}
-	if got, err := os.ReadDir(parent); err != nil || len(got) != 2 {
+	if got, err := os.ReadDir(parent); err != nil || len(got) != 3 {
 		t.Errorf("beside them are %v, %v", got, err)
 	}
 }
@@ -57,8 +59,13 @@ func TestFolderIsLeftAlone(t *testing.T) {
 	if err := os.WriteFile(taken, []byte("somebody's"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	nowhere := filepath.Join(parent, "nowhere")
+	if err := os.Symlink("absent", nowhere); err != nil {
+		t.Fatal(err)
+	}
 	for folder, refusal := range map[string]string{
-		parent:                                "is there already, with taken in it",
+		parent:                                "is there already, with nowhere and 1 more in it",
+		nowhere:                               "is a link to a folder that is not there: make that",
 		taken:                                 "not a directory",
 		filepath.Join(taken, "in"):            "not a directory",
 		filepath.Join(parent, "no", "parent"): "no such file or directory",
@@ -67,7 +74,7 @@ func TestFolderIsLeftAlone(t *testing.T) {
 			t.Errorf("%s: the error is %v; want %s", folder, err, refusal)
 		}
 	}
-	if got := contents(t, parent); got != "taken" {
+	if got := contents(t, parent); got != "nowhere taken" {
 		t.Errorf("what is there is %s now", got)
 	}
 }
@@ -87,5 +94,31 @@ func TestNothingIsLeftOfAFolderThatCannotBeWritten(t *testing.T) {
 	}
 	if got := contents(t, parent); got != "empty" {
 		t.Errorf("what is left is %s", got)
+	}
+}
+
+// Several who fill the same folder at once: one does, the others are told, and take nothing away.
+func TestFolderIsFilledOnce(t *testing.T) {
+	t.Parallel()
+	for _, isThere := range []bool{true, false} {
+		folder := filepath.Join(t.TempDir(), "new")
+		if isThere {
+			if err := os.Mkdir(folder, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var filled atomic.Int32
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if scaffold.Write(folder, files) == nil {
+					filled.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if got := contents(t, folder); filled.Load() != 1 || got != ".d a.txt b b/c.txt" {
+			t.Errorf("%d say that they have filled it; in it are %s", filled.Load(), got)
+		}
 	}
 }
