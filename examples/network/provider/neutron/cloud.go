@@ -30,6 +30,18 @@ var login = map[string][]string{
 	"application_credential_secret": {"OS_APPLICATION_CREDENTIAL_SECRET"},
 }
 
+// instead is what is not said beside an id: both is usual in a file that a dashboard has written, and gophercloud takes one of them.
+var instead = map[string][]string{
+	"user_id":           {"username", "user_domain_id", "user_domain_name"},
+	"user_domain_id":    {"user_domain_name"},
+	"project_id":        {"project_name", "project_domain_id", "project_domain_name"},
+	"project_domain_id": {"project_domain_name"},
+	"application_credential_id": {
+		"application_credential_name", "username", "user_id", "user_domain_id", "user_domain_name",
+		"project_id", "project_name", "project_domain_id", "project_domain_name",
+	},
+}
+
 // cloud is an OpenStack with Keystone: who logs in, where Neutron is looked for, and how its servers are known; nil for as usual.
 type cloud struct {
 	auth   gophercloud.AuthOptions
@@ -49,14 +61,7 @@ func environment() (cloud, error) {
 		}
 		return c, err
 	}
-	said := map[string]string{}
-	for key, variables := range login {
-		for _, variable := range variables {
-			if value := os.Getenv(variable); value != "" && said[key] == "" {
-				said[key] = value
-			}
-		}
-	}
+	said := variables()
 	if err := checkLogin(said); err != nil {
 		return cloud{}, err
 	}
@@ -68,8 +73,31 @@ func environment() (cloud, error) {
 	return parse(clouds.WithCloudName("only"), clouds.WithCloudsYAML(bytes.NewReader(file)), clouds.WithSecureYAML(strings.NewReader("{}")))
 }
 
+// variables is what the environment says of a login.
+func variables() map[string]string {
+	said := map[string]string{}
+	for key, names := range login {
+		for _, name := range names {
+			if value := os.Getenv(name); value != "" && said[key] == "" {
+				said[key] = value
+			}
+		}
+	}
+	for id, others := range instead {
+		for _, other := range others {
+			if said[id] != "" {
+				delete(said, other)
+			}
+		}
+	}
+	return said
+}
+
 // checkLogin says which variable is missing.
 func checkLogin(said map[string]string) error {
+	if said["auth_url"] == "" {
+		return errors.New("OS_AUTH_URL is not set, beside the credentials: it is the address of Keystone, or OS_CLOUD names a cloud")
+	}
 	if err := checkAddress("OS_AUTH_URL", said["auth_url"]); err != nil {
 		return err
 	}

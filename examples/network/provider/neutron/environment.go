@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,9 +23,15 @@ import (
 // userAgent is how Neutron's log calls this program.
 const userAgent = "bowline-network"
 
+// named are the variables of which each means an OpenStack. What else there is, as a project, may have been set for another purpose.
+var named = []string{
+	"OS_CLOUD", "OS_AUTH_URL", "OS_ENDPOINT", "OS_AUTH_TYPE",
+	"OS_USERNAME", "OS_USER_ID", "OS_PASSWORD", "OS_APPLICATION_CREDENTIAL_ID", "OS_APPLICATION_CREDENTIAL_SECRET",
+}
+
 // Configured says whether the environment names an OpenStack, well or badly.
 func Configured() bool {
-	return os.Getenv("OS_CLOUD") != "" || os.Getenv("OS_AUTH_URL") != "" || os.Getenv("OS_ENDPOINT") != ""
+	return slices.ContainsFunc(named, func(variable string) bool { return os.Getenv(variable) != "" })
 }
 
 // CheckEnvironment says what is wrong with what the environment says of an OpenStack, as far as nobody needs to be asked.
@@ -37,9 +44,10 @@ func CheckEnvironment() error {
 	return err
 }
 
-// throughKeystone says whether the environment names an OpenStack where one logs in.
+// throughKeystone says whether the environment names an OpenStack where one logs in, or has who logs in without the where.
 func throughKeystone() bool {
-	return os.Getenv("OS_AUTH_TYPE") != "none" && (os.Getenv("OS_CLOUD") != "" || os.Getenv("OS_AUTH_URL") != "")
+	endpointAlone := os.Getenv("OS_ENDPOINT") != "" && os.Getenv("OS_CLOUD") == "" && os.Getenv("OS_AUTH_URL") == ""
+	return Configured() && os.Getenv("OS_AUTH_TYPE") != "none" && !endpointAlone
 }
 
 // FromEnvironment makes a client of the Neutron that the usual variables name: OS_CLOUD, a cloud of a clouds.yaml; or OS_AUTH_URL with
@@ -133,15 +141,36 @@ func transport(secure *tls.Config) *http.Transport {
 // loginError says why Keystone gave no token.
 func loginError(err error, endpoint string) error {
 	var code gophercloud.ErrUnexpectedResponseCode
+	var untrusted *tls.CertificateVerificationError
+	var away *url.Error
 	switch {
 	case errors.Is(err, context.Canceled):
 		return err
-	case errors.As(err, &code) && code.Actual == http.StatusUnauthorized:
-		reason, message := unauthorized(endpoint)
-		return &provider.Problem{Reason: reason, Message: message, Err: err}
-	case errors.As(err, &code) && code.Actual < http.StatusInternalServerError:
-		return fmt.Errorf("OS_AUTH_URL is %s, where no Keystone answers: %w", endpoint, err)
+	case errors.As(err, &code):
+		return refusedLogin(code, endpoint)
+	case errors.As(err, &untrusted):
+		return fmt.Errorf("the certificate of OS_AUTH_URL, %s, is not trusted: set OS_CACERT to a file with its authority: %w", endpoint, err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Errorf("OS_AUTH_URL is %s, where a server without TLS answers: write http: %w", endpoint, err)
+	case errors.As(err, &away):
+		return keystoneAway(err, endpoint)
 	}
+	return fmt.Errorf("nobody can log in at OS_AUTH_URL, %s, as OS_CLOUD or the other variables OS_* say: %w", endpoint, err)
+}
+
+// refusedLogin is for what Keystone answered.
+func refusedLogin(code gophercloud.ErrUnexpectedResponseCode, endpoint string) error {
+	switch {
+	case code.Actual == http.StatusUnauthorized || code.Actual == http.StatusForbidden:
+		reason, message := unauthorized(endpoint)
+		return &provider.Problem{Reason: reason, Message: message, Err: code}
+	case code.Actual >= http.StatusInternalServerError || code.Actual == http.StatusTooManyRequests:
+		return keystoneAway(code, endpoint)
+	}
+	return fmt.Errorf("OS_AUTH_URL is %s, where no Keystone answers: %w", endpoint, code)
+}
+
+func keystoneAway(err error, endpoint string) error {
 	return &provider.Problem{
 		Reason: provider.Unreachable, Message: fmt.Sprintf("Keystone at %s (OS_AUTH_URL) does not answer", endpoint), Err: err,
 	}

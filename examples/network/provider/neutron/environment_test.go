@@ -33,7 +33,7 @@ func TestEnvironmentNamesAnOpenStackOrNone(t *testing.T) {
 	if Configured() {
 		t.Error("a project alone is no OpenStack")
 	}
-	for _, name := range []string{"OS_CLOUD", "OS_AUTH_URL", "OS_ENDPOINT"} {
+	for _, name := range named {
 		setEnvironment(t, map[string]string{name: "x"})
 		if !Configured() {
 			t.Errorf("%s is not seen", name)
@@ -50,6 +50,7 @@ func TestWrongOrHalfSetEnvironmentSaysWhichVariable(t *testing.T) {
 		"OS_AUTH_TYPE is not none":                                   {"OS_ENDPOINT": "http://127.0.0.1:9696"},
 		`OS_ENDPOINT is "127.0.0.1:9696", which is no address`:       {"OS_AUTH_TYPE": "none", "OS_ENDPOINT": "127.0.0.1:9696"},
 		`OS_AUTH_URL is "cloud.example.org", which is no address`:    {"OS_AUTH_URL": "cloud.example.org", "OS_USERNAME": "u", "OS_PASSWORD": "p"},
+		"OS_AUTH_URL is not set, beside the credentials":             {"OS_USERNAME": "u", "OS_PASSWORD": "p", "OS_PROJECT_NAME": "p"},
 		"OS_USERNAME is not set":                                     {"OS_AUTH_URL": "http://127.0.0.1:1/v3"},
 		"OS_PASSWORD is not set":                                     {"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "u", "OS_DOMAIN_ID": "default"},
 		"OS_USER_DOMAIN_NAME is not set":                             {"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "u"},

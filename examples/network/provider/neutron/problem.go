@@ -57,7 +57,7 @@ func describe(err error, endpoint, about string) (provider.Reason, string) {
 // describeRefusal is for a new token that was not to be had: either the credentials are wrong, or nobody is there to ask.
 func describeRefusal(err error, endpoint string) (provider.Reason, string) {
 	var code gophercloud.ErrUnexpectedResponseCode
-	if errors.As(err, &code) && code.Actual < http.StatusInternalServerError {
+	if errors.As(err, &code) && code.Actual < http.StatusInternalServerError && code.Actual != http.StatusTooManyRequests {
 		return unauthorized(endpoint)
 	}
 	return provider.Unreachable, "Keystone, which says who may use Neutron, does not answer: it is tried again"
