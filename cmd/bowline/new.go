@@ -130,12 +130,24 @@ func (f *newControllerFlags) run(ctx context.Context, to *screen) (err error) {
 	if err := scaffold.Write(folder, files); err != nil {
 		return err
 	}
-	f.tell(to, incomplete)
+	f.tell(to, incomplete, workspace(ctx, folder))
 	return nil
 }
 
-// tell says what was made, and what to do with it. incomplete is why go.sum lacks the checksums of the release.
-func (f *newControllerFlags) tell(to *screen, incomplete error) {
+// workspace is the go.work of which Go takes a folder to be a part, if any: it builds only the modules that are listed there.
+func workspace(ctx context.Context, folder string) string {
+	env := exec.CommandContext(ctx, "go", "env", "GOWORK")
+	env.Dir = folder
+	answer, err := env.Output()
+	if file := strings.TrimSpace(string(answer)); err == nil && file != "off" {
+		return file
+	}
+	return ""
+}
+
+// tell says what was made, and what to do with it: incomplete is why go.sum lacks the checksums of the release, workspace the go.work
+// that the project has to be added to.
+func (f *newControllerFlags) tell(to *screen, incomplete error, workspace string) {
 	project := f.project
 	to.line(to.out.in(strong, fmt.Sprintf("%s is the project of a controller of %s.%s, as the Go module %s.",
 		f.folder, project.Plural, project.Group, project.Module)))
@@ -149,6 +161,9 @@ func (f *newControllerFlags) tell(to *screen, incomplete error) {
 		to.line("    # There is no Go on the PATH: install it first, from https://go.dev/dl")
 	}
 	to.line("    cd " + quoted(f.folder))
+	if workspace != "" {
+		to.line("    go work use .          # since this is in the workspace of " + workspace)
+	}
 	switch {
 	case incomplete != nil:
 		to.line("    go mod tidy            # go.sum is not complete: " + strings.ReplaceAll(incomplete.Error(), "\n", " "))
