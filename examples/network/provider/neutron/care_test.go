@@ -1,0 +1,184 @@
+package neutron
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gophernetworks "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	gophersubnets "github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/examples/network/provider"
+)
+
+const markOfPlane = "made by Bowline, plane " + plane
+
+// Somebody's network is not ours because its subnet's description is a copy.
+func TestCopiedDescriptionGivesNothingAway(t *testing.T) {
+	t.Parallel()
+	r := newRecorded()
+	p := r.provider(t)
+	r.user.make(t, gophernetworks.CreateOpts{Name: "somebody's", Description: "theirs"}, "10.1.0.0/16", p.ID("uid"))
+	if actual, err := p.Get(t.Context(), "uid"); err == nil {
+		t.Errorf("found %+v", actual)
+	}
+	must(t, p.Delete(t.Context(), "uid"))
+	r.user.network(t, "somebody's")
+}
+
+// A stray that is somebody's again when it is to be swept, stays.
+func TestStrayThatIsNoLongerOneIsNotSwept(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(p provider.Provider) gophernetworks.UpdateOpts{
+		"named": func(p provider.Provider) gophernetworks.UpdateOpts {
+			id := p.ID("uid")
+			return gophernetworks.UpdateOpts{Name: &id}
+		},
+		"described": func(provider.Provider) gophernetworks.UpdateOpts {
+			text := "theirs"
+			return gophernetworks.UpdateOpts{Description: &text}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRecorded()
+			p := r.provider(t)
+			id := r.user.make(t, gophernetworks.CreateOpts{Name: "stray", Description: markOfPlane}, "", "")
+			uids, err := p.List(t.Context())
+			if err != nil || !slices.Equal(uids, []types.UID{types.UID(id)}) {
+				t.Fatalf("listed are %q, %v", uids, err)
+			}
+			r.user.update(t, "stray", change(p))
+			must(t, p.Delete(t.Context(), types.UID(id)))
+			if left, err := r.user.networks(t.Context(), "id", id); err != nil || len(left) != 1 {
+				t.Errorf("left are %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// A network that was renamed while somebody watches is told of by the uid that it had.
+func TestWatchKnowsARenamedNetwork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorded()
+		p := r.provider(t)
+		apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
+		ctx, cancel := context.WithCancel(t.Context())
+		var told []types.UID
+		ended := make(chan error)
+		go func() { ended <- p.Watch(ctx, func(uid types.UID) { told = append(told, uid) }) }()
+		synctest.Wait()
+		text := "somebody's"
+		r.user.update(t, p.ID("uid"), gophernetworks.UpdateOpts{Name: &text})
+		time.Sleep(DefaultPoll)
+		cancel()
+		must(t, <-ended)
+		if !slices.Equal(told, []types.UID{"", "uid"}) {
+			t.Errorf("it told of %q", told)
+		}
+	})
+}
+
+// Pools that nobody has touched are all addresses but the gateway's, also when that is another one; pools of somebody stay theirs.
+func TestPoolsMakeRoomForTheGateway(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pools, want []gophersubnets.AllocationPool
+	}{
+		"untouched": {nil, []gophersubnets.AllocationPool{{Start: "10.1.0.1", End: "10.1.0.8"}, {Start: "10.1.0.10", End: "10.1.0.254"}}},
+		"somebody's": {[]gophersubnets.AllocationPool{{Start: "10.1.0.5", End: "10.1.0.20"}},
+			[]gophersubnets.AllocationPool{{Start: "10.1.0.5", End: "10.1.0.8"}, {Start: "10.1.0.10", End: "10.1.0.20"}}},
+		"elsewhere": {[]gophersubnets.AllocationPool{{Start: "10.1.0.100", End: "10.1.0.200"}},
+			[]gophersubnets.AllocationPool{{Start: "10.1.0.100", End: "10.1.0.200"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRecorded()
+			p := r.provider(t)
+			apply(t, p, wanted("uid", "10.1.0.0/24", "10.1.0.1"))
+			if c.pools != nil {
+				_, s := r.user.network(t, p.ID("uid"))
+				must(t, r.user.updateSubnet(t.Context(), s, gophersubnets.UpdateOpts{AllocationPools: c.pools}))
+			}
+			apply(t, p, wanted("uid", "10.1.0.0/24", "10.1.0.9"))
+			if _, s := r.user.network(t, p.ID("uid")); !slices.Equal(s.Pools, c.want) {
+				t.Errorf("the pools are %v, want %v", s.Pools, c.want)
+			}
+		})
+	}
+}
+
+// The longest names that Kubernetes has are longer than Neutron's.
+func TestLongNamesAreCut(t *testing.T) {
+	t.Parallel()
+	r := newRecorded()
+	p := r.provider(t)
+	want := wanted("uid", "10.1.0.0/16", "10.1.0.1")
+	want.Owner = strings.Repeat("n", 63) + "/" + strings.Repeat("o", 253)
+	apply(t, p, want)
+}
+
+// Somebody removes a thing between the look at it and what is to be done with it.
+func TestWhatHasGoneMeanwhileIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for request, act := range map[string]func(t *testing.T, p provider.Provider){
+		"DELETE": func(t *testing.T, p provider.Provider) { must(t, p.Delete(t.Context(), "uid")) },
+		"POST":   func(t *testing.T, p provider.Provider) { apply(t, p, wanted("uid", "10.2.0.0/16", "10.2.0.1")) },
+		"PUT":    func(t *testing.T, p provider.Provider) { apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.9")) },
+	} {
+		t.Run(request, func(t *testing.T) {
+			t.Parallel()
+			r := newRecorded()
+			p := r.provider(t)
+			apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
+			remove := sync.OnceFunc(func() { r.user.remove(t, p.ID("uid")) })
+			r.disturb(func(q *http.Request) (*http.Response, error) {
+				if q.Method == request {
+					remove()
+				}
+				return nil, nil
+			})
+			act(t, p)
+		})
+	}
+}
+
+// Neutron's own ports keep nobody's network, and are not counted among those that do.
+func TestPortsOfNeutronAreNotInTheWay(t *testing.T) {
+	t.Parallel()
+	all := []port{{ID: "1", Owner: "network:dhcp"}, {ID: "2", Owner: "compute:nova"}, {ID: "3", Owner: "network:distributed"}, {ID: "4"}}
+	if got := names(inTheWay(all)); got != "2 ports are on it, 4 (of nobody), 2 (of compute:nova)" {
+		t.Errorf("it says %q", got)
+	}
+}
+
+// An address that a port has cannot be the gateway's.
+func TestGatewayThatAPortHasIsInUse(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, func(q *http.Request) (*http.Response, error) {
+		const id = "bowline.plane.uid"
+		switch {
+		case q.Method == http.MethodPut:
+			return response(q, http.StatusConflict, asNeutron("GatewayIpInUse", "Current gateway ip 10.1.0.1 already in use by port p.")), nil
+		case strings.HasSuffix(q.URL.Path, "/ports"):
+			return response(q, http.StatusOK, `{"ports":[{"id":"p","network_id":"n","device_owner":"network:router_interface","device_id":"r"}]}`), nil
+		case strings.HasSuffix(q.URL.Path, "/subnets"):
+			return response(q, http.StatusOK,
+				`{"subnets":[{"id":"s","network_id":"n","description":"`+id+`","cidr":"10.1.0.0/16","gateway_ip":"10.1.0.1"}]}`), nil
+		}
+		return response(q, http.StatusOK,
+			`{"networks":[{"id":"n","name":"`+id+`","description":"`+markOfPlane+`","admin_state_up":true,"subnets":["s"]}]}`), nil
+	})
+	reason, message := reasonOf(t, p.Apply(t.Context(), wanted("uid", "10.1.0.0/16", "10.1.0.9")))
+	if want := "the gateway of network bowline.plane.uid cannot become 10.1.0.9: 1 port is on it, p (of network:router_interface r)"; reason != provider.InUse ||
+		!strings.HasPrefix(message, want) {
+		t.Errorf("%s: %s; want %s", reason, message, want)
+	}
+}
