@@ -77,7 +77,7 @@ func TestObjectThatCannotBeReadIsTriedAgainAndNothingOfItIsRemoved(t *testing.T)
 				if err := w.maps.Delete(w.Context(), "default", "bad", metav1.DeleteOptions{}); err != nil {
 					w.Fatal(err)
 				}
-				time.Sleep(time.Hour)
+				time.Sleep(time.Minute) // it hears of the end, and does not wait for its next look
 				if err := r.stop(); err != nil || !real.removed {
 					w.Errorf("the object is gone, and what is real of it removed: %t; it ended with %v", real.removed, err)
 				}
