@@ -21,7 +21,7 @@ func (b *besideOwnership) SetManagedFields(entries []metav1.ManagedFieldsEntry) 
 
 // besideOwnership is a custom resource so, before and after a write. plain is false for other objects, and for those whose
 // ownership is of several versions: the library then converts the objects.
-func (e *endpoint) besideOwnership(before, after runtime.Object) (was, is runtime.Object, plain bool) {
+func (e *endpoint) besideOwnership(before, after runtime.Object) (was, is *besideOwnership, plain bool) {
 	old, ok := e.beside(before)
 	if !ok {
 		return nil, nil, false

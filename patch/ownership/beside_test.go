@@ -27,7 +27,7 @@ var said = []string{
 	`[{"manager":"x","operation":"Update","apiVersion":"example.com/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":1}}]`,
 }
 
-// TestUpdateOfCustomResourcesDoesWhatTheLibraryDoes writes random changes of four managers to custom resources, and compares them
+// TestUpdateOfCustomResourcesDoesWhatTheLibraryDoes writes random changes of ten managers to custom resources, and compares them
 // with what the library makes of the objects as they are.
 func TestUpdateOfCustomResourcesDoesWhatTheLibraryDoes(t *testing.T) {
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestUpdateOfCustomResourcesDoesWhatTheLibraryDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, random, beside := New(k), rand.New(rand.NewSource(7)), 0
+		o, random, made := New(k), rand.New(rand.NewSource(7)), map[string]int{}
 		for range 40 {
 			w := writers{Owners: o, kind: k, random: random}
 			live := &unstructured.Unstructured{}
@@ -51,21 +51,22 @@ func TestUpdateOfCustomResourcesDoesWhatTheLibraryDoes(t *testing.T) {
 			o.Update("example.com/v1", "", nil, live, "first")
 			for range 20 {
 				time.Sleep(600 * time.Millisecond) // of the bubble: some ownership is of the same second
-				var plain bool
-				if live, plain = w.update(t, live); plain {
-					beside++
-				}
+				var how string
+				live, how = w.update(t, live)
+				made[how]++
 			}
 		}
-		if t.Log(beside, "of 800 updates had their ownership beside them"); beside < 300 || beside > 790 {
-			t.Errorf("%d of 800 updates had their ownership beside them", beside)
+		if t.Log(made); made["plain"] < 200 || made["beside"] < 50 || made["whole"] < 50 {
+			t.Errorf("too few of a kind: %v", made)
 		}
 	})
 }
 
-// update writes one change in both ways. plain says that its ownership was beside it.
-func (w *writers) update(t *testing.T, live *unstructured.Unstructured) (next *unstructured.Unstructured, plain bool) {
-	manager, sub := []string{"a", "b", "", "first"}[w.random.Intn(4)], []string{"", "", "status"}[w.random.Intn(3)]
+// update writes one change in both ways. how says what the library had to do with it: nothing when it was plain, or was given its
+// ownership beside it, or the whole.
+func (w *writers) update(t *testing.T, live *unstructured.Unstructured) (next *unstructured.Unstructured, how string) {
+	managers := []string{"a", "b", "", "first", "c", "d", "e", "f", "g", "h"}
+	manager, sub := managers[w.random.Intn(len(managers))], []string{"", "", "status"}[w.random.Intn(3)]
 	e, err := w.endpoint("example.com/v1", sub)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +85,13 @@ func (w *writers) update(t *testing.T, live *unstructured.Unstructured) (next *u
 		}
 		next.Object["metadata"].(map[string]any)["managedFields"] = entries
 	}
-	_, _, plain = e.besideOwnership(live, next)
+	how = "whole"
+	if was, is, beside := e.besideOwnership(live, next); beside {
+		how = "beside"
+		if _, plain := w.updatePlain(e, sub, was, is, manager); plain {
+			how = "plain"
+		}
+	}
 	was, want, written := live.DeepCopy(), next.DeepCopy(), next.DeepCopy()
 	if _, err := e.library.Update(live.DeepCopy(), want, manager); err != nil {
 		want.SetManagedFields(live.GetManagedFields())
@@ -98,5 +105,5 @@ func (w *writers) update(t *testing.T, live *unstructured.Unstructured) (next *u
 	if diff := cmp.Diff(was.Object, live.Object); diff != "" {
 		t.Fatalf("the stored object changed (-was +is):\n%s", diff)
 	}
-	return next, plain
+	return next, how
 }

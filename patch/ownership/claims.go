@@ -64,7 +64,7 @@ func (c *claims) othersOwn(fields *fieldpath.Set) bool {
 	return false
 }
 
-// with are the claims with those of the applying manager, in the library's order.
+// with are the claims with those of the applying manager.
 func (c *claims) with(mine metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	entries := slices.Clone(c.entries)
 	if c.mine >= 0 {
@@ -72,11 +72,16 @@ func (c *claims) with(mine metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntr
 	} else {
 		entries = append(entries, mine)
 	}
+	inOrder(entries)
+	return entries
+}
+
+// inOrder puts entries in the library's order.
+func inOrder(entries []metav1.ManagedFieldsEntry) {
 	slices.SortFunc(entries, func(a, b metav1.ManagedFieldsEntry) int {
 		return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(seconds(a.Time), seconds(b.Time)),
 			cmp.Compare(a.Manager, b.Manager), cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Subresource, b.Subresource))
 	})
-	return entries
 }
 
 func seconds(t *metav1.Time) int64 {

@@ -102,14 +102,17 @@ func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager s
 	if err != nil {
 		return err
 	}
-	seenBefore, seenAfter, plain := e.besideOwnership(before, after)
-	if !plain {
-		seenBefore, seenAfter = before, after
+	if was, is, beside := e.besideOwnership(before, after); beside {
+		if entries, plain := o.updatePlain(e, sub, was, is, manager); plain {
+			SetEntries(obj, entries)
+			return nil
+		}
+		before, after = was, is
 	}
-	if _, err = e.library.Update(seenBefore, seenAfter, manager); err != nil {
+	if _, err = e.library.Update(before, after, manager); err != nil {
 		return err
 	}
-	SetEntries(obj, Entries(seenAfter.(kind.Object)))
+	SetEntries(obj, Entries(after.(kind.Object)))
 	return nil
 }
 
