@@ -269,7 +269,10 @@ func TestOfTwoNetworksTheOneWithPortsStays(t *testing.T) {
 	r := newRecorded()
 	p := r.provider(t)
 	apply(t, p, wanted("uid", "10.1.0.0/16", "10.1.0.1"))
-	second := r.user.make(t, gophernetworks.CreateOpts{Name: p.ID("uid"), Description: "made by Bowline, plane " + plane}, "10.1.0.0/16", p.ID("uid"))
+	r.user.make(t, gophernetworks.CreateOpts{Name: p.ID("uid"), Description: "made by Bowline, plane " + plane}, "10.1.0.0/16", p.ID("uid"))
+	f, err := p.(*networks).look(t.Context(), "uid")
+	must(t, err)
+	second := f.networks[1].ID // the other one stays where none has ports
 	r.user.port(t, second, "compute:nova", "server-1")
 	if actual, err := p.Get(t.Context(), "uid"); err != nil || !strings.Contains(actual.Fault, "there are 2 networks for it") {
 		t.Errorf("found %+v, %v", actual, err)

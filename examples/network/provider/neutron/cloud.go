@@ -65,11 +65,12 @@ func environment() (cloud, error) {
 	if err := checkLogin(said); err != nil {
 		return cloud{}, err
 	}
-	only := map[string]any{"auth": said, "cacert": os.Getenv("OS_CACERT")}
+	only := map[string]any{"auth": said}
 	file, err := json.Marshal(map[string]any{"clouds": map[string]any{"only": only}})
 	if err != nil {
 		return cloud{}, err
 	}
+	// OS_CACERT, OS_REGION_NAME and OS_INTERFACE are read there.
 	return parse(clouds.WithCloudName("only"), clouds.WithCloudsYAML(bytes.NewReader(file)), clouds.WithSecureYAML(strings.NewReader("{}")))
 }
 
