@@ -9,7 +9,7 @@ import (
 )
 
 // Serve runs a Neutron, with a Keystone before it, in a temporary folder until ctx ends. When it answers, the variables that lead
-// there are printed as a shell reads them.
+// there are printed as a shell reads them. A Neutron that ends before is an error.
 func Serve(ctx context.Context, out io.Writer) error {
 	folder, err := os.MkdirTemp("", "neutron-")
 	if err != nil {
@@ -20,18 +20,28 @@ func Serve(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	return errors.Join(serve(ctx, out, server), server.Stop())
+}
+
+// serve tells how to reach a Neutron, and returns when ctx or the Neutron ends.
+func serve(ctx context.Context, out io.Writer, server *Server) error {
 	const password = "secret"
 	keystone, err := NewKeystone(server.URL, password)
 	if err != nil {
-		return errors.Join(err, server.Stop())
+		return err
 	}
 	defer keystone.Close()
 	_, err = fmt.Fprintf(out, `export OS_AUTH_URL=%s
 export OS_USERNAME=me OS_PASSWORD=%s OS_USER_DOMAIN_NAME=Default
 export OS_PROJECT_NAME=example OS_PROJECT_DOMAIN_NAME=Default OS_REGION_NAME=here
 `, keystone.URL, password)
-	if err == nil {
-		<-ctx.Done()
+	if err != nil {
+		return err
 	}
-	return errors.Join(err, server.Stop())
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-server.process.ended:
+		return fmt.Errorf("the Neutron at %s has ended:\n%s", server.URL, server.process.said())
+	}
 }

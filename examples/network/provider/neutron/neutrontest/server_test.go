@@ -1,6 +1,7 @@
 package neutrontest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
@@ -35,4 +36,37 @@ func TestKilledServerComesBackWithWhatItHad(t *testing.T) {
 	if got, err := networks.Get(t.Context(), client, made.ID).Extract(); err != nil || got.Name != "n" {
 		t.Errorf("after the restart: %+v, %v", got, err)
 	}
+}
+
+// Who serves a Neutron is told when it ends, and does not go on without one.
+func TestServeEndsWithItsNeutron(t *testing.T) {
+	t.Parallel()
+	if err := Missing(); err != nil {
+		t.Skip(err)
+	}
+	server, err := Start(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(chan string, 1)
+	ended := make(chan error, 1)
+	go func() { ended <- serve(t.Context(), teller(told), server) }()
+	if says := <-told; !strings.Contains(says, "export OS_AUTH_URL=") {
+		t.Errorf("it says %q", says)
+	}
+	server.Kill()
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("it ended with %v", err)
+	}
+	if err := server.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// teller is a Writer that hands out what is written.
+type teller chan<- string
+
+func (t teller) Write(text []byte) (int, error) {
+	t <- string(text)
+	return len(text), nil
 }
