@@ -7,14 +7,9 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 
-	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/admission"
 )
 
 // gadgets is another definition of the widgets' group, with names of its own.
@@ -125,90 +120,6 @@ func TestDefinitionsThatAreWrong(t *testing.T) {
 	}
 	if got := w.names(t, definitionsPath); got != "" {
 		t.Errorf("stored %q", got)
-	}
-}
-
-// TestDeletedDefinitionTakesItsInstancesFirst: at once when nothing holds them.
-func TestDeletedDefinitionTakesItsInstancesFirst(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	w.namespace(t, "other")
-	w.define(t, widgets())
-	w.create(t, widgetsPath, widget("a", `{}`))
-	w.create(t, strings.Replace(widgetsPath, "default", "other", 1), widget("b", `{}`))
-	instances := w.open(t, "/apis/example.com/v1/widgets?watch=1")
-	instances.want(t, "ADDED a", "ADDED b")
-	definitions := w.open(t, definitionsPath+"?watch=1")
-	definitions.want(t, "ADDED widgets.example.com")
-	w.undefine(t, "widgets.example.com")
-	last := instances.want(t, "DELETED a", "DELETED b")
-	for {
-		e, ok := definitions.next(t)
-		if !ok {
-			t.Fatal("the watch of definitions ended")
-		}
-		if e.Type == "DELETED" {
-			if a, b := at(last.Object, "metadata", "resourceVersion").(string), at(e.Object, "metadata", "resourceVersion").(string); a >= b {
-				t.Errorf("the last instance went at %s, its definition at %s", a, b)
-			}
-			break
-		}
-	}
-	w.get(t, widgetsPath).want(t, http.StatusNotFound)
-	w.get(t, definitionsPath+"/widgets.example.com").want(t, http.StatusNotFound)
-}
-
-// TestDeletedDefinitionWaitsForFinalizersOfItsInstances: they are served and may be changed until they go, and nothing is
-// created meanwhile.
-func TestDeletedDefinitionWaitsForFinalizersOfItsInstances(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := start(t)
-		w.define(t, widgets())
-		held := `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"held","finalizers":["example.com/hold"]},"spec":{}}`
-		w.create(t, widgetsPath, held)
-		w.create(t, widgetsPath, widget("free", `{}`))
-		w.undefine(t, "widgets.example.com")
-		synctest.Wait()
-		if got := w.names(t, widgetsPath); got != "held" {
-			t.Errorf("%q is left, want what is held", got)
-		}
-		if got := w.condition(t, "widgets.example.com", apiextensionsv1.Terminating); got != "True InstanceDeletionInProgress" {
-			t.Errorf("terminating: %s", got)
-		}
-		w.send(t, http.MethodPost, widgetsPath, widget("late", `{}`)).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "create not allowed while custom resource definition is terminating")
-		w.send(t, http.MethodPost, widgetsPath+"?dryRun=All", widget("late", `{}`)).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "terminating")
-		w.send(t, http.MethodPost, definitionsPath, must(jsonOf(widgets()))(t)).refused(t, http.StatusConflict, metav1.StatusReasonAlreadyExists, "object is being deleted")
-		w.undefine(t, "widgets.example.com") // again, which changes nothing
-		w.send(t, http.MethodPatch, widgetsPath+"/held", `{"spec":{"size":2}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-		w.send(t, http.MethodPatch, widgetsPath+"/held", `{"metadata":{"finalizers":null}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-		synctest.Wait()
-		w.get(t, definitionsPath+"/widgets.example.com").want(t, http.StatusNotFound)
-		w.get(t, widgetsPath).want(t, http.StatusNotFound)
-
-		w.define(t, widgets())
-		if got := w.names(t, widgetsPath); got != "" {
-			t.Errorf("the definition that came again has %q", got)
-		}
-		w.create(t, widgetsPath, widget("held", `{}`))
-	})
-}
-
-// TestDefinitionMayBeMadeAgainWithAnotherSchema and nothing is left of the one before.
-func TestDefinitionMayBeMadeAgainWithAnotherSchema(t *testing.T) {
-	t.Parallel()
-	w := start(t)
-	for round := range 5 {
-		crd := widgets()
-		maximum := float64(round)
-		props := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
-		size := props.Properties["size"]
-		size.Minimum, size.Maximum = nil, &maximum
-		props.Properties["size"] = size
-		w.define(t, crd)
-		w.create(t, widgetsPath, widget("a", fmt.Sprintf(`{"size":%d}`, round)))
-		w.send(t, http.MethodPost, widgetsPath, widget("b", fmt.Sprintf(`{"size":%d}`, round+1))).want(t, http.StatusUnprocessableEntity)
-		w.undefine(t, crd.Name)
 	}
 }
 
@@ -377,56 +288,4 @@ func TestManyDefinitionsAtOnce(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// gate holds creates of widgets, between the checks of a request and its commit, until it is opened.
-type gate struct{ arrived, open chan struct{} }
-
-func (*gate) Name() string { return "Gate" }
-func (*gate) Handles(op admission.Operation, r resourceOf, _ string) bool {
-	return op == admission.Create && r.Resource == "widgets"
-}
-func (*gate) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
-func (g *gate) Validate(ctx, *admission.Attributes, admission.Reader) error {
-	close(g.arrived)
-	<-g.open
-	return nil
-}
-
-// TestCreateThatMeetsTheEndOfItsDefinition leaves nothing behind: neither while others still hold it, nor when it is gone.
-func TestCreateThatMeetsTheEndOfItsDefinition(t *testing.T) {
-	t.Parallel()
-	for _, held := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			g := &gate{make(chan struct{}), make(chan struct{})}
-			w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{g} })
-			w.define(t, widgets())
-			var late reply
-			var group errgroup.Group
-			group.Go(func() (err error) {
-				late, err = w.try(t.Context(), http.MethodPost, widgetsPath, strings.NewReader(widget("late", `{}`)))
-				return err
-			})
-			<-g.arrived
-			if held {
-				w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"metadata":{"finalizers":["customresourcecleanup.apiextensions.k8s.io","example.com/hold"]}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-			}
-			w.undefine(t, "widgets.example.com")
-			synctest.Wait()
-			close(g.open)
-			if err := group.Wait(); err != nil {
-				t.Fatal(err)
-			}
-			if late.code != http.StatusNotFound && late.code != http.StatusForbidden {
-				t.Errorf("held %t: the late create was answered %d %s", held, late.code, late.body)
-			}
-			if held {
-				w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"metadata":{"finalizers":null}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-			}
-			w.define(t, widgets())
-			if got := w.names(t, widgetsPath); got != "" {
-				t.Errorf("held %t: the definition that came again has %q", held, got)
-			}
-		})
-	}
 }

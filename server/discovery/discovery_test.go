@@ -3,7 +3,6 @@ package discovery_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,10 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apidiscovery "k8s.io/api/apidiscovery/v2"
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,49 +18,8 @@ import (
 
 	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/kind"
-	"github.com/bowline-dev/bowline/kind/structural"
-	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/server/discovery"
 )
-
-var readWrite = []string{"get", "patch", "update"}
-
-// recordedKinds are some kinds as facts/api.jsonl and facts/apis.jsonl describe them.
-func recordedKinds() []kind.Kind {
-	cache := object.NewCache(1 << 20)
-	scale := kind.Subresource{Name: "scale", Kind: schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, Verbs: readWrite}
-	status := kind.Subresource{Name: "status", Verbs: readWrite}
-	return []kind.Kind{
-		kind.NewTyped(cache, kind.Info{
-			Kind: "Event", Plural: "events", Singular: "event", ShortNames: []string{"ev"}, Namespaced: true,
-			Endpoints: []kind.Endpoint{{Version: "v1"}, {Group: "events.k8s.io", Version: "v1"}},
-		}, kind.Rules[*corev1.Event]{Versions: map[string]kind.Version[*corev1.Event]{
-			"events.k8s.io/v1": {New: func() runtime.Object { return &eventsv1.Event{} }},
-		}}),
-		kind.NewTyped(cache, kind.Info{
-			Kind: "Deployment", Plural: "deployments", Singular: "deployment", ShortNames: []string{"deploy"},
-			Categories: []string{"all"}, Namespaced: true, Endpoints: []kind.Endpoint{{Group: "apps", Version: "v1"}},
-			Subresources: []kind.Subresource{status, scale},
-		}, kind.Rules[*appsv1.Deployment]{}),
-		kind.NewTyped(cache, kind.Info{
-			Kind: "ConfigMap", Plural: "configmaps", Singular: "configmap", ShortNames: []string{"cm"}, Namespaced: true,
-			Endpoints: []kind.Endpoint{{Version: "v1"}},
-		}, kind.Rules[*corev1.ConfigMap]{}),
-		kind.NewTyped(cache, kind.Info{
-			Kind: "Namespace", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"},
-			Verbs:        []string{"create", "delete", "get", "list", "patch", "update", "watch"},
-			Endpoints:    []kind.Endpoint{{Version: "v1"}},
-			Subresources: []kind.Subresource{status, {Name: "finalize", Verbs: []string{"update"}}},
-		}, kind.Rules[*corev1.Namespace]{}),
-	}
-}
-
-func customKind(group, version string) kind.Kind {
-	return kind.NewTyped(object.NewCache(1<<20), kind.Info{
-		Kind: "Network", Plural: "networks", Singular: "network", Namespaced: true,
-		Endpoints: []kind.Endpoint{{Group: group, Version: version}},
-	}, kind.Rules[*metav1.PartialObjectMetadata]{})
-}
 
 // get asks a handler; status 0 means that it left the request alone.
 func get(h *discovery.Handler, path, accept string, headers ...string) *httptest.ResponseRecorder {
@@ -269,115 +223,5 @@ func TestOtherRequestsAreLeftToTheRouter(t *testing.T) {
 	}
 	if h.Serve(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/apis", nil)) {
 		t.Error("POST /apis was answered")
-	}
-}
-
-// definition makes a custom kind with two served versions, of which v1beta1 alone has a scale, and one that is not.
-func definition(t testing.TB, group string) kind.Kind {
-	t.Helper()
-	scale := &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas"}
-	status := &apiextensionsv1.CustomResourceSubresourceStatus{}
-	k, err := structural.New(object.NewCache(1<<20), &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "networks." + group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{
-				Plural: "networks", Singular: "network", Kind: "Network", ListKind: "NetworkList",
-				ShortNames: []string{"net"}, Categories: []string{"all"},
-			},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{
-				{Name: "v1beta1", Served: true, Deprecated: true, Subresources: &apiextensionsv1.CustomResourceSubresources{Status: status, Scale: scale}},
-				{Name: "v1", Served: true, Storage: true, Subresources: &apiextensionsv1.CustomResourceSubresources{Status: status}},
-				{Name: "v2alpha1"},
-			},
-		},
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-func TestEachVersionOfADefinitionHasItsOwnResources(t *testing.T) {
-	t.Parallel()
-	h := discovery.New(kind.NewRegistry(definition(t, "example.com")))
-	var list apidiscovery.APIGroupDiscoveryList
-	if err := json.Unmarshal(get(h, "/apis", clientdiscovery.AcceptV2).Body.Bytes(), &list); err != nil {
-		t.Fatal(err)
-	}
-	verbs := []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
-	network := func(version string) *metav1.GroupVersionKind {
-		return &metav1.GroupVersionKind{Group: "example.com", Version: version, Kind: "Network"}
-	}
-	resource := func(version string, more ...apidiscovery.APISubresourceDiscovery) []apidiscovery.APIResourceDiscovery {
-		return []apidiscovery.APIResourceDiscovery{{
-			Resource: "networks", ResponseKind: network(version), Scope: apidiscovery.ScopeNamespace, SingularResource: "network",
-			Verbs: verbs, ShortNames: []string{"net"}, Categories: []string{"all"},
-			Subresources: append([]apidiscovery.APISubresourceDiscovery{
-				{Subresource: "status", ResponseKind: network(version), Verbs: readWrite},
-			}, more...),
-		}}
-	}
-	want := []apidiscovery.APIVersionDiscovery{
-		{Version: "v1", Freshness: apidiscovery.DiscoveryFreshnessCurrent, Resources: resource("v1")},
-		{Version: "v1beta1", Freshness: apidiscovery.DiscoveryFreshnessCurrent, Resources: resource("v1beta1", apidiscovery.APISubresourceDiscovery{
-			Subresource: "scale", ResponseKind: &metav1.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, Verbs: readWrite,
-		})},
-	}
-	if d := cmp.Diff(want, list.Items[0].Versions); d != "" {
-		t.Error(d)
-	}
-	if w := get(h, "/apis/example.com/v2alpha1", "application/json"); w.Code != 0 {
-		t.Errorf("a version that is not served: %d", w.Code)
-	}
-	var names []string
-	for _, r := range parse(t, get(h, "/apis/example.com/v1", "application/json").Body.Bytes()).(map[string]any)["resources"].([]any) {
-		names = append(names, r.(map[string]any)["name"].(string))
-	}
-	if d := cmp.Diff([]string{"networks", "networks/status"}, names); d != "" {
-		t.Error(d)
-	}
-}
-
-// TestChangedGroupIsShownAmongTheOthers: the parts of other groups are taken over, and must come out as if made anew.
-func TestChangedGroupIsShownAmongTheOthers(t *testing.T) {
-	t.Parallel()
-	registry := kind.NewRegistry(append(recordedKinds(), definition(t, "a.example.com"), customKind("b.example.com", "v1"))...)
-	h := discovery.New(registry)
-	media := []string{clientdiscovery.AcceptV2, "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
-	for _, change := range []func(){
-		func() {},
-		func() { registry.Put(definition(t, "c.example.com")) },
-		func() { registry.Put(customKind("b.example.com", "v2")) },
-		func() { registry.Remove(schema.GroupResource{Group: "a.example.com", Resource: "networks"}) },
-	} {
-		change()
-		for _, path := range []string{"/api", "/apis"} {
-			for _, m := range media {
-				got, want := get(h, path, m), get(discovery.New(registry), path, m)
-				if got.Code != http.StatusOK || !bytes.Equal(got.Body.Bytes(), want.Body.Bytes()) {
-					t.Errorf("%s as %s: %d %s\nwant %s", path, m, got.Code, got.Body, want.Body)
-				}
-			}
-		}
-	}
-}
-
-// BenchmarkAggregateAfterChange is the aggregated document of 1,000 definitions after one of them changed.
-func BenchmarkAggregateAfterChange(b *testing.B) {
-	kinds := recordedKinds()
-	for i := range 1000 {
-		kinds = append(kinds, definition(b, fmt.Sprintf("g%d.example.com", i)))
-	}
-	registry := kind.NewRegistry(kinds...)
-	h := discovery.New(registry)
-	changed := definition(b, "g500.example.com")
-	b.SetBytes(int64(get(h, "/apis", clientdiscovery.AcceptV2).Body.Len()))
-	for b.Loop() {
-		registry.Put(changed)
-		changed = definition(b, "g500.example.com")
-		if w := get(h, "/apis", clientdiscovery.AcceptV2); w.Code != http.StatusOK {
-			b.Fatal(w.Code)
-		}
 	}
 }
