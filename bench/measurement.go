@@ -66,7 +66,7 @@ type measurement struct {
 
 // measurements are the rows of the table.
 var measurements = []measurement{
-	processStart(), firstProcessStart(), planeStart(), testKit(), envtestSuite(),
+	processStart(), firstProcessStart(), planeStart(), testKit(), newController(), envtestSuite(),
 	restart("process start to /readyz, 10,000 objects of 1 KiB on disk", 10_000, 150),
 	restart("process start to /readyz, 100,000 objects of 1 KiB on disk", 100_000, 450),
 	onDisk(creates(1, 2_000, 0), 600), onDisk(creates(16, 10_000, 0), 3_500),
