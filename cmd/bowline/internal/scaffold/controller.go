@@ -13,6 +13,7 @@ import (
 
 	"github.com/gobuffalo/flect"
 	"golang.org/x/mod/module"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
 
@@ -43,6 +44,16 @@ func (c *Controller) Complete() error {
 
 // Singular is the kind as kubectl takes it.
 func (c *Controller) Singular() string { return strings.ToLower(c.Kind) }
+
+// Named is a name of the kind as kubectl has to be told: with the group, where Kubernetes has a kind of its own that is called so.
+func (c *Controller) Named(name string) string {
+	for known := range scheme.Scheme.AllKnownTypes() {
+		if strings.EqualFold(known.Kind, c.Kind) {
+			return name + "." + c.Group
+		}
+	}
+	return name
+}
 
 // Program is what go build calls the program: the last element of the module that is no major version.
 func (c *Controller) Program() string {

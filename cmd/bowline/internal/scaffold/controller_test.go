@@ -78,6 +78,23 @@ func TestGoFilesAreFormattedAndLinesShort(t *testing.T) {
 	}
 }
 
+// TestPageNamesTheKind reads what README.md tells kubectl, where Kubernetes has a kind that is called so, and where not.
+func TestPageNamesTheKind(t *testing.T) {
+	t.Parallel()
+	for kind, commands := range map[string][]string{
+		"Greeting": {"get greetings,configmaps\n", "why greeting/example\n", "delete greeting example\n"},
+		"Service":  {"get services.example.com,configmaps\n", "why service.example.com/example\n", "delete service.example.com example\n"},
+		"CronJob":  {"get cronjobs.example.com,configmaps\n"},
+	} {
+		page := string(complete(t, &scaffold.Controller{Name: "a", Group: "example.com", Version: "v1", Kind: kind})["README.md"])
+		for _, command := range commands {
+			if !strings.Contains(page, command) {
+				t.Errorf("README.md does not say %q:\n%s", command, page)
+			}
+		}
+	}
+}
+
 // TestGeneratedFilesAreControllerGens runs controller-gen on the types of all projects at once, and compares, byte by byte.
 func TestGeneratedFilesAreControllerGens(t *testing.T) {
 	t.Parallel()
