@@ -87,39 +87,36 @@ func run(ctx context.Context, config *rest.Config, neutron neutron.Interface) er
 	}
 	m.Add(controller.Options{
 		Name:       "Networks",
-		Reconciler: &reconciler{networks.Lister(), client.Of[*Network](m.Client(), networksResource), neutron},
+		Reconciler: &reconciler{networks.Lister(), neutron},
 		Sources:    []controller.Source{controller.For(networks, controller.ResourceVersionChanged), left},
 		Workers:    2,
 	})
 	return m.Run(ctx)
 }
 
-// slim keeps less of each object in memory: not who set which of its fields, nor kubectl's copy of it, which nobody here reads.
-// What is read from the cache has no annotations then, so it must never be written back: this controller writes to Neutron alone.
+// slim keeps less of each object in memory: not who set which of its fields, nor kubectl's copy of it, nor what kind all of them
+// are, which nobody here reads. So what is read from the cache must never be written back: this controller writes to Neutron alone.
 func slim(obj client.Object) (client.Object, error) {
 	obj.SetManagedFields(nil)
 	obj.SetAnnotations(nil)
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return obj, nil
 }
 
 // reconciler keeps Neutron's networks as the Network objects declare them.
 type reconciler struct {
 	networks informer.Lister[*Network]
-	server   client.Resource[*Network]
 	neutron  neutron.Interface
 }
 
 // Reconcile compares what is declared under a key with what is there, and makes it so.
-func (r *reconciler) Reconcile(ctx context.Context, key controller.Request) (done controller.Result, err error) {
+func (r *reconciler) Reconcile(_ context.Context, key controller.Request) (done controller.Result, err error) {
 	network, err := r.networks.Get(key.Namespace, key.Name)
-	if errors.IsNotFound(err) { // a cache has no object that cannot be read either: that one is not gone
-		network, err = r.server.Get(ctx, key.Namespace, key.Name)
-	}
 	if errors.IsNotFound(err) {
 		klog.Warningf("Network: %s does not exist in local cache, will delete it from Neutron ...", key)
 		return done, r.neutron.Delete(key.Namespace, key.Name)
 	}
-	if err != nil {
+	if err != nil { // it is there, and cannot be read
 		return done, err
 	}
 	klog.Infof("[Neutron] Try to process network: %s %+v ...", key, network.Spec)

@@ -4,10 +4,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/examples/sample-controller/internal/suite"
 )
 
@@ -20,6 +24,24 @@ func TestMain(m *testing.M) {
 var program = suite.Program{Run: run, Definitions: filepath.Join("..", "crd"), Log: &suite.Log{}}
 
 func TestController(t *testing.T) { suite.Behaves(t, program) }
+
+func TestCachedNetworksHaveAllButWhatNobodyReads(t *testing.T) {
+	t.Parallel()
+	network := func() *Network {
+		return &Network{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", UID: "u", ResourceVersion: "7", Generation: 2,
+				Labels: map[string]string{"k": "v"}, Finalizers: []string{"example.com/held"}},
+			Spec: NetworkSpec{Cidr: "10.0.0.0/8", Gateway: "10.0.0.1"},
+		}
+	}
+	full := network()
+	full.TypeMeta = metav1.TypeMeta{APIVersion: "samplecrd.k8s.io/v1", Kind: "Network"}
+	full.Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: "{}"}
+	full.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+	if got, err := slim(full); err != nil || !reflect.DeepEqual(got, client.Object(network())) {
+		t.Errorf("it caches %+v, %v", got, err)
+	}
+}
 
 func TestNeutronIsSlowOrFails(t *testing.T) { suite.Troubled(t, program) }
 

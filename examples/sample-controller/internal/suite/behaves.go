@@ -108,21 +108,25 @@ func rests(w *world) {
 // schema allows: they go on, or wait until it is gone. An older network of that object stays as it is.
 func Misfit(t *testing.T, program Program, goOn bool) {
 	in(t, program, func(w *world) {
+		want := map[string]neutron.Network{"bad": first}
+		others := func(name string) {
+			w.do(w.Declare(w.Context(), name, spec()))
+			time.Sleep(time.Hour)
+			if goOn {
+				want[name] = first
+			}
+			w.are(want)
+		}
 		stop := w.start()
 		w.do(w.Declare(w.Context(), "bad", spec()))
-		w.are(map[string]neutron.Network{"bad": first})
-		stop()
+		w.are(want)
 		w.do(w.Change(w.Context(), "bad", `{"spec":{"cidr":5}}`))
-		w.do(w.Declare(w.Context(), "good", spec()))
-		defer w.start()()
-		if goOn {
-			w.are(map[string]neutron.Network{"bad": first, "good": first})
-		} else {
-			time.Sleep(time.Hour)
-			w.are(map[string]neutron.Network{"bad": first})
-		}
+		others("comes-after-it")
+		stop()
+		defer w.start()() // it is there from the beginning
+		others("comes-later")
 		w.do(w.Remove(w.Context(), "bad"))
-		time.Sleep(time.Minute) // client-go's reflector looks again after up to half of that
-		w.are(map[string]neutron.Network{"good": first})
+		time.Sleep(time.Hour) // what was tried for long is tried ever more rarely
+		w.are(map[string]neutron.Network{"comes-after-it": first, "comes-later": first})
 	}, definitions[1])
 }

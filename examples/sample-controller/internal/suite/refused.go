@@ -30,6 +30,7 @@ func Refused(t *testing.T, program Program) {
 			in(t, program, func(w *world) { refused(w, reason, code) }, definitions[0])
 		})
 	}
+	t.Run("it forgets at once", func(t *testing.T) { in(t, program, forgotten, definitions[0]) })
 	t.Run("silent", func(t *testing.T) { in(t, program, silent, definitions[0]) })
 	t.Run("the definition goes and comes", func(t *testing.T) { in(t, program, redefined, definitions[0]) })
 }
@@ -38,7 +39,7 @@ func Refused(t *testing.T, program Program) {
 // are: that it sees none does not mean that there are none. It goes on when it may look again.
 func refused(w *world, reason metav1.StatusReason, code int) {
 	why := "refused in " + w.Name()
-	status := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":%q}`, reason, code, why)
+	status := refusal(reason, code, why)
 	g := w.behindGate()
 	stop := w.start()
 	w.do(w.Declare(w.Context(), "a", spec()))
@@ -64,6 +65,32 @@ func refused(w *world, reason metav1.StatusReason, code int) {
 	time.Sleep(2 * time.Minute)
 	w.are(map[string]neutron.Network{"a": changed})
 	stop()
+}
+
+// refusal is a Status.
+func refusal(reason metav1.StatusReason, code int, why string) string {
+	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d,"message":%q}`
+	return fmt.Sprintf(status, reason, code, why)
+}
+
+// No watch goes on from a version that a server has named: it has forgotten it by then (410). So all Networks are listed again,
+// for ever, and not so often that it is a burden.
+func forgotten(w *world) {
+	g := w.behindGate()
+	w.config.QPS = 0 // as main has it: client-go does not pause, it only has a limit
+	stop := w.start()
+	w.do(w.Declare(w.Context(), "a", spec()))
+	w.do(w.Declare(w.Context(), "b", spec()))
+	g.answer.Store(&answer{http.StatusGone, refusal(metav1.StatusReasonExpired, http.StatusGone, "forgotten")})
+	time.Sleep(time.Hour) // no watch of before is left
+	w.do(w.Change(w.Context(), "a", change))
+	w.do(w.Remove(w.Context(), "b"))
+	time.Sleep(2 * time.Minute)
+	w.are(map[string]neutron.Network{"a": changed})
+	stop()
+	if n := g.answers.Load(); n == 0 || n > 1000 {
+		w.Errorf("in an hour, %d watches were begun", n)
+	}
 }
 
 // A server that accepts requests and never answers does not keep a controller from ending.
@@ -103,13 +130,25 @@ func redefined(w *world) {
 
 // gate is a transport that answers itself what is asked about Networks, or says nothing about anything, while it is told to.
 type gate struct {
-	answer atomic.Pointer[answer] // nil lets everything pass
+	answer  atomic.Pointer[answer] // nil lets everything pass
+	answers atomic.Int64           // how many it has given itself
 }
 
-// answer is a code and a body; no code is silence.
+// answer is a code and a body; no code is silence. Gone is only the answer to a watch that is to go on from a version.
 type answer struct {
 	code int
 	body string
+}
+
+func (a *answer) concerns(q *http.Request) bool {
+	switch a.code {
+	case 0:
+		return true
+	case http.StatusGone:
+		query := q.URL.Query()
+		return query.Has("watch") && query.Get("resourceVersion") != "" && strings.Contains(q.URL.Path, "/networks")
+	}
+	return strings.Contains(q.URL.Path, "/networks")
 }
 
 // behindGate has the programs that are started from now on talk to the server through a gate.
@@ -128,10 +167,11 @@ type through struct {
 // RoundTrip implements http.RoundTripper.
 func (t *through) RoundTrip(q *http.Request) (*http.Response, error) {
 	a := t.gate.answer.Load()
-	switch {
-	case a == nil, a.code != 0 && !strings.Contains(q.URL.Path, "/networks"):
+	if a == nil || !a.concerns(q) {
 		return t.next.RoundTrip(q)
-	case a.code == 0:
+	}
+	t.gate.answers.Add(1)
+	if a.code == 0 {
 		<-q.Context().Done()
 		return nil, q.Context().Err()
 	}

@@ -155,7 +155,8 @@ func (w *world) define(name string) {
 	if err := yaml.Unmarshal(text, &definition.Object); err != nil {
 		w.Fatal(err)
 	}
-	_, err = w.resource(definition.GroupVersionKind().GroupVersion().WithResource("customresourcedefinitions")).Create(w.Context(), definition, metav1.CreateOptions{})
+	definitions := definition.GroupVersionKind().GroupVersion().WithResource("customresourcedefinitions")
+	_, err = w.resource(definitions).Create(w.Context(), definition, metav1.CreateOptions{})
 	w.do(err)
 }
 

@@ -83,11 +83,14 @@ func stops(w *world) {
 	w.are(names)
 }
 
-// What fails again and again is tried again, and the others do not wait for it.
+// What fails again and again is tried again, ever more rarely, and the others do not wait for it. Once it has worked, all that
+// is forgotten: what fails then is tried again at once.
 func keepsPace(w *world) {
 	var mended atomic.Bool
+	var tries atomic.Int64
 	w.before = func(verb, name string) error {
 		if name == "bad" && !mended.Load() {
+			tries.Add(1)
 			return errors.New("over quota")
 		}
 		return nil
@@ -104,6 +107,15 @@ func keepsPace(w *world) {
 	mended.Store(true)
 	time.Sleep(time.Hour) // no attempt is later than a thousand seconds after the one before
 	w.are(map[string]neutron.Network{"a": changed, "b": first, "bad": first})
+	if n := tries.Load(); n < 10 || n > 40 {
+		w.Errorf("in an hour it was tried %d times", n)
+	}
+
+	mended.Store(false)
+	w.do(w.Change(w.Context(), "bad", change))
+	mended.Store(true)
+	time.Sleep(time.Minute)
+	w.are(map[string]neutron.Network{"a": changed, "b": first, "bad": changed})
 }
 
 // Two at once get into each other's way, and Neutron has what is declared all the same.
@@ -145,6 +157,11 @@ func namesakes(w *world) {
 	w.do(w.Remove(w.Context(), "a"))
 	if got, exists := w.neutron.Get("kube-public", "a"); !exists || got != changed || len(w.neutron.Names()) != 1 {
 		w.Errorf("Neutron has %v, of which kube-public/a is %v", w.neutron.Names(), got)
+	}
+	w.do(w.Declare(w.Context(), "a", spec()))
+	w.do(w.Delete(w.Context(), "kube-public", "a", metav1.DeleteOptions{}))
+	if got, exists := w.neutron.Get("default", "a"); !exists || got != first || len(w.neutron.Names()) != 1 {
+		w.Errorf("Neutron has %v, of which default/a is %v", w.neutron.Names(), got)
 	}
 }
 

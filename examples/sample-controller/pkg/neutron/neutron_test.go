@@ -10,7 +10,8 @@ import (
 func TestNetworksAreCreatedOnceAndUpdatedWhenTheyExist(t *testing.T) {
 	t.Parallel()
 	var m neutron.Memory
-	first, second := neutron.Network{Cidr: "10.0.0.0/8", Gateway: "10.0.0.1"}, neutron.Network{Cidr: "192.168.0.0/16", Gateway: "192.168.0.1"}
+	first := neutron.Network{Cidr: "10.0.0.0/8", Gateway: "10.0.0.1"}
+	second := neutron.Network{Cidr: "192.168.0.0/16", Gateway: "192.168.0.1"}
 	if err := m.Update("default", "a", first); err == nil {
 		t.Error("a network that does not exist is updated")
 	}
