@@ -39,7 +39,7 @@ func run(ctx context.Context, s lab.Server) error {
 	}
 	list, err := client.Resource(*resource).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return err
+		return fmt.Errorf("list %s: %w", name, err)
 	}
 
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', 0)
