@@ -28,6 +28,7 @@ type child struct {
 
 	mu        sync.Mutex
 	accepting map[int]bool  // the workers that take new connections
+	draining  map[int]bool  // those that end the ones that they have
 	failure   string        // what the master said last that it could not do
 	changed   chan struct{} // closed when one of these changes
 }
@@ -48,7 +49,8 @@ func startChild(binary string, f *folder, log *slog.Logger) (*child, error) {
 	command.Dir, command.Stdout, command.Stderr = f.path, input, input
 	command.ExtraFiles = []*os.File{lock}
 	command.SysProcAttr = attributes()
-	c := &child{folder: f, log: log, exited: make(chan struct{}), accepting: map[int]bool{}, changed: make(chan struct{})}
+	c := &child{folder: f, log: log, exited: make(chan struct{}), accepting: map[int]bool{}, draining: map[int]bool{},
+		changed: make(chan struct{})}
 	started := make(chan error)
 	go c.run(command, started)
 	if err := <-started; err != nil {
@@ -93,8 +95,10 @@ func (c *child) note(e entry) {
 		c.accepting[pid] = true
 	} else if pid, ok := e.worker("worker process "); ok { // ... exited
 		delete(c.accepting, pid)
+		delete(c.draining, pid)
 	} else if e.text == "gracefully shutting down" {
 		delete(c.accepting, e.process) // it closes its listening sockets before anything else
+		c.draining[e.process] = true
 	} else if e.fatal() && e.process == c.master.Pid {
 		c.failure = e.text
 	} else {
@@ -142,6 +146,20 @@ func (c *child) begun(ctx context.Context, generation string) error {
 		return err
 	}
 	return c.serves(ctx, generation)
+}
+
+// drained waits, for as long as nginx lets them, until no more than so many workers answer by older configurations.
+func (c *child) drained(ctx context.Context, most int) {
+	ctx, cancel := context.WithTimeout(ctx, drain*time.Second)
+	defer cancel()
+	c.mu.Lock()
+	now := len(c.draining)
+	c.mu.Unlock()
+	if now <= most {
+		return
+	}
+	c.log.Warn("nginx is not reloaded yet: long connections keep many workers of older configurations", "workers", now)
+	c.await(ctx, func() bool { return len(c.draining) <= most }) // whatever its error is, the reload finds out
 }
 
 // reload has nginx read its configuration again, and returns when none of the workers before it takes connections any more,

@@ -103,6 +103,7 @@ type lab struct {
 	plane       *bowlinetest.Plane
 	http, https string
 	folder      string
+	serverOf    func(*process) server
 	stop        func() error // ends the controller, and is what it returned
 }
 
@@ -110,9 +111,16 @@ type lab struct {
 func newLab(t *testing.T, objects ...client.Object) *lab {
 	t.Helper()
 	needNginx(t)
-	l := &lab{T: t, plane: bowlinetest.Start(t, bowlinetest.Objects(objects...)), folder: t.TempDir()}
-	l.start()
+	l := &lab{T: t, folder: t.TempDir(), serverOf: newLocal}
+	l.begin(objects...)
 	return l
+}
+
+// begin is newLab for a lab that there is.
+func (l *lab) begin(objects ...client.Object) {
+	l.Helper()
+	l.plane = bowlinetest.Start(l, bowlinetest.Objects(objects...))
+	l.start()
 }
 
 // start starts the controller. Nobody can have nginx listen on a port that the system chooses, so one that was free a moment
@@ -145,7 +153,7 @@ func (l *lab) run() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- run(ctx, o, newLocal)
+		ended <- run(ctx, o, l.serverOf)
 		o.Log.Info("the controller returned")
 	}()
 	l.stop = sync.OnceValue(func() error { cancel(); return <-ended })

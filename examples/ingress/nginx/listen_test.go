@@ -19,7 +19,7 @@ func TestAllAddressesOfTheMachineAreServed(t *testing.T) {
 		probe.Close()
 	}
 	a := newAuthority(t)
-	l := &lab{T: t, folder: t.TempDir(), plane: bowlinetest.Start(t, bowlinetest.Objects(
+	l := &lab{T: t, folder: t.TempDir(), serverOf: newLocal, plane: bowlinetest.Start(t, bowlinetest.Objects(
 		service("web"), endpoints("web", backendServer(t, "web")), a.secret("web", 1, nil, "h.com"),
 		newIngress("web").prefix("h.com", "/", "web").tls("web", "h.com").Ingress,
 		newIngress("other").prefix("i.com", "/", "web").Ingress))}

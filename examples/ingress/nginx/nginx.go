@@ -4,8 +4,8 @@
 //	model     which requests go where: a pure function of the objects      class.go, model*.go, path.go, backend.go
 //	render    the text of nginx.conf: a pure function of that              render.go, nginx.conf.tmpl
 //	settle    what nginx refuses is found and left out, all else served    settle.go, sift.go, certificate.go
-//	process   nginx itself: tested, reloaded, restarted, ended             process.go, child.go, folder.go, log.go
-//	report    what came of it: status and Events                           report.go, problem.go
+//	process   nginx itself: tested, reloaded, restarted, ended             process.go, run.go, child.go, folder.go
+//	report    what came of it: status and Events                           report.go, status.go, problem.go
 //
 // There is one request for everything, so a burst of changes is one reload. A change is rendered at once; if the text differs
 // from what nginx has, "nginx -t" tests it beside the nginx that runs, it replaces nginx.conf, and SIGHUP has nginx read it.

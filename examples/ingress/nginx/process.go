@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -26,6 +27,9 @@ const (
 	stable        = time.Minute // after which a death is no longer "again"
 )
 
+// oldConfigurations is how many may be served to the end at a time, if all the workers of each have requests.
+const oldConfigurations = 16
+
 // process is the nginx of a folder: started with its first configuration, reloaded with each other one, started anew when it
 // dies. One goroutine, Run, owns it. It implements server.
 type process struct {
@@ -34,6 +38,9 @@ type process struct {
 	log      *slog.Logger
 	requests chan request
 	ended    chan struct{}
+	// mostDraining is how many workers of older configurations there may be beside those of the next one: each connection that
+	// does not end keeps one, and each takes some megabytes.
+	mostDraining int
 
 	// Run's own.
 	child   *child
@@ -68,7 +75,10 @@ func newProcess(ctx context.Context, binary, path string, at listening, log *slo
 	if err != nil {
 		return nil, err
 	}
-	p := &process{binary: found, folder: f, log: log, requests: make(chan request), ended: make(chan struct{})}
+	p := &process{
+		binary: found, folder: f, log: log, requests: make(chan request), ended: make(chan struct{}),
+		mostDraining: oldConfigurations * runtime.NumCPU(),
+	}
 	if err := p.prepare(ctx, at); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
@@ -109,18 +119,22 @@ func listenError(address string, err error) error {
 	return fmt.Errorf("nginx cannot listen on %s: %w", address, err)
 }
 
+// errUnread is that nginx did not come to an end with a configuration.
+var errUnread = fmt.Errorf("nginx -t has not read the configuration within %s: there are too many Ingresses, or the machine is busy",
+	testTimeout)
+
 // Test implements server with nginx -t, beside the nginx that runs.
 func (p *process) Test(ctx context.Context, c Configuration) error {
 	if err := p.folder.install(candidateFile, c); err != nil {
 		return fmt.Errorf("write nginx's configuration: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, testTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, testTimeout, errUnread)
 	defer cancel()
 	command := exec.CommandContext(ctx, p.binary, "-t", "-q", "-e", "stderr", "-p", p.folder.path, "-c", p.folder.file(candidateFile))
 	command.Dir = p.folder.path
 	output, err := command.CombinedOutput()
 	if err == nil || ctx.Err() != nil {
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 	for line := range strings.Lines(string(output)) {
 		if e := parseEntry(strings.TrimSpace(line)); e.fatal() {
@@ -153,141 +167,4 @@ func (p *process) Serve(ctx context.Context, c Configuration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Run runs nginx until ctx ends, and has ended it when it returns. The error is that nginx did not come to serve at all.
-func (p *process) Run(ctx context.Context) error {
-	defer p.folder.close()
-	defer close(p.ended)
-	defer p.stop()
-	for {
-		var exited <-chan struct{}
-		if p.child != nil {
-			exited = p.child.exited
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case r := <-p.requests:
-			err := p.serve(ctx, r.configuration)
-			r.answer <- err
-			if err != nil && !p.served && ctx.Err() == nil {
-				return fmt.Errorf("nginx does not start: %w", err)
-			}
-		case <-exited:
-			p.died()
-		case <-p.retry:
-			if err := p.start(ctx); err != nil && ctx.Err() == nil {
-				p.log.Error("nginx does not start", "error", err, "again in", p.backoff)
-			}
-		}
-	}
-}
-
-// serve has nginx take a configuration.
-func (p *process) serve(ctx context.Context, c Configuration) error {
-	before := p.current
-	p.current = c
-	if p.retry != nil {
-		return errors.New("nginx does not run now, and is started again soon")
-	}
-	if p.child == nil {
-		return p.start(ctx)
-	}
-	if before.Text == c.Text && !p.strayed(ctx) {
-		return nil
-	}
-	begun := time.Now()
-	if err := p.reload(ctx); err != nil {
-		p.current = before
-		return errors.Join(err, p.folder.install(configurationFile, before))
-	}
-	p.log.Info("nginx serves a new configuration", "took", time.Since(begun))
-	return p.folder.tidy(c)
-}
-
-// strayed says whether nginx serves another configuration than it was given: by a reload that came about too late, or that was
-// somebody else's. One that does not say, since it has much to do, is not given more.
-func (p *process) strayed(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	now, err := p.child.generation(ctx)
-	if err != nil || now == p.current.Generation {
-		return false
-	}
-	p.log.Warn("nginx serves what it was not given, and is reloaded", "generation", now)
-	return true
-}
-
-// errSlow is that nginx did not come to serve a configuration in time.
-var errSlow = fmt.Errorf("it has not come to serve the new one within %s: the machine is too busy, or nginx has been stopped", reloadTimeout)
-
-func (p *process) reload(ctx context.Context) error {
-	if err := p.folder.install(configurationFile, p.current); err != nil {
-		return fmt.Errorf("write nginx's configuration: %w", err)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errSlow)
-	defer cancel()
-	if err := p.child.reload(ctx, p.current.Generation); err != nil {
-		return fmt.Errorf("nginx keeps its configuration: %w", err)
-	}
-	return nil
-}
-
-// start starts nginx, or else has it tried again.
-func (p *process) start(ctx context.Context) (err error) {
-	p.retry = nil
-	defer func() {
-		if err != nil {
-			if p.child != nil {
-				p.child.kill() // it would try for long
-				p.child = nil
-			}
-			p.again()
-		}
-	}()
-	if err := p.folder.install(configurationFile, p.current); err != nil {
-		return fmt.Errorf("write nginx's configuration: %w", err)
-	}
-	if p.child, err = startChild(p.binary, p.folder, p.log); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, reloadTimeout, errSlow)
-	defer cancel()
-	if err := p.child.begun(ctx, p.current.Generation); err != nil {
-		return err
-	}
-	p.log.Info("nginx serves", "pid", p.child.master.Pid)
-	p.served, p.begun = true, time.Now()
-	return p.folder.tidy(p.current)
-}
-
-// died has nginx started again that has ended by itself.
-func (p *process) died() {
-	p.log.Error("nginx ended, and is started again", "how", p.child.how)
-	p.child = nil
-	if time.Since(p.begun) > stable {
-		p.backoff = 0
-	}
-	p.again()
-}
-
-// again has nginx started again: at once, and later each time until it has run for long.
-func (p *process) again() {
-	p.retry = time.After(p.backoff)
-	p.backoff = min(max(2*p.backoff, firstBackoff), lastBackoff)
-}
-
-// stop ends nginx, and workers whose master has died.
-func (p *process) stop() {
-	if p.child != nil {
-		p.child.quit()
-		p.child = nil
-	}
-	lock, err := p.folder.claim()
-	if err != nil {
-		p.log.Error("nginx may not have ended", "error", err)
-		return
-	}
-	lock.Close()
 }

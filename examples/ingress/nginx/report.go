@@ -39,8 +39,9 @@ func managerOf(class string) string { return fmt.Sprintf("%.128s", "ingress-ngin
 
 // report writes what is to be said of the Ingresses that are declared and is not said yet, and takes back what others of all
 // have been told before. What is not written now, since somebody else writes it too, is to be written after a while.
-func (r *reporter) report(ctx context.Context, all, declared []*networkingv1.Ingress, problems map[types.UID][]problem,
-) (again time.Duration, err error) {
+func (r *reporter) report(ctx context.Context, all, declared []*networkingv1.Ingress, problems map[types.UID][]problem) (
+	again time.Duration, err error,
+) {
 	listeners, err := listenersAt(r.http, r.https)
 	if err != nil {
 		return 0, err

@@ -49,7 +49,8 @@ func TestTwoThatOverwriteEachOthersStatusDoNotDoSoWithoutEnd(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		ingresses := bowlinetest.Client[*networkingv1.Ingress](t, p)
-		if _, err := ingresses.Create(t.Context(), newIngress("web").prefix("h.com", "/", "web").Ingress, metav1.CreateOptions{}); err != nil {
+		web := newIngress("web").prefix("h.com", "/", "web")
+		if _, err := ingresses.Create(t.Context(), web.Ingress, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		changes, err := ingresses.Watch(t.Context(), "default", metav1.ListOptions{})
@@ -83,9 +84,9 @@ func TestTwoThatOverwriteEachOthersStatusDoNotDoSoWithoutEnd(t *testing.T) {
 		}
 		stopOther()
 		time.Sleep(2 * time.Minute)
-		web, err := ingresses.Get(t.Context(), "default", "web")
-		if err != nil || shownAt(web) != "127.0.0.1:81" {
-			t.Errorf("when one of them has ended, the Ingress is shown at %s, %v", shownAt(web), err)
+		left, err := ingresses.Get(t.Context(), "default", "web")
+		if err != nil || shownAt(left) != "127.0.0.1:81" {
+			t.Errorf("when one of them has ended, the Ingress is shown at %s, %v", shownAt(left), err)
 		}
 		stopOne()
 		changes.Stop()

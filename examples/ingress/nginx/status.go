@@ -111,8 +111,9 @@ func (w *written) due(status []networkingv1.IngressLoadBalancerIngress, now time
 }
 
 // write puts into an Ingress's status where it is served. When it says that it has to wait, it has not.
-func (r *reporter) write(ctx context.Context, i *networkingv1.Ingress, status []networkingv1.IngressLoadBalancerIngress, well bool,
-) (wait time.Duration, err error) {
+func (r *reporter) write(ctx context.Context, i *networkingv1.Ingress, status []networkingv1.IngressLoadBalancerIngress, well bool) (
+	wait time.Duration, err error,
+) {
 	if equality.Semantic.DeepEqual(i.Status.LoadBalancer.Ingress, status) {
 		return 0, nil
 	}

@@ -2,20 +2,20 @@ package nginx
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net/http"
 	"testing"
-	"time"
 )
 
-// What a backend answers bit by bit, such as events, comes as it is sent, and not when there is enough of it.
+// What a backend answers bit by bit, such as events, comes as it is sent, and not when there is enough of it: first its header.
 func TestAnswersArePassedOnAsTheyCome(t *testing.T) {
 	t.Parallel()
 	needNginx(t)
 	more := make(chan struct{})
 	events := backendServer(t, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for range 2 {
-			io.WriteString(w, "data: something\n")
+		for _, part := range []string{"", "data: something\n", "data: something\n"} {
+			io.WriteString(w, part)
 			w.(http.Flusher).Flush()
 			select {
 			case <-more:
@@ -24,7 +24,9 @@ func TestAnswersArePassedOnAsTheyCome(t *testing.T) {
 		}
 	}))
 	l := newLab(t, service("web"), endpoints("web", events), newIngress("web").prefix("h.com", "/", "web").Ingress)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.http+"/", nil)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.http+"/", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,8 +36,7 @@ func TestAnswersArePassedOnAsTheyCome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(patience, func() { response.Body.Close() })
-	defer late.Stop()
+	more <- struct{}{}
 	lines := bufio.NewReader(response.Body)
 	for range 2 {
 		if line, err := lines.ReadString('\n'); line != "data: something\n" {
