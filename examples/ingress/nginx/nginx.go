@@ -56,7 +56,7 @@ type Options struct {
 	// empty for not at all.
 	HTTP, HTTPS string
 	// Class is the name of the IngressClass whose Ingresses are served; DefaultClass when it is empty. It is this controller's
-	// own: two would overwrite each other's status.
+	// own: two would overwrite each other's status, if ever more rarely, and say so in an Event.
 	Class string
 
 	// Journal, Forward and TracerProvider are those of controller.ManagerOptions.
