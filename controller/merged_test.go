@@ -46,8 +46,8 @@ func (l *looking) Reconcile(_ context.Context, r Request) (Result, error) {
 	return Result{}, nil
 }
 
-// sight is what a controller saw of the pod p, of which events tell while its source is behind. After each but the last it looks for
-// another reason.
+// sight is what a controller saw of the pod p, of which events tell while its source is behind. After each but the last it looks
+// for another reason.
 func sight(t *testing.T, predicate Predicate, list []*object.Object, events ...client.Event) (saw []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,8 +81,8 @@ func told(t *testing.T, kind watch.EventType, label string, revision object.Revi
 	return client.Event{Type: kind, Codec: podCodec{}, Object: generation(t, 1, label, revision), Revision: revision}
 }
 
-// A reconciler that has seen, and acted on, what was there for a moment sees that it is there no longer, although the source, which
-// was behind, hears of no difference.
+// A reconciler that has seen, and acted on, what was there for a moment sees that it is there no longer, although the source,
+// which was behind, hears of no difference.
 func TestWhatARunSawAndIsNoLongerThereIsLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	a := []*object.Object{generation(t, 1, "a", 1)}

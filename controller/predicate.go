@@ -14,9 +14,9 @@ type Change struct {
 
 // Predicate says whether a change concerns a controller. Predicates are an economy, not a guarantee: a request may come for
 // other reasons too, and what to do follows from what is read then. They hold for objects that were there before the
-// controller as for those that are added. An update that may stand for several passes also where the deletion of its old state or
-// the addition of its new one would, since states between them may have been acted on. Each is asked by one goroutine at a time for
-// each source.
+// controller as for those that are added. An update that may stand for several passes also where the deletion of its old state
+// or the addition of its new one would, since states between them may have been acted on. Each is asked by one goroutine at a
+// time for each source.
 type Predicate func(Change) bool
 
 // updated is a predicate on both states of an object that changed; what is added or deleted always passes.

@@ -80,8 +80,8 @@ func (w watched[T]) feed(in *inbox) (synced <-chan struct{}, remove func()) {
 	return r.Synced(), r.Remove
 }
 
-// feeding puts into the inbox whom a change concerns. A reconciler reads the cache, which is ahead of handlers: it may have acted on
-// a state that is left out here, or on an object that has come and gone. So what is left out makes requests too.
+// feeding puts into the inbox whom a change concerns. A reconciler reads the cache, which is ahead of handlers: it may have acted
+// on a state that is left out here, or on an object that has come and gone. So what is left out makes requests too.
 type feeding[T client.Object] struct {
 	watched[T]
 	in       *inbox

@@ -20,6 +20,7 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
@@ -65,6 +66,9 @@ type Options struct {
 func Run(ctx context.Context, o Options) error {
 	if o.Log == nil {
 		o.Log = slog.Default()
+	}
+	if wrong := validation.NameIsDNSSubdomain(o.Class, false); o.Class != "" && len(wrong) > 0 {
+		return fmt.Errorf("the class %q is no name of an IngressClass: %s", o.Class, strings.Join(wrong, "; "))
 	}
 	chosen, err := o.chosen(usualPlaces)
 	if err != nil {
@@ -143,30 +147,28 @@ func (o *Options) runManager(ctx context.Context) error {
 }
 
 func (o *Options) runNginx(ctx context.Context) error {
-	http, err := withPort(o.HTTP)
-	if err != nil {
-		return err
-	}
-	https, err := withPort(o.HTTPS)
-	if err != nil {
+	if err := withPorts(&o.HTTP, &o.HTTPS); err != nil {
 		return err
 	}
 	return nginx.Run(ctx, nginx.Options{
 		Config: o.Config, Source: o.Source, Class: o.Class,
-		Binary: o.Program, Folder: o.Folder, HTTP: http, HTTPS: https,
+		Binary: o.Program, Folder: o.Folder, HTTP: o.HTTP, HTTPS: o.HTTPS,
 		Journal: o.Journal, Forward: o.Forward, TracerProvider: o.TracerProvider, Log: o.Log,
 	})
 }
 
-// withPort is an address with a free port in place of port 0. Nothing keeps the port: somebody who is quick may take it.
-func withPort(address string) (string, error) {
-	if _, port, err := net.SplitHostPort(address); err != nil || port != "0" {
-		return address, nil // nginx says what is wrong with it
+// withPorts puts free ports in place of port 0, each another. Nothing keeps them: somebody who is quick may take one.
+func withPorts(addresses ...*string) error {
+	for _, address := range addresses {
+		if _, port, err := net.SplitHostPort(*address); err != nil || port != "0" {
+			continue // nginx says what is wrong with it
+		}
+		l, err := net.Listen("tcp", *address)
+		if err != nil {
+			return fmt.Errorf("find a free port for nginx: %w", err)
+		}
+		defer l.Close() // once all have theirs
+		*address = l.Addr().String()
 	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return "", fmt.Errorf("find a free port for nginx: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
+	return nil
 }

@@ -55,19 +55,30 @@ func TestControllersAreChosenByWhatTheMachineHas(t *testing.T) {
 
 func TestPortZeroIsAFreeOne(t *testing.T) {
 	t.Parallel()
-	got, err := withPort("127.0.0.1:0")
-	if err != nil {
+	one, other := "127.0.0.1:0", "127.0.0.1:0"
+	if err := withPorts(&one, &other); err != nil {
 		t.Fatal(err)
 	}
-	if l, err := net.Listen("tcp", got); err != nil {
-		t.Errorf("%s is not free: %v", got, err)
-	} else {
-		l.Close()
+	for _, got := range []string{one, other} { // both at once, which are two
+		l, err := net.Listen("tcp", got)
+		if err != nil {
+			t.Fatalf("%s is not free: %v", got, err)
+		}
+		defer l.Close()
 	}
 	for _, as := range []string{"", "127.0.0.1:8080", ":80", "nonsense"} {
-		if got, err := withPort(as); got != as || err != nil {
+		got := as
+		if err := withPorts(&got); got != as || err != nil {
 			t.Errorf("%q becomes %q, %v", as, got, err)
 		}
+	}
+}
+
+func TestClassThatIsNoNameIsRefused(t *testing.T) {
+	t.Parallel()
+	err := Run(t.Context(), Options{Class: "My_Class", Controllers: []string{Manager}, Log: slog.New(slog.DiscardHandler)})
+	if err == nil || !strings.Contains(err.Error(), `the class "My_Class" is no name of an IngressClass: a lowercase RFC 1123`) {
+		t.Errorf("it says %v", err)
 	}
 }
 

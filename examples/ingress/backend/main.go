@@ -62,7 +62,7 @@ func parse(args []string) (a arguments, err error) {
 	set.StringVar(&a.service, "service", "", "`name` of the Service to be an endpoint of")
 	set.StringVar(&a.namespace, "namespace", "default", "the Service's `namespace`")
 	set.StringVar(&a.name, "name", "", "what answers are signed with (default: the address)")
-	set.StringVar(&a.listen, "listen", "", "`address` to serve on, no loopback one; :8081 is all (default: this machine's own, any free port)")
+	set.StringVar(&a.listen, "listen", "", "`address` to serve on, no loopback one (default: this machine's own, any free port)")
 	if err := set.Parse(args); err != nil {
 		return a, err
 	}

@@ -162,8 +162,38 @@ func TestServiceThatIsBeingDeletedGetsNoIngress(t *testing.T) {
 	})
 }
 
-// Who deletes a service with --cascade=orphan wants to keep its Ingress. A cluster takes the owner out of that, and only then lets
-// the service go.
+// One that is being deleted is not deleted again, nor written to; a new one comes when it is gone.
+func TestIngressThatWaitsForItsFinalizers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		defer w.run()()
+		s := w.create(service("web", "ingress/http", "true"))
+		settle()
+		w.patchIngress("web", `{"metadata":{"finalizers":["example.com/hold"]}}`)
+		w.annotate("web", "ingress/http", "false")
+		settle()
+		going := w.ingress("web")
+		w.patchIngress("web", `{"metadata":{"ownerReferences":null}}`)
+		w.patchIngress("web", `{"metadata":{"ownerReferences":[`+asJSON(going.OwnerReferences[0])+`]}}`)
+		settle()
+		if got := w.events(s.UID); !slices.Equal(got, []string{"Normal Created", "Normal Deleted"}) {
+			w.Errorf("events are %q", got)
+		}
+		w.annotate("web", "ingress/http", "true")
+		w.annotate("web", "ingress/host", "new.example.com")
+		settle()
+		if i := w.ingress("web"); i.DeletionTimestamp == nil || i.Spec.Rules[0].Host != "example.com" {
+			w.Errorf("the Ingress that goes is now %s", asJSON(i))
+		}
+		w.patchIngress("web", `{"metadata":{"finalizers":null}}`)
+		settle()
+		if i := w.routes(s, "new.example.com", "/", 80); i.UID == going.UID {
+			w.Error("the Ingress did not go")
+		}
+	})
+}
+
+// Who deletes a service with --cascade=orphan wants to keep its Ingress. A cluster takes the owner out of that, and only then
+// lets the service go.
 func TestServiceThatLeavesItsIngress(t *testing.T) {
 	inWorld(t, func(w *world) {
 		defer w.run()()

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -89,15 +90,41 @@ func TestIngressThatIsTakenOverWhileItIsDeletedStays(t *testing.T) {
 // A service that asks again before its Ingress is deleted keeps it: there is no moment without.
 func TestServiceThatAsksAgainKeepsItsIngress(t *testing.T) {
 	inWorld(t, func(w *world) {
-		ahead := false
-		defer w.before(http.MethodGet, "services", func() { w.annotate("web", "ingress/http", "true"); ahead = true })()
+		ahead, stop := false, w.run()
 		s := w.create(service("web", "ingress/http", "true"))
 		settle()
+		stop()
 		made := w.ingress("web")
 		w.annotate("web", "ingress/http", "false")
+		defer w.before(http.MethodGet, "services", func() { w.annotate("web", "ingress/http", "true"); ahead = true })()
 		settle()
 		if now := w.routes(s, "example.com", "/", 80); !ahead || now.UID != made.UID {
 			w.Error("the Ingress was deleted and made anew")
+		}
+	})
+}
+
+// A service that is gone, or another by now, before its Ingress is made gets none: another manager, which knows, would delete it.
+func TestServiceThatIsGoneGetsNoIngress(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var ahead sync.Once
+		var made atomic.Int32
+		defer w.runThrough(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			switch {
+			case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/services/web"):
+				ahead.Do(func() {
+					w.deleteService("web")
+					w.create(service("web", "ingress/http", "true", "ingress/host", "new.example.com"))
+				})
+			case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/ingresses"):
+				made.Add(1)
+			}
+			return next.RoundTrip(r)
+		})()
+		w.create(service("web", "ingress/http", "true"))
+		settle()
+		if i := w.ingress("web"); made.Load() != 1 || i.Spec.Rules[0].Host != "new.example.com" {
+			w.Errorf("%d Ingresses were made, the last for %s", made.Load(), i.Spec.Rules[0].Host)
 		}
 	})
 }

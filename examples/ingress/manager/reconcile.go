@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -74,15 +75,9 @@ func isOrphaning(s *corev1.Service) bool {
 // independently: the service may be newer than what the cache shows, and the Ingress another manager's work for it. A cluster
 // that collects garbage deletes what is left of a service that is gone too; whoever comes first is right.
 func (r *reconciler) remove(ctx context.Context, ingress *networkingv1.Ingress) error {
-	service, err := r.current.Get(ctx, ingress.Namespace, ingress.Name)
-	if apierrors.IsNotFound(err) {
-		service, err = nil, nil
-	}
-	if err != nil {
-		return fmt.Errorf("ask whether service %s still wants its Ingress: %w", ingress.Name, err)
-	}
-	if !isLeft(service, ingress) {
-		return nil // the cache will hear of it
+	service, err := r.ask(ctx, ingress.Namespace, ingress.Name)
+	if err != nil || !isLeft(service, ingress) {
+		return err // nil when the cache is to hear of it yet
 	}
 	same := metav1.Preconditions{UID: &ingress.UID, ResourceVersion: &ingress.ResourceVersion}
 	err = r.write.Delete(ctx, ingress.Namespace, ingress.Name, metav1.DeleteOptions{Preconditions: &same})
@@ -93,6 +88,18 @@ func (r *reconciler) remove(ctx context.Context, ingress *networkingv1.Ingress) 
 		r.events.Normal(subject(service), reasonDeleted, "Ingress %s, which the service does not ask for any more", ingress.Name)
 	}
 	return err
+}
+
+// ask is a service as the server has it now; nil when it is gone.
+func (r *reconciler) ask(ctx context.Context, namespace, name string) (*corev1.Service, error) {
+	service, err := r.current.Get(ctx, namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask whether service %s wants an Ingress: %w", name, err)
+	}
+	return service, nil
 }
 
 // keep makes the Ingress of a service that asks for one. What stands in the way is said in an event on the service, whose
@@ -118,8 +125,21 @@ func (r *reconciler) keep(ctx context.Context, service *corev1.Service, ingress 
 	return r.update(ctx, service, ingress, want)
 }
 
+// confirm asks the server whether a service is still what the cache shows. A manager whose cache is late would else undo what
+// another one does, which knows better, and that one undo this, and so on.
+func (r *reconciler) confirm(ctx context.Context, service *corev1.Service) error {
+	now, err := r.ask(ctx, service.Namespace, service.Name)
+	if err == nil && (now == nil || now.UID != service.UID || now.ResourceVersion != service.ResourceVersion) {
+		err = apierrors.NewConflict(corev1.Resource("services"), service.Name, errors.New("the cache shows another state of it"))
+	}
+	return err
+}
+
 // create makes the Ingress by a POST, which fails if there is one of that name: an apply would change that, whosever it is.
 func (r *reconciler) create(ctx context.Context, service *corev1.Service, want *networkingv1.Ingress) error {
+	if err := r.confirm(ctx, service); err != nil {
+		return err
+	}
 	_, err := r.write.Create(ctx, want, metav1.CreateOptions{FieldManager: FieldManager})
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil // the service goes as well
@@ -131,13 +151,16 @@ func (r *reconciler) create(ctx context.Context, service *corev1.Service, want *
 // revision has the server refuse it when the Ingress is not any more what was looked at.
 func (r *reconciler) update(ctx context.Context, service *corev1.Service, now, want *networkingv1.Ingress) error {
 	controller.Note(ctx, "the Ingress has %s, and should have %s", route(now), route(want))
+	if err := r.confirm(ctx, service); err != nil {
+		return err
+	}
 	want.ResourceVersion = now.ResourceVersion
 	_, err := r.write.ApplyObject(ctx, want, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
 	return r.done(ctx, service, reasonUpdated, want, err)
 }
 
-// done tells of a write. One that the server calls invalid is the service's owner's to mend, and not tried again before. What else
-// is against it may end without the service, so that is tried again.
+// done tells of a write. One that the server calls invalid is the service's owner's to mend, and not tried again before. What
+// else is against it may end without the service, so that is tried again.
 func (r *reconciler) done(ctx context.Context, service *corev1.Service, did string, want *networkingv1.Ingress, err error) error {
 	if err == nil {
 		r.events.Normal(subject(service), did, "Ingress %s: %s", want.Name, route(want))
