@@ -15,8 +15,9 @@ import (
 	"github.com/bowline-dev/bowline/store/log/memory"
 )
 
-// TestTheAPIsSliceIsMadeAnewForAnotherFamily: the type of its addresses cannot change.
-func TestTheAPIsSliceIsMadeAnewForAnotherFamily(t *testing.T) {
+// TestTheAPIsSliceFollowsTheServer from start to start: it is changed for another address, and made anew for one of another
+// family, since the type of its addresses cannot change.
+func TestTheAPIsSliceFollowsTheServer(t *testing.T) {
 	t.Parallel()
 	state, err := store.New(t.Context(), memory.New(), store.Options{})
 	if err != nil {
@@ -24,11 +25,11 @@ func TestTheAPIsSliceIsMadeAnewForAnotherFamily(t *testing.T) {
 	}
 	defer state.Close()
 	slice := object.KeyOf(schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}, "default", "kubernetes")
-	startedAt := func(at string) *object.Object {
+	startedAt := func(at netip.AddrPort) *object.Object {
 		srv, err := server.New(t.Context(), server.Options{
 			Store: state, Kinds: kind.NewRegistry(builtin.Kinds(object.NewCache(0))...),
 			Authenticator: auth.Anonymous(), Authorizer: auth.PublicPaths(),
-			Initial: builtin.Initial("", netip.MustParseAddrPort(at)),
+			Initial: builtin.Initial("", at),
 		})
 		if err != nil {
 			t.Fatalf("at %s: %v", at, err)
@@ -36,14 +37,17 @@ func TestTheAPIsSliceIsMadeAnewForAnotherFamily(t *testing.T) {
 		srv.Close()
 		return state.Get(slice)
 	}
-	first := startedAt("10.1.0.1:6443")
-	if again := startedAt("10.1.0.1:6443"); again != first {
+	if o := startedAt(netip.AddrPortFrom(netip.Addr{}, 6443)); o != nil {
+		t.Error("a server that nobody reaches has made a slice")
+	}
+	first := startedAt(netip.MustParseAddrPort("10.1.0.1:6443"))
+	if again := startedAt(netip.MustParseAddrPort("10.1.0.1:6443")); again != first {
 		t.Error("a start at the same address changed the slice")
 	}
-	if moved := startedAt("10.1.0.2:6443"); moved.UID != first.UID || moved == first {
+	if moved := startedAt(netip.MustParseAddrPort("10.1.0.2:6443")); moved.UID != first.UID || moved == first {
 		t.Errorf("at another address: uid %s of %s, the same object: %t", moved.UID, first.UID, moved == first)
 	}
-	if other := startedAt("[2001:db8::1]:6443"); other.UID == first.UID {
+	if other := startedAt(netip.MustParseAddrPort("[2001:db8::1]:6443")); other.UID == first.UID {
 		t.Error("in another family: the slice of the first")
 	}
 }
