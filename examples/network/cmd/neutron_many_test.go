@@ -17,7 +17,7 @@ func TestManyNetworksConverge(t *testing.T) {
 	t.Parallel()
 	c := newCloudMachine(t, neutrontest.ForTest(t))
 	program := c.start()
-	const count = 30
+	const count = 100
 	for i := range count {
 		c.create(fmt.Sprintf("n-%d", i))
 	}
