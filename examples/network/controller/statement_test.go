@@ -10,7 +10,7 @@ import (
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 )
 
-// Whatever somebody writes into a status, it soon says again what the controller found; also when that was found by another process.
+// Whatever somebody writes into a status, it soon says again what the controller found; also when another process found it.
 func TestStatusOfAnotherHandIsWrittenAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.define()
@@ -45,11 +45,12 @@ func TestConditionsOfOthersAreLeft(t *testing.T) {
 		g := &gate{}
 		w.define()
 		defer w.runNeutron(g).stop()
-		n := w.declare("a", "192.168.0.0/16", "192.168.0.1")
+		w.declare("a", "192.168.0.0/16", "192.168.0.1")
 		settle()
-		ready := w.get(v1.SchemeGroupVersion, "a").Status.Conditions[0]
-		audited := metav1.Condition{Type: "Audited", Status: metav1.ConditionTrue, Reason: "Done", LastTransitionTime: ready.LastTransitionTime}
-		n = w.get(v1.SchemeGroupVersion, "a")
+		n := w.get(v1.SchemeGroupVersion, "a")
+		audited := metav1.Condition{
+			Type: "Audited", Status: metav1.ConditionTrue, Reason: "Done", LastTransitionTime: n.Status.Conditions[0].LastTransitionTime,
+		}
 		n.Status.Conditions = append(n.Status.Conditions, audited)
 		g.put(nil)
 		if _, err := w.networks(v1.SchemeGroupVersion).UpdateStatus(w.Context(), n, metav1.UpdateOptions{}); err != nil {
@@ -96,7 +97,8 @@ func TestTwoControllersThatDisagreeAreSlow(t *testing.T) {
 func (w *world) patchStatus(name, status string) {
 	w.Helper()
 	patch := []byte(`{"status":` + status + `}`)
-	if _, err := w.networks(v1.SchemeGroupVersion).Patch(w.Context(), "default", name, "status", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	networks := w.networks(v1.SchemeGroupVersion)
+	if _, err := networks.Patch(w.Context(), "default", name, "status", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -77,7 +77,7 @@ func TestWatchKnowsARenamedNetwork(t *testing.T) {
 		synctest.Wait()
 		text := "somebody's"
 		r.user.update(t, p.ID("uid"), gophernetworks.UpdateOpts{Name: &text})
-		time.Sleep(DefaultPoll)
+		time.Sleep(DefaultPoll + time.Second)
 		cancel()
 		must(t, <-ended)
 		if !slices.Equal(told, []types.UID{"", "uid"}) {
@@ -86,13 +86,14 @@ func TestWatchKnowsARenamedNetwork(t *testing.T) {
 	})
 }
 
-// Pools that nobody has touched are all addresses but the gateway's, also when that is another one; pools of somebody stay theirs.
+// Pools that nobody has touched are all addresses but the gateway's, also when that is another one; somebody's stay theirs.
 func TestPoolsMakeRoomForTheGateway(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pools, want []gophersubnets.AllocationPool
 	}{
-		"untouched": {nil, []gophersubnets.AllocationPool{{Start: "10.1.0.1", End: "10.1.0.8"}, {Start: "10.1.0.10", End: "10.1.0.254"}}},
+		"untouched": {nil,
+			[]gophersubnets.AllocationPool{{Start: "10.1.0.1", End: "10.1.0.8"}, {Start: "10.1.0.10", End: "10.1.0.254"}}},
 		"somebody's": {[]gophersubnets.AllocationPool{{Start: "10.1.0.5", End: "10.1.0.20"}},
 			[]gophersubnets.AllocationPool{{Start: "10.1.0.5", End: "10.1.0.8"}, {Start: "10.1.0.10", End: "10.1.0.20"}}},
 		"elsewhere": {[]gophersubnets.AllocationPool{{Start: "10.1.0.100", End: "10.1.0.200"}},

@@ -30,7 +30,7 @@ var login = map[string][]string{
 	"application_credential_secret": {"OS_APPLICATION_CREDENTIAL_SECRET"},
 }
 
-// instead is what is not said beside an id: both is usual in a file that a dashboard has written, and gophercloud takes one of them.
+// instead is what an id stands for: a file that a dashboard has written names both, and gophercloud takes only one of them.
 var instead = map[string][]string{
 	"user_id":           {"username", "user_domain_id", "user_domain_name"},
 	"user_domain_id":    {"user_domain_name"},

@@ -23,7 +23,7 @@ import (
 // userAgent is how Neutron's log calls this program.
 const userAgent = "bowline-network"
 
-// named are the variables of which each means an OpenStack. What else there is, as a project, may have been set for another purpose.
+// named are the variables of which each means an OpenStack. Others, as a project's, may have been set for another purpose.
 var named = []string{
 	"OS_CLOUD", "OS_AUTH_URL", "OS_ENDPOINT", "OS_AUTH_TYPE",
 	"OS_USERNAME", "OS_USER_ID", "OS_PASSWORD", "OS_APPLICATION_CREDENTIAL_ID", "OS_APPLICATION_CREDENTIAL_SECRET",
@@ -149,7 +149,7 @@ func loginError(err error, endpoint string) error {
 	case errors.As(err, &code):
 		return refusedLogin(code, endpoint)
 	case errors.As(err, &untrusted):
-		return fmt.Errorf("the certificate of OS_AUTH_URL, %s, is not trusted: set OS_CACERT to a file with its authority: %w", endpoint, err)
+		return fmt.Errorf("the certificate of OS_AUTH_URL, %s, is not trusted: set OS_CACERT to its authority's file: %w", endpoint, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("OS_AUTH_URL is %s, where a server without TLS answers: write http: %w", endpoint, err)
 	case errors.As(err, &away):
