@@ -94,8 +94,8 @@ func run(ctx context.Context, config *rest.Config, neutron neutron.Interface) er
 	return m.Run(ctx)
 }
 
-// slim keeps less of each object in memory: not who set which of its fields, nor kubectl's copy of it, nor what kind all of them
-// are, which nobody here reads. So what is read from the cache must never be written back: this controller writes to Neutron alone.
+// slim keeps less of each object in memory: not who set which of its fields, nor kubectl's copy of it, nor its kind, which nobody
+// here reads. So what is read from the cache must never be written back: this controller writes to Neutron alone.
 func slim(obj client.Object) (client.Object, error) {
 	obj.SetManagedFields(nil)
 	obj.SetAnnotations(nil)
