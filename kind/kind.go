@@ -178,6 +178,10 @@ type Endpoint struct {
 	Deprecated string
 	// Unserved says that objects may be stored in the version but requests for it are not answered.
 	Unserved bool
+	// Orphans says that a delete leaves the object's dependents to themselves when it says nothing of them, as that of old
+	// versions did. OrphanWarning goes with the answer to such a delete; empty for none.
+	Orphans       bool
+	OrphanWarning string
 }
 
 // GroupVersion is the one that the endpoint serves.

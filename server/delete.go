@@ -97,7 +97,7 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*
 	if err := s.admitDelete(c, o, obj); err != nil {
 		return nil, err
 	}
-	plan := planDelete(c.kind, obj, o)
+	plan := planDelete(c.kind, obj, o, c.endpoint.Orphans)
 	if len(o.DryRun) > 0 {
 		return plan.dryRun(c.kind, current, obj), nil
 	}

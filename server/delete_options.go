@@ -28,6 +28,9 @@ func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
 	if err != nil {
 		return nil, err
 	}
+	if saysNothingOfDependents(o) {
+		c.warn(c.endpoint.OrphanWarning)
+	}
 	return o, invalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(o))
 }
 

@@ -20,8 +20,9 @@ type deletePlan struct {
 	graceful bool
 }
 
-// planDelete decides, and writes into obj what marks it deleted.
-func planDelete(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions) deletePlan {
+// planDelete decides, and writes into obj what marks it deleted. orphans is what becomes of the dependents when the options
+// do not say.
+func planDelete(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions, orphans bool) deletePlan {
 	grace, graceful := gracePeriod(k, obj, o)
 	if graceful && pending(obj) {
 		asked, left := o.GracePeriodSeconds, *obj.GetDeletionGracePeriodSeconds()
@@ -33,7 +34,7 @@ func planDelete(k kind.Kind, obj kind.Object, o *metav1.DeleteOptions) deletePla
 		}
 	}
 	deleting := obj.GetDeletionTimestamp() != nil
-	finalizersChanged := setPolicyFinalizer(obj, o)
+	finalizersChanged := setPolicyFinalizer(obj, o, orphans)
 	kept := keptByKind(k, obj)
 	if deleting && !pending(obj) && !finalizersChanged {
 		return deletePlan{unchanged: held(k, obj), graceful: graceful}
@@ -88,25 +89,25 @@ func markDeleted(obj kind.Object, grace int64, byKind bool) {
 }
 
 // setPolicyFinalizer writes the propagation policy into the finalizers: Foreground and Orphan hold the object until
-// the garbage collector has seen to its dependents.
-func setPolicyFinalizer(obj kind.Object, o *metav1.DeleteOptions) bool {
-	want := ""
+// the garbage collector has seen to its dependents. A policy that stands there already goes before the kind's own, orphans.
+func setPolicyFinalizer(obj kind.Object, o *metav1.DeleteOptions, orphans bool) bool {
+	want, was := "", obj.GetFinalizers()
 	//lint:ignore SA1019 old clients still send it, and Kubernetes still takes it
 	orphan := o.OrphanDependents
 	switch {
 	case orphan != nil && *orphan:
 		want = metav1.FinalizerOrphanDependents
-	case o.PropagationPolicy == nil && orphan == nil:
-		return false
+	case saysNothingOfDependents(o):
+		if !orphans || slices.ContainsFunc(was, isPolicy) {
+			return false
+		}
+		want = metav1.FinalizerOrphanDependents
 	case o.PropagationPolicy != nil && *o.PropagationPolicy == metav1.DeletePropagationOrphan:
 		want = metav1.FinalizerOrphanDependents
 	case o.PropagationPolicy != nil && *o.PropagationPolicy == metav1.DeletePropagationForeground:
 		want = metav1.FinalizerDeleteDependents
 	}
-	was := obj.GetFinalizers()
-	next := slices.DeleteFunc(slices.Clone(was), func(f string) bool {
-		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
-	})
+	next := slices.DeleteFunc(slices.Clone(was), isPolicy)
 	if want != "" {
 		next = append(next, want)
 	}
@@ -115,6 +116,17 @@ func setPolicyFinalizer(obj kind.Object, o *metav1.DeleteOptions) bool {
 	}
 	obj.SetFinalizers(next)
 	return true
+}
+
+// isPolicy says that a finalizer stands for a propagation policy.
+func isPolicy(finalizer string) bool {
+	return finalizer == metav1.FinalizerOrphanDependents || finalizer == metav1.FinalizerDeleteDependents
+}
+
+// saysNothingOfDependents leaves the propagation policy to the endpoint.
+func saysNothingOfDependents(o *metav1.DeleteOptions) bool {
+	//lint:ignore SA1019 old clients still send it, and Kubernetes still takes it
+	return o.PropagationPolicy == nil && o.OrphanDependents == nil
 }
 
 // keptByKind asks a kind that holds its objects itself.
