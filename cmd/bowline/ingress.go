@@ -22,6 +22,17 @@ func (f *ingressFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.https, "ingress-https", "127.0.0.1:8443", "`address` that it serves HTTPS on")
 }
 
+// check is an error when one of the flags is given and the controllers do not run.
+func (f *ingressFlags) check(cmd *cobra.Command, run bool) error {
+	for _, name := range []string{"ingress-http", "ingress-https"} {
+		if !run && cmd.Flags().Changed(name) {
+			return usagef("--%s is where the ingress controllers' nginx listens, and they do not run: "+
+				"add --controllers='*,ingress', or leave it out", name)
+		}
+	}
+	return nil
+}
+
 // runIngress runs the ingress controllers in this process, on the server's own objects, and the nginx that they command, until
 // ctx is done.
 func (p *upPlan) runIngress(ctx context.Context, plane *bowline.Plane, home *home) error {

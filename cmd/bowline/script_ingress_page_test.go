@@ -31,7 +31,7 @@ type ingressPage struct {
 }
 
 const (
-	ingressPorts   = " --%shttp=127.0.0.1:0 --%shttps=127.0.0.1:0\n"
+	ingressPorts   = " --%shttp=127.0.0.1:0 --%shttps=127.0.0.1:0"
 	ingressListens = "await -of=%[1]s -as=HTTP 'requests for Ingresses go to http://(\\S+) and'\n" +
 		"await -of=%[1]s -as=HTTPS 'requests for Ingresses go to .* and https://([^\" ]+)'\n"
 )
@@ -43,15 +43,19 @@ func (s *ingressPage) add(command, comment string) {
 	if arguments, ok := strings.CutPrefix(command, "go run ./cmd/bowline up"); ok {
 		s.end()
 		s.up = true
-		s.commands.WriteString("up" + arguments + fmt.Sprintf(ingressPorts, "ingress-", "ingress-") + "await 'declared objects true'\n")
-		if strings.Contains(arguments, "ingress'") {
+		run := strings.Contains(arguments, "ingress'")
+		if run {
+			arguments += fmt.Sprintf(ingressPorts, "ingress-", "ingress-")
+		}
+		s.commands.WriteString("up" + arguments + "\nawait 'declared objects true'\n")
+		if run {
 			fmt.Fprintf(&s.commands, ingressListens, "up")
 		}
 		return
 	}
 	if arguments, ok := strings.CutPrefix(command, "go run ./examples/ingress/cmd "); ok {
 		s.running = append(s.running, "ingress")
-		s.commands.WriteString("spawn ingress $INGRESS " + arguments + fmt.Sprintf(ingressPorts, "", ""))
+		s.commands.WriteString("spawn ingress $INGRESS " + arguments + fmt.Sprintf(ingressPorts, "", "") + "\n")
 		fmt.Fprintf(&s.commands, ingressListens, "ingress")
 		return
 	}

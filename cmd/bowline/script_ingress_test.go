@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -85,9 +86,9 @@ func needNginx(t *testing.T, name string) {
 	if !strings.HasPrefix(name, "nginx_") {
 		return
 	}
-	for _, program := range []string{"nginx", "curl"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is missing: apt-get install nginx-light curl (%v)", program, err)
+	for _, places := range [][]string{{"nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"}, {"curl"}} {
+		if !slices.ContainsFunc(places, func(place string) bool { _, err := exec.LookPath(place); return err == nil }) {
+			t.Skipf("%s is missing: apt-get install nginx-light curl", places[0])
 		}
 	}
 }

@@ -90,6 +90,9 @@ func upCommand(started time.Time) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := flags.ingress.check(cmd, plan.controllers.ingress); err != nil {
+				return err
+			}
 			plan.started, plan.stdin = started, cmd.InOrStdin()
 			plan.screen = newScreen(cmd.OutOrStdout(), cmd.ErrOrStderr())
 			plan.log = flags.logger(plan.screen)
