@@ -1,0 +1,225 @@
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// changes are what has become of all objects since it was last called, one a line, sorted.
+func (s *stage) changes() string {
+	now := map[string]*unstructured.Unstructured{}
+	var lines, told []string
+	all := s.all()
+	s.names.note(all)
+	for _, obj := range all {
+		now[obj.id()] = obj.Unstructured
+		before := s.seen[obj.id()]
+		switch {
+		case obj.events:
+			told = append(told, s.event(obj, before)...)
+		case before == nil:
+			lines = append(lines, s.made(obj))
+		case before.GetUID() != obj.GetUID():
+			lines = append(lines, "- "+s.name(obj), s.made(obj))
+		case before.GetResourceVersion() != obj.GetResourceVersion():
+			lines = append(lines, s.changed(obj, before)...)
+		}
+	}
+	for id := range s.seen {
+		if _, there := now[id]; !there && !strings.HasPrefix(id, "event/") {
+			kind, name, _ := strings.Cut(id, "/")
+			lines = append(lines, "- "+kind+"/"+s.shortName(name))
+		}
+	}
+	s.seen = now
+	return s.sorted(lines) + s.sorted(told)
+}
+
+// sorted are lines by what they are about, in the names of any run.
+func (s *stage) sorted(lines []string) string {
+	for i, line := range lines {
+		lines[i] = s.aliased(line) + "\n"
+	}
+	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[2:], b[2:]) })
+	return strings.Join(lines, "")
+}
+
+// shortName is a name without the namespace that all transcripts are in.
+func (s *stage) shortName(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, namespace+"/"), "/")
+}
+
+func (s *stage) name(obj object) string {
+	return obj.singular + "/" + s.shortName(obj.GetNamespace()+"/"+obj.GetName())
+}
+
+// made is the line of a new object: whose it is, and what it has to say.
+func (s *stage) made(obj object) string {
+	line := "+ " + s.name(obj)
+	if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
+		line += " of " + strings.ToLower(owner.Kind) + "/" + owner.Name
+	}
+	for _, field := range []string{"metadata.annotations", "metadata.finalizers", "status"} {
+		if v := s.plain(fieldAt(obj.Object, field)); v != nil && !reflect.ValueOf(v).IsZero() {
+			line += " " + field + " " + text(v)
+		}
+	}
+	return line
+}
+
+// changed are the fields of an object that are not what they were; none when it is only times that nobody looks at.
+func (s *stage) changed(obj object, before *unstructured.Unstructured) []string {
+	old, now := map[string]any{}, map[string]any{}
+	s.leaves("", before.Object, old)
+	s.leaves("", obj.Object, now)
+	var parts []string
+	for _, path := range slices.Sorted(maps.Keys(merged(old, now))) {
+		was, is := old[path], now[path]
+		switch {
+		case reflect.DeepEqual(was, is):
+		case was == nil:
+			parts = append(parts, fmt.Sprintf("%s %s", path, text(is)))
+		case is == nil:
+			parts = append(parts, fmt.Sprintf("%s %s, gone", path, text(was)))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %s, was %s", path, text(is), text(was)))
+		}
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{"~ " + s.name(obj) + " " + strings.Join(parts, "; ")}
+}
+
+func merged(a, b map[string]any) map[string]any {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// ignored are fields that change with everything, or say nothing.
+var ignored = map[string]bool{
+	"metadata.managedFields": true, "metadata.resourceVersion": true, "metadata.uid": true, "metadata.generation": true,
+	"status.observedGeneration": true,
+}
+
+// leaves are the fields of an object, by their paths. What lists of conditions have is found by its type, other lists are whole.
+func (s *stage) leaves(path string, v any, into map[string]any) {
+	if ignored[path] {
+		return
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			s.leaves(strings.TrimPrefix(path+"."+key, "."), value, into)
+		}
+	case []any:
+		if conditions, ok := s.conditions(v); ok && strings.HasSuffix(path, "onditions") {
+			for kind, text := range conditions {
+				into[kind] = text
+			}
+			return
+		}
+		into[path] = s.plain(v)
+	default:
+		into[path] = s.plain(v)
+	}
+}
+
+// conditions are a list of conditions by their types, each as one text.
+func (s *stage) conditions(list []any) (map[string]any, bool) {
+	found := map[string]any{}
+	for _, item := range list {
+		c, ok := item.(map[string]any)
+		if !ok || c["type"] == nil {
+			return nil, false
+		}
+		line := fmt.Sprint(c["status"])
+		for _, field := range []string{"reason", "message"} {
+			if c[field] != nil && c[field] != "" {
+				line += " " + fmt.Sprint(c[field])
+			}
+		}
+		found[fmt.Sprint(c["type"])] = literal(line)
+	}
+	return found, true
+}
+
+// literal is a text that is shown without quotes.
+type literal string
+
+// plain is a value without what differs from run to run.
+func (s *stage) plain(v any) any {
+	switch v := v.(type) {
+	case string:
+		if when, err := time.Parse(time.RFC3339, v); err == nil {
+			return literal(fmt.Sprintf("at %s", when.Sub(s.begun.Truncate(time.Second))))
+		}
+	case map[string]any:
+		out := map[string]any{}
+		for key, value := range v {
+			if key != "lastTransitionTime" && key != "lastUpdateTime" && key != "lastProbeTime" && key != "uid" {
+				out[key] = s.plain(value)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = s.plain(v[i])
+		}
+		return out
+	}
+	return v
+}
+
+func text(v any) string {
+	if l, ok := v.(literal); ok {
+		return string(l)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return string(data)
+}
+
+// fieldAt is the field of an object at a dotted path, or nil.
+func fieldAt(obj map[string]any, path string) any {
+	var v any = obj
+	for _, name := range strings.Split(path, ".") {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[name]
+	}
+	return v
+}
+
+// event is the line of an event that happened since: how often, if more than once.
+func (s *stage) event(obj object, before *unstructured.Unstructured) []string {
+	count, _, _ := unstructured.NestedInt64(obj.Object, "count")
+	if before != nil && before.GetUID() == obj.GetUID() {
+		was, _, _ := unstructured.NestedInt64(before.Object, "count")
+		count -= was
+	}
+	if count == 0 {
+		return nil
+	}
+	field := func(path string) string { return fmt.Sprint(fieldAt(obj.Object, path)) }
+	line := fmt.Sprintf("! %s %s %s/%s: %s", field("type"), field("reason"),
+		strings.ToLower(field("involvedObject.kind")), field("involvedObject.name"), field("message"))
+	if count > 1 {
+		line += fmt.Sprintf(" (%d times)", count)
+	}
+	return []string{line}
+}
