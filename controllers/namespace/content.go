@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controllers/resources"
 )
 
 // content is what is in namespaces, of whatever kind.
@@ -26,10 +27,12 @@ var (
 // not be deleted. While there are pods, nothing else is deleted.
 func (c content) delete(ctx context.Context, namespace string) *remains {
 	left := &remains{}
-	var found []deletable
-	found, left.discovery = discover(ctx, c.client)
-	var others []deletable
+	var found, others []resources.Resource
+	found, left.discovery = resources.Discover(ctx, c.client)
 	for _, resource := range found {
+		if !resource.Namespaced || !resource.Serves("delete") {
+			continue
+		}
 		if resource.GroupResource() != pods.GroupResource() {
 			others = append(others, resource)
 			continue
@@ -47,9 +50,9 @@ func (c content) delete(ctx context.Context, namespace string) *remains {
 }
 
 // deleteAll deletes the objects of one resource, and counts what is there afterwards.
-func (c content) deleteAll(ctx context.Context, resource deletable, namespace string, left *remains) {
+func (c content) deleteAll(ctx context.Context, resource resources.Resource, namespace string, left *remains) {
 	objects := client.Of[*metav1.PartialObjectMetadata](c.client, resource.GroupVersionResource)
-	if !resource.list {
+	if !resource.Serves("list") {
 		left.failed(resource, c.deleteUnseen(ctx, resource, objects, namespace))
 		return
 	}
@@ -80,8 +83,8 @@ func (c content) list(ctx context.Context, objects client.Resource[*metav1.Parti
 func isGone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) }
 
 // deleteUnseen deletes objects that cannot be listed, and so cannot be waited for.
-func (c content) deleteUnseen(ctx context.Context, resource deletable, objects client.Resource[*metav1.PartialObjectMetadata], namespace string) error {
-	if !resource.collection {
+func (c content) deleteUnseen(ctx context.Context, resource resources.Resource, objects client.Resource[*metav1.PartialObjectMetadata], namespace string) error {
+	if !resource.Serves("deletecollection") {
 		return nil
 	}
 	err := objects.DeleteCollection(ctx, namespace, background(), metav1.ListOptions{})
@@ -92,8 +95,8 @@ func (c content) deleteUnseen(ctx context.Context, resource deletable, objects c
 }
 
 // deleteListed deletes objects, together if the resource can do that.
-func (c content) deleteListed(ctx context.Context, resource deletable, objects client.Resource[*metav1.PartialObjectMetadata], namespace string, listed []*metav1.PartialObjectMetadata) error {
-	if resource.collection {
+func (c content) deleteListed(ctx context.Context, resource resources.Resource, objects client.Resource[*metav1.PartialObjectMetadata], namespace string, listed []*metav1.PartialObjectMetadata) error {
+	if resource.Serves("deletecollection") {
 		return objects.DeleteCollection(ctx, namespace, background(), metav1.ListOptions{})
 	}
 	for _, obj := range listed {
@@ -118,7 +121,7 @@ func (c content) deleteForsaken(ctx context.Context, namespace string, left *rem
 	all := client.Of[*corev1.Pod](c.client, pods)
 	list, err := all.List(ctx, namespace, metav1.ListOptions{})
 	if err != nil {
-		left.failed(deletable{GroupVersionResource: pods}, err)
+		left.failed(resources.Resource{GroupVersionResource: pods}, err)
 		return
 	}
 	left.objects = nil
@@ -129,10 +132,10 @@ func (c content) deleteForsaken(ctx context.Context, namespace string, left *rem
 			err = all.Delete(ctx, namespace, pod.Name, now)
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
-			left.failed(deletable{GroupVersionResource: pods}, fmt.Errorf("pod %s: %w", pod.Name, err))
+			left.failed(resources.Resource{GroupVersionResource: pods}, fmt.Errorf("pod %s: %w", pod.Name, err))
 		}
 		if err != nil || !forsaken || len(pod.Finalizers) > 0 {
-			left.add(deletable{GroupVersionResource: pods}, &metav1.PartialObjectMetadata{ObjectMeta: pod.ObjectMeta})
+			left.add(resources.Resource{GroupVersionResource: pods}, &metav1.PartialObjectMetadata{ObjectMeta: pod.ObjectMeta})
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/controllers/resources"
 )
 
 // remains is what is left of a namespace after deleting what is in it, and why.
@@ -22,7 +24,7 @@ type remains struct {
 }
 
 // add counts an object.
-func (r *remains) add(resource deletable, obj metav1.Object) {
+func (r *remains) add(resource resources.Resource, obj metav1.Object) {
 	if r.objects == nil {
 		r.objects, r.finalizers = map[string]int{}, map[string]int{}
 	}
@@ -33,7 +35,7 @@ func (r *remains) add(resource deletable, obj metav1.Object) {
 }
 
 // failed notes what went wrong with a resource, unless nothing did.
-func (r *remains) failed(resource deletable, err error) {
+func (r *remains) failed(resource resources.Resource, err error) {
 	if err != nil {
 		r.deletion = append(r.deletion, fmt.Errorf("%s: %w", resource.GroupResource(), err))
 	}

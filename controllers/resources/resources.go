@@ -1,4 +1,6 @@
-package namespace
+// Package resources is what a server has: every resource, in its preferred version, as the server's discovery tells. The
+// controllers that know no kind, such as the garbage collector, learn from it what there is.
+package resources
 
 import (
 	"context"
@@ -12,16 +14,20 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// deletable is a namespaced resource whose objects can be deleted.
-type deletable struct {
+// Resource is one that the server has.
+type Resource struct {
 	schema.GroupVersionResource
-	// list and collection say whether the objects can be listed, and deleted together.
-	list, collection bool
+	Kind       string
+	Namespaced bool
+	Verbs      []string
 }
 
-// discover finds every namespaced resource that serves delete, each in its preferred version. Groups that do not answer
-// at the moment are failures; the rest is found none the less.
-func discover(ctx context.Context, c *client.Client) (found []deletable, failures []error) {
+// Serves says whether the server answers a verb.
+func (r Resource) Serves(verb string) bool { return slices.Contains(r.Verbs, verb) }
+
+// Discover finds every resource, each in its preferred version. Groups that do not answer at the moment are failures; the rest
+// is found none the less.
+func Discover(ctx context.Context, c *client.Client) (found []Resource, failures []error) {
 	for _, path := range []string{"/api", "/apis"} {
 		groups, err := groupsAt(ctx, c, path)
 		if err != nil {
@@ -33,7 +39,7 @@ func discover(ctx context.Context, c *client.Client) (found []deletable, failure
 				if version.Freshness == discovery.DiscoveryFreshnessStale {
 					failures = append(failures, fmt.Errorf("%s/%s: stale GroupVersion discovery", group.Name, version.Version))
 				}
-				found = appendDeletable(found, group.Name, version)
+				found = appendNew(found, group.Name, version)
 			}
 		}
 	}
@@ -61,19 +67,18 @@ func groupsAt(ctx context.Context, c *client.Client, path string) (*discovery.AP
 	return groups, nil
 }
 
-// appendDeletable adds the resources of a version that a version before it did not have.
-func appendDeletable(found []deletable, group string, version discovery.APIVersionDiscovery) []deletable {
+// appendNew adds the resources of a version that a version before it did not have.
+func appendNew(found []Resource, group string, version discovery.APIVersionDiscovery) []Resource {
 	for _, r := range version.Resources {
 		resource := schema.GroupVersionResource{Group: group, Version: version.Version, Resource: r.Resource}
-		known := slices.ContainsFunc(found, func(d deletable) bool { return d.GroupResource() == resource.GroupResource() })
-		if known || r.Scope != discovery.ScopeNamespace || !slices.Contains(r.Verbs, "delete") {
+		if slices.ContainsFunc(found, func(f Resource) bool { return f.GroupResource() == resource.GroupResource() }) {
 			continue
 		}
-		found = append(found, deletable{
-			GroupVersionResource: resource,
-			list:                 slices.Contains(r.Verbs, "list"),
-			collection:           slices.Contains(r.Verbs, "deletecollection"),
-		})
+		one := Resource{GroupVersionResource: resource, Namespaced: r.Scope == discovery.ScopeNamespace, Verbs: r.Verbs}
+		if r.ResponseKind != nil {
+			one.Kind = r.ResponseKind.Kind
+		}
+		found = append(found, one)
 	}
 	return found
 }
