@@ -1,0 +1,108 @@
+// Package action is what the built-in controllers decide to do, as values: a decision is a function from what was observed to
+// a list of actions, which a test reads and a Hand carries out. Each action is one write to the API, made such that it may be
+// carried out again, or by two at a time, and the result is that of once.
+package action
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+)
+
+// Action is one thing to do. Its String is what tests, and the journal of why, show.
+type Action interface {
+	fmt.Stringer
+	// Do does it. Who carries out a list of actions calls Hand.Do.
+	Do(ctx context.Context, by *Hand) error
+}
+
+// Hand carries out actions. It may be used by many goroutines.
+type Hand struct {
+	// Client writes. Writes are those of the controller whose context Do is given.
+	Client *client.Client
+	// Events tells people about it.
+	Events *controller.Recorder
+}
+
+// NewHand makes a hand for a controller of a manager, which tells of events in the name of a component.
+func NewHand(m *controller.Manager, component string) *Hand {
+	return &Hand{Client: m.Client(), Events: m.Recorder(component)}
+}
+
+// Do carries out actions in order, until one fails. The result is when to look again, if an action says so.
+func (h *Hand) Do(ctx context.Context, actions ...Action) (controller.Result, error) {
+	var result controller.Result
+	for _, a := range actions {
+		if again, ok := a.(Again); ok {
+			if result.RequeueAfter == 0 || again.After < result.RequeueAfter {
+				result.RequeueAfter = again.After
+			}
+			continue
+		}
+		if err := a.Do(ctx, h); err != nil {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+// Again is to look again after some time; of several, the soonest counts.
+type Again struct{ After time.Duration }
+
+func (a Again) String() string { return fmt.Sprintf("look again in %s", a.After) }
+
+func (a Again) Do(context.Context, *Hand) error { return nil }
+
+// Together is actions that do not depend on each other. One is tried first, then two at a time, then four, and so on, so that
+// what can never succeed is not tried a thousand times at once. After a failure nothing more is begun.
+type Together []Action
+
+func (t Together) String() string {
+	if len(t) == 1 {
+		return t[0].String()
+	}
+	return fmt.Sprintf("%d at a time: %s, ...", len(t), t[0])
+}
+
+// widest is how many actions are carried out at a time at most.
+const widest = 64
+
+func (t Together) Do(ctx context.Context, by *Hand) error {
+	for width := 1; len(t) > 0; width = min(2*width, widest) {
+		batch := t[:min(width, len(t))]
+		t = t[len(batch):]
+		if err := batch.atOnce(ctx, by); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t Together) atOnce(ctx context.Context, by *Hand) error {
+	if len(t) == 1 {
+		return t[0].Do(ctx, by)
+	}
+	failures := make(chan error, len(t))
+	for _, a := range t {
+		go func() { failures <- guarded(ctx, a, by) }()
+	}
+	var all []error
+	for range t {
+		all = append(all, <-failures)
+	}
+	return errors.Join(all...)
+}
+
+// guarded makes an error of a panic, which would end the process in a goroutine of its own.
+func guarded(ctx context.Context, a Action, by *Hand) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%s: panic: %v", a, p)
+		}
+	}()
+	return a.Do(ctx, by)
+}
