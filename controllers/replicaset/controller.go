@@ -1,0 +1,170 @@
+// Package replicaset is the controller that keeps a number of equal pods: those that a ReplicaSet controls. Too few, and it
+// makes more of the template; too many, and it deletes those that are the least loss. A pod that matches the selector and
+// belongs to nobody is adopted, one that matches no more is released.
+//
+// decide.go is what it does, of nothing but what was seen. This file reads the cache, carries it out, and writes the status.
+// Package replicationcontroller is the same for that older kind.
+package replicaset
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// Name of the controller, as --controllers takes it.
+const Name = "replicaset"
+
+var resource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "replicasets"}
+
+// Add adds the controller to a manager.
+func Add(m *controller.Manager) *controller.Controller {
+	return Keep(m, Kept[*appsv1.ReplicaSet]{
+		Name: Name, Component: "replicaset-controller", In: resource, Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
+		Set: func(r *appsv1.ReplicaSet) (Set, error) {
+			selector, err := metav1.LabelSelectorAsSelector(r.Spec.Selector)
+			return Set{
+				Replicas: int(ptrOr(r.Spec.Replicas, 1)), MinReady: r.Spec.MinReadySeconds,
+				Selector: selector, Template: &r.Spec.Template, Status: r.Status,
+			}, err
+		},
+		WithStatus: func(r *appsv1.ReplicaSet, status appsv1.ReplicaSetStatus) *appsv1.ReplicaSet {
+			r = r.DeepCopy()
+			r.Status = status
+			return r
+		},
+	})
+}
+
+func ptrOr[T any](p *T, otherwise T) T {
+	if p == nil {
+		return otherwise
+	}
+	return *p
+}
+
+// Kept is a kind whose objects keep pods.
+type Kept[T client.Object] struct {
+	Name, Component string
+	In              schema.GroupVersionResource
+	Kind            schema.GroupVersionKind
+	// Set reads an object: all but what Kept has.
+	Set func(T) (Set, error)
+	// WithStatus is a copy of an object with another status.
+	WithStatus func(T, appsv1.ReplicaSetStatus) T
+}
+
+// workers is how many sets are worked on at a time.
+const workers = 5
+
+// Keep adds a controller that keeps the pods of a kind.
+func Keep[T client.Object](m *controller.Manager, kept Kept[T]) *controller.Controller {
+	sets := informer.For[T](m.Informers(), kept.In)
+	sets.Indexer().AddHeadIndex("owner", informer.ByOwner)
+	k := &keeper[T]{kept, sets, pods.CacheOf(m), action.NewHand(m, kept.Component)}
+	return m.Add(controller.Options{
+		Name:       kept.Name,
+		Reconciler: k,
+		Sources: []controller.Source{
+			controller.For(sets),
+			controller.Owns(k.pods.Informer, kept.Kind.GroupKind()),
+			controller.Watches(k.pods.Informer, k.whoMayAdopt),
+		},
+		Workers: workers,
+	})
+}
+
+// keeper keeps the pods of one set at a time.
+type keeper[T client.Object] struct {
+	Kept[T]
+	sets *informer.Informer[T]
+	pods pods.Cache
+	hand *action.Hand
+}
+
+// whoMayAdopt are the sets that a pod without a controller matches.
+func (k *keeper[T]) whoMayAdopt(pod *corev1.Pod) (requests []controller.Request) {
+	if metav1.GetControllerOfNoCopy(pod) != nil {
+		return nil
+	}
+	for obj := range k.sets.Indexer().Each("namespace", pod.Namespace) {
+		if set, err := k.Set(obj); err == nil && set.Selector.Matches(labels.Set(pod.Labels)) {
+			requests = append(requests, informer.KeyOf(obj))
+		}
+	}
+	return requests
+}
+
+// Reconcile goes from what is to what should be, as far as that can be done now.
+func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
+	obj, err := k.sets.Lister().Get(request.Namespace, request.Name)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	set, err := k.Set(obj)
+	if err != nil {
+		return controller.Result{}, controller.Terminal(err)
+	}
+	set.Object, set.Kind, set.In = obj, k.Kind, k.In
+	seen := k.see(set)
+	controller.Note(ctx, "%d pods, should be %d", len(seen.mine()), set.Replicas)
+	_, failure := k.hand.Do(ctx, Decide(seen)...)
+	status, again := Report(seen, failure)
+	if !equality.Semantic.DeepEqual(status, set.Status) {
+		report := action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"}
+		if _, err := k.hand.Do(ctx, report); err != nil && failure == nil {
+			failure = err
+		}
+	}
+	return controller.Result{RequeueAfter: again}, failure
+}
+
+// see reads the cache.
+func (k *keeper[T]) see(set Set) Seen {
+	obj := set.Object
+	s := Seen{Set: set, Pods: k.pods.Of(obj.GetUID(), obj.GetNamespace()), Now: time.Now(), Taken: func(name string) bool {
+		_, taken := k.pods.Indexer().Get(informer.Key{Namespace: obj.GetNamespace(), Name: name})
+		return taken
+	}}
+	if len(s.Pods) > set.Replicas {
+		s.Related = k.related(obj)
+	}
+	return s
+}
+
+// related are the pods of all sets with the same controller.
+func (k *keeper[T]) related(obj client.Object) (related []*corev1.Pod) {
+	for _, uid := range k.siblings(obj) {
+		related = append(related, k.pods.ControlledBy(uid)...)
+	}
+	return related
+}
+
+func (k *keeper[T]) siblings(obj client.Object) []types.UID {
+	owner := metav1.GetControllerOfNoCopy(obj)
+	if owner == nil {
+		return []types.UID{obj.GetUID()}
+	}
+	var all []types.UID
+	for sibling := range k.sets.Indexer().Each("owner", string(owner.UID)) {
+		all = append(all, sibling.GetUID())
+	}
+	return all
+}

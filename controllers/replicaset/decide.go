@@ -1,0 +1,174 @@
+package replicaset
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/adopt"
+	"github.com/bowline-dev/bowline/controllers/pods"
+)
+
+// Set is what a ReplicaSet and a ReplicationController have in common.
+type Set struct {
+	Object   client.Object
+	Kind     schema.GroupVersionKind
+	In       schema.GroupVersionResource
+	Replicas int
+	MinReady int32
+	Selector labels.Selector
+	Template *corev1.PodTemplateSpec
+	Status   appsv1.ReplicaSetStatus
+}
+
+// Seen is what a decision is made of.
+type Seen struct {
+	Set
+	// Pods are those that the set controls and those that nobody does, in its namespace; ended and ending ones too.
+	Pods []*corev1.Pod
+	// Related does the same work: the pods of all sets of the same owner. They are only looked at when pods are deleted.
+	Related []*corev1.Pod
+	// Taken says that some pod of the namespace has a name.
+	Taken func(name string) bool
+	Now   time.Time
+}
+
+// most is how many pods are created or deleted in one run: the status is told in between.
+const most = 500
+
+// claims are whose pods are whose.
+func (s Seen) claims() adopt.Claims[*corev1.Pod] { return adopt.Claim(s.owner(), s.Pods) }
+
+func (s Seen) owner() adopt.Owner {
+	return adopt.Owner{Object: s.Object, Kind: s.Kind, In: s.In, Selector: s.Selector}
+}
+
+// mine are the pods that count: those that the set has, with what it adopts.
+func (s Seen) mine() []*corev1.Pod {
+	c := s.claims()
+	return append(c.Owned, c.Adopted...)
+}
+
+// Decide says what is to be done such that the set has as many active pods as it should.
+func Decide(s Seen) []action.Action {
+	actions := s.claims().Actions(s.owner(), pods.Resource)
+	if s.Object.GetDeletionTimestamp() != nil {
+		return actions
+	}
+	var active []*corev1.Pod
+	for _, pod := range s.mine() {
+		if pods.IsActive(pod) {
+			active = append(active, pod)
+		}
+	}
+	switch missing := s.Replicas - len(active); {
+	case missing > 0:
+		return append(actions, s.create(min(missing, most)))
+	case missing < 0:
+		return append(actions, s.delete(active, min(-missing, most)))
+	}
+	return actions
+}
+
+// create makes pods under the first names that no pod has.
+func (s Seen) create(count int) action.Together {
+	var made action.Together
+	for n := 0; len(made) < count; n++ {
+		name := pods.Name(s.Object, n)
+		if s.Taken(name) {
+			continue
+		}
+		made = append(made, action.Create[*corev1.Pod]{
+			In: pods.Resource, Object: pods.New(s.Template, s.Object, s.Kind, name),
+			Tell: action.Tell{
+				About: s.Object, Reason: "SuccessfulCreate", Message: "Created pod: " + name,
+				FailureReason: "FailedCreate", FailureBegin: "Error creating: ",
+			},
+		})
+	}
+	return made
+}
+
+// delete deletes the pods that are the least loss.
+func (s Seen) delete(active []*corev1.Pod, count int) action.Together {
+	pods.DeletionOrder(active, s.Related, s.Now)
+	var deleted action.Together
+	for _, pod := range active[:count] {
+		deleted = append(deleted, action.Delete[*corev1.Pod]{
+			In: pods.Resource, Object: pod,
+			Tell: action.Tell{
+				About: s.Object, Reason: "SuccessfulDelete", Message: "Deleted pod: " + pod.Name,
+				FailureReason: "FailedDelete", FailureBegin: "Error deleting: ",
+			},
+		})
+	}
+	return deleted
+}
+
+// Report is the status of what was seen, and when it will be another although nothing happens: 0 for never. failure is what
+// the decision's actions ended with.
+func Report(s Seen, failure error) (status appsv1.ReplicaSetStatus, again time.Duration) {
+	status = *s.Status.DeepCopy()
+	status.Replicas, status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0, 0
+	status.ObservedGeneration = s.Object.GetGeneration()
+	template := labels.SelectorFromSet(s.Template.Labels)
+	var ending int32
+	for _, pod := range s.mine() {
+		switch {
+		case pods.HasEnded(pod):
+		case pod.DeletionTimestamp != nil:
+			ending++
+		default:
+			status.Replicas++
+			if template.Matches(labels.Set(pod.Labels)) {
+				status.FullyLabeledReplicas++
+			}
+			in, ready := pods.AvailableIn(pod, s.MinReady, s.Now)
+			if !ready {
+				continue
+			}
+			status.ReadyReplicas++
+			if in == 0 {
+				status.AvailableReplicas++
+			} else if again == 0 || in < again {
+				again = in
+			}
+		}
+	}
+	status.TerminatingReplicas = &ending
+	status.Conditions = s.conditions(failure)
+	return status, again
+}
+
+// conditions are those of the status with what the actions failed with.
+func (s Seen) conditions(failure error) (conditions []appsv1.ReplicaSetCondition) {
+	var before *appsv1.ReplicaSetCondition
+	for i, c := range s.Status.Conditions {
+		if c.Type == appsv1.ReplicaSetReplicaFailure {
+			before = &s.Status.Conditions[i]
+			continue
+		}
+		conditions = append(conditions, c)
+	}
+	if failure == nil {
+		return conditions
+	}
+	if before != nil {
+		return append(conditions, *before)
+	}
+	reason := "FailedCreate"
+	if s.Replicas < len(s.mine()) {
+		reason = "FailedDelete"
+	}
+	return append(conditions, appsv1.ReplicaSetCondition{
+		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.Now),
+		Reason: reason, Message: fmt.Sprint(failure),
+	})
+}

@@ -1,0 +1,18 @@
+package replicaset_test
+
+import (
+	"testing"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/transcript"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/replicaset"
+)
+
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	transcript.Test(t, "testdata/*.txt", bowlinetest.Manage(func(m *controller.Manager) error {
+		replicaset.Add(m)
+		return nil
+	}))
+}
