@@ -1,0 +1,138 @@
+// Package deployment is the controller that takes a deployment's pods from one template to the next. It makes a replicaset for
+// each template, and moves pods from the old ones to the new one by their sizes alone: it never touches a pod.
+//
+// decide.go is what it does, of nothing but what was seen; revision.go tells the replicasets apart, roll.go moves pods between
+// them, scale.go shares out a new size, status.go says how far it is, history.go forgets. This file reads the cache and carries
+// it out.
+package deployment
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// Name of the controller, as --controllers takes it.
+const Name = "deployment"
+
+// workers is how many deployments are worked on at a time.
+const workers = 5
+
+var (
+	kind         = appsv1.SchemeGroupVersion.WithKind("Deployment")
+	resource     = appsv1.SchemeGroupVersion.WithResource("deployments")
+	setsResource = appsv1.SchemeGroupVersion.WithResource("replicasets")
+	setKind      = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
+)
+
+// Add adds the controller to a manager.
+func Add(m *controller.Manager) *controller.Controller {
+	r := &reconciler{
+		deployments: informer.For[*appsv1.Deployment](m.Informers(), resource),
+		sets:        informer.For[*appsv1.ReplicaSet](m.Informers(), setsResource),
+		pods:        pods.CacheOf(m),
+		hand:        action.NewHand(m, "deployment-controller"),
+	}
+	r.sets.Indexer().AddIndex("controller", byController)
+	return m.Add(controller.Options{
+		Name:       Name,
+		Reconciler: r,
+		Sources: []controller.Source{
+			controller.For(r.deployments),
+			controller.Owns(r.sets, kind.GroupKind()),
+			controller.Watches(r.sets, r.whoMayAdopt),
+			controller.Watches(r.pods.Informer, r.whoWaitsFor, ends),
+		},
+		Workers: workers,
+	})
+}
+
+// byController finds replicasets by the uid of their controller, and those that have none by their namespace.
+func byController(set *appsv1.ReplicaSet) []string {
+	if c := metav1.GetControllerOfNoCopy(set); c != nil {
+		return []string{string(c.UID)}
+	}
+	return []string{"in " + set.Namespace}
+}
+
+// reconciler takes one deployment at a time one step further.
+type reconciler struct {
+	deployments *informer.Informer[*appsv1.Deployment]
+	sets        *informer.Informer[*appsv1.ReplicaSet]
+	pods        pods.Cache
+	hand        *action.Hand
+}
+
+// whoMayAdopt are the deployments that a replicaset without a controller matches.
+func (r *reconciler) whoMayAdopt(set *appsv1.ReplicaSet) (requests []controller.Request) {
+	if metav1.GetControllerOfNoCopy(set) != nil {
+		return nil
+	}
+	for d := range r.deployments.Indexer().Each("namespace", set.Namespace) {
+		if selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector); err == nil && selector.Matches(labels.Set(set.Labels)) {
+			requests = append(requests, informer.KeyOf(d))
+		}
+	}
+	return requests
+}
+
+// ends passes pods that have ended: those that recreate their pods wait for that.
+var ends = controller.If(func(old, new *corev1.Pod) bool {
+	return new == nil || pods.HasEnded(new) && (old == nil || !pods.HasEnded(old))
+})
+
+// whoWaitsFor is the deployment of the replicaset of a pod.
+func (r *reconciler) whoWaitsFor(pod *corev1.Pod) []controller.Request {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != setKind {
+		return nil
+	}
+	set, err := r.sets.Lister().Get(pod.Namespace, owner.Name)
+	if err != nil || set.UID != owner.UID {
+		return nil
+	}
+	deployment := metav1.GetControllerOfNoCopy(set)
+	if deployment == nil || deployment.Kind != kind.Kind {
+		return nil
+	}
+	return []controller.Request{{Namespace: pod.Namespace, Name: deployment.Name}}
+}
+
+// Reconcile takes a deployment one step further.
+func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
+	d, err := r.deployments.Lister().Get(request.Namespace, request.Name)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	return r.hand.Do(ctx, Decide(r.see(d))...)
+}
+
+// see reads the cache.
+func (r *reconciler) see(d *appsv1.Deployment) Seen {
+	s := Seen{Deployment: d, Pods: r.pods.ControlledBy, Now: time.Now(), Taken: func(name string) bool {
+		_, taken := r.sets.Indexer().Get(informer.Key{Namespace: d.Namespace, Name: name})
+		return taken
+	}}
+	for _, value := range []string{string(d.UID), "in " + d.Namespace} {
+		sets, err := r.sets.Indexer().ByIndex("controller", value)
+		if err != nil {
+			panic(err) // Add has made the index
+		}
+		s.Sets = append(s.Sets, sets...)
+	}
+	return s
+}

@@ -1,0 +1,128 @@
+package deployment
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/adopt"
+)
+
+// Seen is what a decision is made of.
+type Seen struct {
+	Deployment *appsv1.Deployment
+	// Sets are the replicasets that the deployment controls, and those of its namespace that nobody does.
+	Sets []*appsv1.ReplicaSet
+	// Pods are those that a replicaset controls.
+	Pods func(set types.UID) []*corev1.Pod
+	// Taken says that some replicaset of the namespace has a name.
+	Taken func(name string) bool
+	Now   time.Time
+}
+
+// Decide says what is to be done next such that the deployment's pods become those of its template: one step, after which the
+// replicasets, when they have done their part, bring up the next one. The status is the last of the actions.
+func Decide(s Seen) []action.Action {
+	selector, err := metav1.LabelSelectorAsSelector(s.Deployment.Spec.Selector)
+	if err != nil || selector.Empty() {
+		return []action.Action{action.Event{
+			About: s.Deployment, Warning: true, Reason: "SelectingAll",
+			Message: "This deployment is selecting all pods. A non-empty selector is required.",
+		}}
+	}
+	owner := adopt.Owner{Object: s.Deployment, Kind: kind, In: resource, Selector: selector}
+	claims := adopt.Claim(owner, s.Sets)
+	r := newRollout(s, append(claims.Owned, claims.Adopted...))
+	r.actions = claims.Actions(owner, setsResource)
+	r.step()
+	return r.actions
+}
+
+// rollout is a decision that is being made.
+type rollout struct {
+	Seen
+	spec *appsv1.DeploymentSpec
+	// next is the replicaset of the template, nil while there is none; old are the others, the oldest first.
+	next *appsv1.ReplicaSet
+	old  []*appsv1.ReplicaSet
+	// status and revision are what the deployment will have.
+	status   appsv1.DeploymentStatus
+	revision string
+	actions  []action.Action
+}
+
+func newRollout(s Seen, sets []*appsv1.ReplicaSet) *rollout {
+	r := &rollout{
+		Seen: s, spec: &s.Deployment.Spec, status: *s.Deployment.Status.DeepCopy(),
+		revision: s.Deployment.Annotations[RevisionAnnotation],
+	}
+	r.next, r.old = divide(sets, &s.Deployment.Spec.Template)
+	return r
+}
+
+// step is what is to be done, of the first thing that is not as it should be.
+func (r *rollout) step() {
+	if r.Deployment.DeletionTimestamp != nil {
+		r.report()
+		return
+	}
+	r.notePause()
+	switch {
+	case r.spec.Paused:
+		r.keepRevision(false)
+		r.resize()
+		r.forgetOld()
+	case r.resized():
+		r.keepRevision(false)
+		r.resize()
+	case r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
+		r.recreate()
+	default:
+		r.roll()
+	}
+	r.report()
+}
+
+// report writes what has become of the deployment, if that is not what stands there.
+func (r *rollout) report() {
+	again := r.count()
+	d := r.Deployment.DeepCopy()
+	d.Status = r.status
+	if r.revision != "" && r.Deployment.DeletionTimestamp == nil {
+		metav1.SetMetaDataAnnotation(&d.ObjectMeta, RevisionAnnotation, r.revision)
+	}
+	if !equality.Semantic.DeepEqual(d, r.Deployment) {
+		r.actions = append(r.actions, action.Update[*appsv1.Deployment]{In: resource, Object: d, Subresource: "status"})
+	}
+	if again > 0 {
+		r.actions = append(r.actions, action.Again{After: again})
+	}
+}
+
+// all are the replicasets that there are.
+func (r *rollout) all() []*appsv1.ReplicaSet {
+	if r.next == nil {
+		return r.old
+	}
+	return append(append([]*appsv1.ReplicaSet{}, r.old...), r.next)
+}
+
+// wanted is how many pods the replicasets should have together by their specs.
+func wanted(sets []*appsv1.ReplicaSet) (n int32) {
+	for _, set := range sets {
+		n += replicas(set)
+	}
+	return n
+}
+
+func replicas(set *appsv1.ReplicaSet) int32 {
+	if set.Spec.Replicas == nil {
+		return 1
+	}
+	return *set.Spec.Replicas
+}

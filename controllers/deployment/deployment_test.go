@@ -1,0 +1,20 @@
+package deployment_test
+
+import (
+	"testing"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/transcript"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/deployment"
+	"github.com/bowline-dev/bowline/controllers/replicaset"
+)
+
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	transcript.Test(t, "testdata/*.txt", bowlinetest.Manage(func(m *controller.Manager) error {
+		replicaset.Add(m)
+		deployment.Add(m)
+		return nil
+	}))
+}
