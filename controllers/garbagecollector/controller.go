@@ -1,0 +1,104 @@
+// Package garbagecollector is the controller that deletes what belonged to something that has gone. Objects say whom they belong
+// to in metadata.ownerReferences: when the last owner of an object is not there any more, the object goes too. An owner that is
+// deleted in the foreground waits until what belongs to it has gone; one that is deleted as an orphaner leaves it behind.
+//
+// decide.go is what it does about an object, of nothing but what was seen. graph.go sees: the caches of all resources, custom ones
+// included, with an index by owner. Whether an owner is absent the server is asked, so that nothing is deleted for what a cache
+// has not shown yet.
+package garbagecollector
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/resources"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// Name of the controller, as --controllers takes it.
+const Name = "garbagecollector"
+
+// workers is how many objects are looked at at a time.
+const workers = 20
+
+// everything is the request to find out which resources there are.
+var everything = controller.Request{Name: "resources"}
+
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Add adds the controller to a manager.
+func Add(m *controller.Manager) *controller.Controller {
+	look := &controller.Trigger{}
+	look.Add(everything)
+	c := &collector{
+		graph: &graph{
+			manager: m, client: m.Client(), look: look, caches: map[schema.GroupResource]*cache{}, absent: map[types.UID]bool{},
+		},
+		hand: action.NewHand(m, "garbage-collector-controller"),
+	}
+	return m.Add(controller.Options{
+		Name: Name,
+		Sources: []controller.Source{
+			look,
+			controller.Watches(informer.For[object](m.Informers(), definitions), func(object) []controller.Request {
+				return []controller.Request{everything}
+			}),
+		},
+		Workers:    workers,
+		Reconciler: c,
+	})
+}
+
+// collector looks at one object at a time.
+type collector struct {
+	*graph
+	hand *action.Hand
+}
+
+// Reconcile does what there is to do about one object.
+func (c *collector) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
+	if request == everything {
+		return controller.Result{}, c.discover(ctx)
+	}
+	cache, name := c.find(request)
+	if cache == nil {
+		return controller.Result{}, nil
+	}
+	obj, err := cache.objects.Indexer().Find(informer.Key{Namespace: request.Namespace, Name: name})
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil {
+		return controller.Result{}, err
+	}
+	s, err := c.see(ctx, cache, obj)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	return c.hand.Do(ctx, decide(s)...)
+}
+
+// discover follows the resources that have come.
+func (c *collector) discover(ctx context.Context) error {
+	found, failures := resources.Discover(ctx, c.client)
+	c.follow(found)
+	return errors.Join(failures...)
+}
+
+// find is the cache of a request, and the name of its object.
+func (c *collector) find(request controller.Request) (*cache, string) {
+	resource, name, _ := strings.Cut(request.Name, "/")
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.caches[schema.ParseGroupResource(resource)], name
+}
+
+func has(finalizers []string, name string) bool { return slices.Contains(finalizers, name) }
