@@ -33,13 +33,18 @@ var examples = map[string]string{
 	"serviceaccounts": `"automountServiceAccountToken":false`,
 	"services":        `"spec":{"ports":[{"port":80}]}`,
 
+	"mutatingwebhookconfigurations.admissionregistration.k8s.io":   webhooks,
+	"validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,
 	"customresourcedefinitions.apiextensions.k8s.io": `"spec":{"group":"example.com","scope":"Namespaced",
 		"names":{"plural":"widgets","singular":"widget","kind":"Widget"},
 		"versions":[{"name":"v1","served":true,"storage":true,
 			"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
 			"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}}}]}`,
+	"controllerrevisions.apps":        `"revision":1,"data":{"a":"b"}`,
+	"daemonsets.apps":                 workload,
 	"deployments.apps":                workload,
 	"replicasets.apps":                workload,
+	"statefulsets.apps":               workload,
 	"leases.coordination.k8s.io":      `"spec":{}`,
 	"endpointslices.discovery.k8s.io": `"addressType":"IPv4","endpoints":[]`,
 	"events.events.k8s.io": `"regarding":{"namespace":"default"},"eventTime":"2026-01-01T00:00:00.000000Z",
@@ -49,6 +54,8 @@ var examples = map[string]string{
 	"priorityclasses.scheduling.k8s.io": `"value":1`,
 	"widgets.example.com":               `"spec":{"replicas":1}`,
 }
+
+const webhooks = `"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://example.com"},"sideEffects":"None","admissionReviewVersions":["v1"]}]`
 
 const workload = `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + pod + `}}`
 

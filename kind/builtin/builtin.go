@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/kind/builtin/admissionregistration"
 	"github.com/bowline-dev/bowline/kind/builtin/apiextensions"
 	"github.com/bowline-dev/bowline/kind/builtin/apps"
 	"github.com/bowline-dev/bowline/kind/builtin/coordination"
@@ -23,6 +24,7 @@ func Kinds(cache *object.Cache) []kind.Kind {
 		apps.Kinds(cache),
 		core.Kinds(cache),
 		networking.Kinds(cache),
+		admissionregistration.Kinds(cache),
 		apiextensions.Kinds(cache),
 		coordination.Kinds(cache),
 		scheduling.Kinds(cache),

@@ -28,6 +28,8 @@ import (
 
 // packages hold every type that a built-in kind can contain or that a request can carry. Each API group has a line.
 var packages = []string{
+	"k8s.io/api/admissionregistration/v1",
+	"k8s.io/api/admissionregistration/v1beta1",
 	"k8s.io/api/apps/v1",
 	"k8s.io/api/authentication/v1",
 	"k8s.io/api/autoscaling/v1",

@@ -1,0 +1,70 @@
+package admissionregistration
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// view is where the parts of a webhook are, of either kind: it shares them.
+type view struct {
+	name         string
+	client       *admissionv1.WebhookClientConfig
+	rules        []admissionv1.RuleWithOperations
+	failure      **admissionv1.FailurePolicyType
+	match        **admissionv1.MatchPolicyType
+	namespaces   **metav1.LabelSelector
+	objects      **metav1.LabelSelector
+	effects      *admissionv1.SideEffectClass
+	timeout      **int32
+	reviews      []string
+	conditions   []admissionv1.MatchCondition
+	reinvocation **admissionv1.ReinvocationPolicyType // nil of a validating webhook
+}
+
+func mutatingView(w *admissionv1.MutatingWebhook) view {
+	return view{
+		name: w.Name, client: &w.ClientConfig, rules: w.Rules, failure: &w.FailurePolicy, match: &w.MatchPolicy,
+		namespaces: &w.NamespaceSelector, objects: &w.ObjectSelector, effects: w.SideEffects, timeout: &w.TimeoutSeconds,
+		reviews: w.AdmissionReviewVersions, conditions: w.MatchConditions, reinvocation: &w.ReinvocationPolicy,
+	}
+}
+
+func validatingView(w *admissionv1.ValidatingWebhook) view {
+	return view{
+		name: w.Name, client: &w.ClientConfig, rules: w.Rules, failure: &w.FailurePolicy, match: &w.MatchPolicy,
+		namespaces: &w.NamespaceSelector, objects: &w.ObjectSelector, effects: w.SideEffects, timeout: &w.TimeoutSeconds,
+		reviews: w.AdmissionReviewVersions, conditions: w.MatchConditions,
+	}
+}
+
+func mutatingViews(c *mutating) (views []view) {
+	for i := range c.Webhooks {
+		views = append(views, mutatingView(&c.Webhooks[i]))
+	}
+	return views
+}
+
+func validatingViews(c *validating) (views []view) {
+	for i := range c.Webhooks {
+		views = append(views, validatingView(&c.Webhooks[i]))
+	}
+	return views
+}
+
+// defaultWebhook fills in what is left out, as v1 means it.
+func defaultWebhook(w view) {
+	setDefault(w.failure, admissionv1.Fail)
+	setDefault(w.match, admissionv1.Equivalent)
+	everything(w.namespaces)
+	everything(w.objects)
+	setDefault(w.timeout, 10)
+	if w.reinvocation != nil {
+		setDefault(w.reinvocation, admissionv1.NeverReinvocationPolicy)
+	}
+	if s := w.client.Service; s != nil {
+		setDefault(&s.Port, 443)
+	}
+	for i := range w.rules {
+		setDefault(&w.rules[i].Scope, admissionv1.AllScopes)
+	}
+}
