@@ -1,6 +1,7 @@
-// Package apps is the kinds of the apps group: replicasets, which keep a number of equal pods, and deployments, which
-// replace one replicaset by the next. One file per kind has its data, defaults, validation and columns; scale.go has the
-// subresource that both are scaled through.
+// Package apps is the kinds of the apps group: replicasets, which keep a number of equal pods; deployments, which replace
+// one replicaset by the next; statefulsets, whose pods have a name and volumes each; daemonsets, with a pod on each node;
+// and controllerrevisions, in which the last two keep what they were. One file per kind has its data, defaults and
+// columns, and its rules where they are short; scale.go has the subresource that workloads are scaled through.
 //
 // What a rule refuses, and in which words, follows Kubernetes 1.36 (pkg/apis/apps/validation); the tests name the source
 // of each. The pod templates are package core's. Package kind/builtin puts the kinds into a server's registry; nothing
@@ -26,7 +27,13 @@ import (
 
 // Kinds are all kinds of the group, for one server, in discovery's order. The cache bounds their second encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
-	return []kind.Kind{deploymentKind(cache), replicaSetKind(cache)}
+	return []kind.Kind{
+		controllerRevisionKind(cache),
+		daemonSetKind(cache),
+		deploymentKind(cache),
+		replicaSetKind(cache),
+		statefulSetKind(cache),
+	}
 }
 
 func nonNegative[N int32 | int64](path *field.Path, value N) field.ErrorList {
@@ -44,37 +51,57 @@ func atMost(path *field.Path, part, whole int32, name string) field.ErrorList {
 	return nil
 }
 
-// validateSelector checks the selector of a workload, which must say something; old is nil on create. Kubernetes speaks
-// of a deployment for replicasets too.
-func validateSelector(selector, old *metav1.LabelSelector, path *field.Path) (errs field.ErrorList) {
+// validateSelector checks the selector of a deployment or a replicaset, which must say something; old is nil on create.
+// Kubernetes speaks of a deployment for both.
+func validateSelector(selector, old *metav1.LabelSelector, path *field.Path) field.ErrorList {
 	if selector == nil {
 		return field.ErrorList{field.Required(path, "")}
 	}
-	lenient := metavalidation.LabelSelectorHasInvalidLabelValue(old)
-	errs = metavalidation.ValidateLabelSelector(selector, metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: lenient}, path)
-	if len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
-		errs = append(errs, field.Invalid(path, selector, "empty selector is invalid for deployment"))
-	}
-	return errs
+	return append(validLabels(selector, old, path), notEmpty(selector, path, "deployment")...)
 }
 
-// validateTemplate checks the pods that a workload makes: they are its own, and run until it ends them.
+// validLabels checks what a selector asks of labels. A value that no label can have stays allowed where old has one.
+func validLabels(selector, old *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	lenient := metavalidation.LabelSelectorHasInvalidLabelValue(old)
+	return metavalidation.ValidateLabelSelector(selector, metavalidation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: lenient}, path)
+}
+
+// notEmpty checks that a selector, where there is one, does not find all pods.
+func notEmpty(selector *metav1.LabelSelector, path *field.Path, workload string) field.ErrorList {
+	if selector == nil || len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, selector, "empty selector is invalid for "+workload)}
+}
+
+// validateTemplate checks the pods that a deployment or a replicaset makes. Kubernetes speaks of a replicaset for both.
 func validateTemplate(template, old *corev1.PodTemplateSpec, selector *metav1.LabelSelector, path *field.Path) (errs field.ErrorList) {
 	matches, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
 		return field.ErrorList{field.Invalid(path.Root().Child("selector"), selector, "invalid label selector")}
 	}
-	if !matches.Empty() && !matches.Matches(labels.Set(template.Labels)) {
-		errs = append(errs, field.Invalid(path.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`"))
-	}
+	errs = append(errs, selects(matches, template, path)...)
 	errs = append(errs, core.ValidatePodTemplate(template, old, path)...)
-	if p := template.Spec.RestartPolicy; p != corev1.RestartPolicyAlways {
-		errs = append(errs, field.NotSupported(path.Child("spec", "restartPolicy"), p, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
+	return append(errs, core.ValidateLasting(template, path, "ReplicaSet")...)
+}
+
+// selects checks that a workload finds the pods that it makes.
+func selects(selector labels.Selector, template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
+	if selector.Matches(labels.Set(template.Labels)) {
+		return nil
 	}
-	if template.Spec.ActiveDeadlineSeconds != nil {
-		errs = append(errs, field.Forbidden(path.Child("spec", "activeDeadlineSeconds"), "activeDeadlineSeconds in ReplicaSet is not Supported"))
+	return field.ErrorList{field.Invalid(path.Child("metadata", "labels"), template.Labels, "`selector` does not match template `labels`")}
+}
+
+// counted checks the number of hash collisions in a status, which is never taken back.
+func counted(path *field.Path, now, was *int32) field.ErrorList {
+	if was == nil || now != nil && *now >= *was {
+		return nil
 	}
-	return errs
+	if now == nil {
+		now = new(int32)
+	}
+	return field.ErrorList{field.Invalid(path, *now, "cannot be decremented")}
 }
 
 // workload is a pointer to the struct of one of the group's kinds.

@@ -146,10 +146,7 @@ func validateRollingUpdate(u *appsv1.RollingUpdateDeployment, path *field.Path) 
 	if shareValue(unavailable) == 0 && shareValue(surge) == 0 {
 		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), unavailable, "may not be 0 when `maxSurge` is 0"))
 	}
-	if unavailable.Type == intstr.String && shareValue(unavailable) > 100 && validPercent(unavailable.StrVal) {
-		errs = append(errs, field.Invalid(path.Child("maxUnavailable"), unavailable, "must not be greater than 100%"))
-	}
-	return errs
+	return append(errs, atMostAll(unavailable, path.Child("maxUnavailable"))...)
 }
 
 func validateDeploymentStatus(d, old *appsv1.Deployment) (errs field.ErrorList) {
@@ -170,10 +167,7 @@ func validateDeploymentStatus(d, old *appsv1.Deployment) (errs field.ErrorList) 
 	errs = append(errs, atMost(path.Child("readyReplicas"), s.ReadyReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.Replicas, "status.replicas")...)
 	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.ReadyReplicas, "readyReplicas")...)
-	if was := old.Status.CollisionCount; was != nil && (s.CollisionCount == nil || *s.CollisionCount < *was) {
-		errs = append(errs, field.Invalid(path.Child("collisionCount"), s.CollisionCount, "cannot be decremented"))
-	}
-	return errs
+	return append(errs, counted(path.Child("collisionCount"), s.CollisionCount, old.Status.CollisionCount)...)
 }
 
 var deploymentColumns = []metav1.TableColumnDefinition{

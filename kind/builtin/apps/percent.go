@@ -22,6 +22,14 @@ func validateShare(share intstr.IntOrString, path *field.Path) (errs field.Error
 	return errs
 }
 
+// atMostAll checks that a percentage is of what there is.
+func atMostAll(share intstr.IntOrString, path *field.Path) field.ErrorList {
+	if share.Type == intstr.String && shareValue(share) > 100 {
+		return field.ErrorList{field.Invalid(path, share, "must not be greater than 100%")}
+	}
+	return nil
+}
+
 // shareValue is the number of pods, or the percentage; 0 for what is neither.
 func shareValue(share intstr.IntOrString) int {
 	if share.Type == intstr.Int {

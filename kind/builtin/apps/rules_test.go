@@ -20,6 +20,12 @@ type rule struct{ rule, source, was, is, want string }
 
 const valid = `{metadata: {name: w, generation: 1}, spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {containers: [{name: c, image: i}]}}}}`
 
+// replicated are the two kinds whose rules are nearly the same.
+func replicated() []kind.Kind {
+	cache := object.NewCache(1 << 20)
+	return []kind.Kind{deploymentKind(cache), replicaSetKind(cache)}
+}
+
 // made is an object as a kind makes it of YAML that is laid over valid.
 func made(t *testing.T, k kind.Kind, overlays ...string) kind.Object {
 	t.Helper()
@@ -64,7 +70,7 @@ func checkRules(t *testing.T, k kind.Kind, sub string, rules []rule) {
 	}
 }
 
-// common are the rules of both kinds.
+// common are the rules of replicated kinds.
 var common = []rule{
 	{"the least that it needs", "", ``, `{}`, ``},
 	{"a selector is there", "deployments.json[9]", ``, `spec: {selector: null}`,
@@ -88,7 +94,7 @@ var common = []rule{
 
 func TestWorkloadRules(t *testing.T) {
 	t.Parallel()
-	for _, k := range Kinds(object.NewCache(1 << 20)) {
+	for _, k := range replicated() {
 		t.Run(k.Info().Kind, func(t *testing.T) {
 			t.Parallel()
 			checkRules(t, k, "", common)
@@ -121,7 +127,7 @@ func TestDeploymentRules(t *testing.T) {
 
 func TestWorkloadStatusRules(t *testing.T) {
 	t.Parallel()
-	for _, k := range Kinds(object.NewCache(1 << 20)) {
+	for _, k := range replicated() {
 		t.Run(k.Info().Kind, func(t *testing.T) {
 			t.Parallel()
 			checkRules(t, k, "status", []rule{
@@ -142,7 +148,7 @@ func TestWorkloadStatusRules(t *testing.T) {
 
 func TestScaleReadsAndWritesReplicas(t *testing.T) {
 	t.Parallel()
-	for _, k := range Kinds(object.NewCache(1 << 20)) {
+	for _, k := range append(replicated(), statefulSetKind(object.NewCache(1<<20))) {
 		obj, scale := made(t, k, `spec: {replicas: 2}`), k.Info().Subresource("scale")
 		view, err := scale.View(obj)
 		if err != nil {
@@ -193,7 +199,7 @@ func TestAnnotationsOfADeploymentRaiseItsGeneration(t *testing.T) {
 
 func TestWorkloadWarnings(t *testing.T) {
 	t.Parallel()
-	for _, k := range Kinds(object.NewCache(1 << 20)) {
+	for _, k := range replicated() {
 		obj := made(t, k, `{metadata: {name: a.b}, 
 			spec: {template: {spec: {nodeSelector: {beta.kubernetes.io/os: linux}, terminationGracePeriodSeconds: -1}}}}`)
 		got := k.Warnings(obj, nil, "")

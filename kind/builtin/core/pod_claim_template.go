@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 
@@ -19,10 +20,11 @@ func validateClaimTemplate(t *corev1.PersistentVolumeClaimTemplate, path *field.
 	errs := apivalidation.ValidateAnnotations(t.Annotations, meta.Child("annotations"))
 	errs = append(errs, metavalidation.ValidateLabels(t.Labels, meta.Child("labels"))...)
 	errs = append(errs, forbidFields(reflect.ValueOf(t.ObjectMeta), onClaimTemplate, "cannot be set", meta)...)
-	return append(errs, validateClaimSpec(&t.Spec, path.Child("spec"))...)
+	return append(errs, ValidateClaimSpec(&t.Spec, path.Child("spec"))...)
 }
 
-func validateClaimSpec(c *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
+// ValidateClaimSpec says what is wrong with what a claim asks for, which stands at path.
+func ValidateClaimSpec(c *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
 	errs := validateAccessModes(c.AccessModes, path.Child("accessModes"))
 	if c.Selector != nil {
 		errs = append(errs, metavalidation.ValidateLabelSelector(c.Selector, metavalidation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
@@ -43,6 +45,20 @@ func validateClaimSpec(c *corev1.PersistentVolumeClaimSpec, path *field.Path) fi
 		errs = append(errs, checkObjectName(path.Child("volumeAttributesClassName"), *name, false)...)
 	}
 	return append(errs, validateDataSources(c, path)...)
+}
+
+// ClaimSpecWarnings are the warnings about what a claim asks for, which stands at path.
+func ClaimSpecWarnings(c *corev1.PersistentVolumeClaimSpec, path *field.Path) (warnings []string) {
+	for _, list := range []struct {
+		name string
+		of   corev1.ResourceList
+	}{{"requests", c.Resources.Requests}, {"limits", c.Resources.Limits}} {
+		if q := list.of[corev1.ResourceStorage]; q.MilliValue()%1000 != 0 {
+			warnings = append(warnings, fmt.Sprintf("%s: fractional byte value %q is invalid, must be an integer",
+				path.Child("resources", list.name).Key(string(corev1.ResourceStorage)), q.String()))
+		}
+	}
+	return warnings
 }
 
 var accessModes = []corev1.PersistentVolumeAccessMode{

@@ -28,15 +28,28 @@ func defaultVolume(v *corev1.Volume) {
 			v.Image.PullPolicy = pullPolicyOf(v.Image.Reference)
 		}
 	case v.Ephemeral != nil && v.Ephemeral.VolumeClaimTemplate != nil:
-		claim := &v.Ephemeral.VolumeClaimTemplate.Spec
-		if claim.VolumeMode == nil {
-			claim.VolumeMode = new(corev1.PersistentVolumeFilesystem)
-		}
-		roundUp(claim.Resources.Limits)
-		roundUp(claim.Resources.Requests)
+		defaultClaimSpec(&v.Ephemeral.VolumeClaimTemplate.Spec)
 	default:
 		defaultDisk(&v.VolumeSource)
 	}
+}
+
+// DefaultClaim fills what the user left out of a claim, or of a workload's template of one.
+func DefaultClaim(claim *corev1.PersistentVolumeClaim) {
+	if claim.Status.Phase == "" {
+		claim.Status.Phase = corev1.ClaimPending
+	}
+	defaultClaimSpec(&claim.Spec)
+	roundUp(claim.Status.Capacity)
+	roundUp(claim.Status.AllocatedResources)
+}
+
+func defaultClaimSpec(spec *corev1.PersistentVolumeClaimSpec) {
+	if spec.VolumeMode == nil {
+		spec.VolumeMode = new(corev1.PersistentVolumeFilesystem)
+	}
+	roundUp(spec.Resources.Limits)
+	roundUp(spec.Resources.Requests)
 }
 
 func defaultMode(mode **int32, value int32) {

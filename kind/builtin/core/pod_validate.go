@@ -87,6 +87,18 @@ func ValidatePodTemplate(template, old *corev1.PodTemplateSpec, path *field.Path
 	return errs
 }
 
+// ValidateLasting checks that the pods of a template run until the workload, of the kind that is named, ends them.
+func ValidateLasting(template *corev1.PodTemplateSpec, path *field.Path, workload string) (errs field.ErrorList) {
+	spec := path.Child("spec")
+	if p := template.Spec.RestartPolicy; p != corev1.RestartPolicyAlways {
+		errs = append(errs, field.NotSupported(spec.Child("restartPolicy"), p, []corev1.RestartPolicy{corev1.RestartPolicyAlways}))
+	}
+	if template.Spec.ActiveDeadlineSeconds != nil {
+		errs = append(errs, field.Forbidden(spec.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in "+workload+" is not Supported"))
+	}
+	return errs
+}
+
 // validatePodSpec checks the parts of a pod spec, in the order in which Kubernetes tells what is wrong.
 func validatePodSpec(s *podScope, path *field.Path) (errs field.ErrorList) {
 	spec := s.spec

@@ -1,0 +1,125 @@
+package apps
+
+import (
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/bowline-dev/bowline/object"
+)
+
+const forbiddenChange = "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', " +
+	"'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+
+func TestStatefulSetRules(t *testing.T) {
+	t.Parallel()
+	const claim = `{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`
+	checkRules(t, statefulSetKind(object.NewCache(1<<20)), "", []rule{
+		{"the least that it needs", "", ``, `{}`, ``},
+		{"a selector is there", "ValidateStatefulSetSpec", ``, `spec: {selector: null}`,
+			"[spec.selector: Required value, spec.template.metadata.labels: Invalid value: {\"app\":\"a\"}: `selector` does not match template `labels`]"},
+		{"a selector says something", "ValidateStatefulSetSpec", ``, `spec: {selector: {matchLabels: null}}`,
+			`spec.selector: Invalid value: {}: empty selector is invalid for statefulset`},
+		{"an order is known", "ValidateStatefulSetSpec", ``, `spec: {podManagementPolicy: Random}`,
+			`spec.podManagementPolicy: Invalid value: "Random": must be 'OrderedReady' or 'Parallel'`},
+		{"a strategy is known", "ValidateStatefulSetSpec", ``, `spec: {updateStrategy: {type: Recreate, rollingUpdate: {partition: 2}}}`,
+			`spec.updateStrategy: Invalid value: {"Type":"Recreate","RollingUpdate":{"Partition":2,"MaxUnavailable":null}}: ` +
+				`must be 'RollingUpdate' or 'OnDelete'`},
+		{"who waits for deletes does not roll", "ValidateStatefulSetSpec", ``, `spec: {updateStrategy: {type: OnDelete, rollingUpdate: {partition: 2}}}`,
+			`spec.updateStrategy.rollingUpdate: Invalid value: {"Partition":2,"MaxUnavailable":null}: only allowed for updateStrategy 'RollingUpdate'`},
+		{"a partition is an ordinal", "validateRollingUpdateStatefulSet", ``, `spec: {updateStrategy: {rollingUpdate: {partition: -1}}}`,
+			`spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater than or equal to 0`},
+		{"claims are kept or deleted", "ValidatePersistentVolumeClaimRetentionPolicyType", ``, `spec: {persistentVolumeClaimRetentionPolicy: {whenScaled: Sell}}`,
+			`spec.persistentVolumeClaimRetentionPolicy.whenScaled: Unsupported value: "Sell": supported values: "Retain", "Delete"`},
+		{"a claim is valid", "validateVolumeClaimTemplates", ``, `spec: {volumeClaimTemplates: [{metadata: {name: data}}]}`,
+			`[spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required, ` +
+				`spec.volumeClaimTemplates[0].spec.resources[storage]: Required value]`},
+		{"a claim is a volume of each pod", "volumesToAddForTemplates", ``, `spec: {volumeClaimTemplates: [` + claim + `], 
+			template: {spec: {containers: [{name: c, image: i, volumeMounts: [{name: data, mountPath: /d}]}]}}}`, ``},
+		{"a volume is there", "ValidatePodTemplateSpec", ``, `spec: {template: {spec: {containers: [{name: c, image: i, volumeMounts: [{name: data, mountPath: /d}]}]}}}`,
+			`spec.template.spec.containers[0].volumeMounts[0].name: Not found: "data"`},
+		{"the set gives the host names", "ValidateStatefulSetSpec", ``, `spec: {template: {spec: {hostname: "not one", subdomain: "nor this"}}}`, ``},
+		{"a first ordinal is one", "ValidateStatefulSetSpec", ``, `spec: {ordinals: {start: -1}}`,
+			`spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0`},
+		{"a service has a name", "ValidateStatefulSetSpec", ``, `spec: {serviceName: A.b}`,
+			`spec.serviceName: Invalid value: "A.b": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', ` +
+				`and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`},
+		{"pods run on and on", "ValidateStatefulSetSpec", ``, `spec: {template: {spec: {restartPolicy: Never, activeDeadlineSeconds: 1}}}`,
+			`[spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always", ` +
+				`spec.template.spec.activeDeadlineSeconds: Forbidden: activeDeadlineSeconds in StatefulSet is not Supported]`},
+		{"a selector stays", "ValidateStatefulSetUpdate", `{}`, `spec: {selector: {matchLabels: {app: a, b: c}}, template: {metadata: {labels: {app: a, b: c}}}}`, forbiddenChange},
+		{"claims stay", "ValidateStatefulSetUpdate", `{}`, `spec: {volumeClaimTemplates: [` + claim + `]}`, forbiddenChange},
+		{"a service stays", "ValidateStatefulSetUpdate", `{}`, `spec: {serviceName: other}`, forbiddenChange},
+		{"what may change", "ValidateStatefulSetUpdate", `{}`, `spec: {replicas: 3, minReadySeconds: 2, ordinals: {start: 1}, revisionHistoryLimit: 3, 
+			updateStrategy: {type: OnDelete, rollingUpdate: null}, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete},
+			template: {spec: {containers: [{name: d, image: j}]}}}`, ``},
+		{"an update is checked", "ValidateStatefulSetUpdate", `{}`, `spec: {replicas: -1}`, `spec.replicas: Invalid value: -1: must be greater than or equal to 0`},
+		{"what was wrong before may be scaled", "ValidateStatefulSetUpdate", `spec: {template: {spec: {containers: [{name: NO, image: i}]}}}`, `spec: {replicas: 0}`, ``},
+		{"what was right stays right", "ValidateStatefulSetUpdate", `{}`, `spec: {template: {spec: {containers: [{name: c, image: ""}]}}}`,
+			`spec.template.spec.containers[0].image: Required value`},
+	})
+	checkRules(t, statefulSetKind(object.NewCache(1<<20)), "status", []rule{
+		{"who is current is there", "ValidateStatefulSetStatus", ``, `status: {replicas: 1, currentReplicas: 2}`,
+			`status.currentReplicas: Invalid value: 2: cannot be greater than status.replicas`},
+		{"who is available is ready", "ValidateStatefulSetStatus", ``, `status: {replicas: 2, readyReplicas: 1, availableReplicas: 2}`,
+			`status.availableReplicas: Invalid value: 2: cannot be greater than status.readyReplicas`},
+		{"collisions are counted up", "ValidateStatefulSetStatusUpdate", `status: {collisionCount: 2}`, `status: {collisionCount: null}`,
+			`status.collisionCount: Invalid value: 0: cannot be decremented`},
+		{"a right status", "", ``, `status: {replicas: 2, readyReplicas: 2, currentReplicas: 2, updatedReplicas: 1, availableReplicas: 1}`, ``},
+	})
+}
+
+func TestStatefulSetNamesAreHostNames(t *testing.T) {
+	t.Parallel()
+	valid := statefulSetKind(object.NewCache(1 << 20)).Info().ValidName
+	if got := valid("web.example", false); len(got) == 0 {
+		t.Error("a statefulset may be named web.example, whose pods' host names cannot begin so")
+	}
+	if got := valid("web-", true); len(got) > 0 {
+		t.Errorf("the prefix web-: %q", got)
+	}
+}
+
+func TestStatefulSetDefaults(t *testing.T) {
+	t.Parallel()
+	k := statefulSetKind(object.NewCache(1 << 20))
+	for _, c := range []struct{ strategy, want string }{
+		{`{}`, "RollingUpdate from 0"},
+		{`{type: RollingUpdate}`, "RollingUpdate"},
+		{`{type: RollingUpdate, rollingUpdate: {partition: 3, maxUnavailable: 2}}`, "RollingUpdate from 3"},
+		{`{type: OnDelete}`, "OnDelete"},
+	} {
+		s := made(t, k, `spec: {updateStrategy: `+c.strategy+`}`).(*appsv1.StatefulSet).Spec.UpdateStrategy
+		got := string(s.Type)
+		if s.RollingUpdate != nil {
+			got = fmt.Sprintf("%s from %d", s.Type, *s.RollingUpdate.Partition)
+			if s.RollingUpdate.MaxUnavailable != nil {
+				t.Errorf("%s: maxUnavailable is kept, which Kubernetes 1.36 drops", c.strategy)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.strategy, got, c.want)
+		}
+	}
+}
+
+func TestStatefulSetWarnings(t *testing.T) {
+	t.Parallel()
+	k := statefulSetKind(object.NewCache(1 << 20))
+	obj := made(t, k, `spec: {revisionHistoryLimit: -1, template: {spec: {terminationGracePeriodSeconds: -1}},
+		volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1500m}}}}]}`)
+	history := `spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended`
+	want := []string{
+		`spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`,
+		`spec.volumeClaimTemplates[0].resources.requests[storage]: fractional byte value "1500m" is invalid, must be an integer`,
+		history,
+	}
+	if got := k.Warnings(obj, nil, ""); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("create: %q, want %q", got, want)
+	}
+	want = []string{`spec.volumeClaimTemplates[0].Spec.resources.requests[storage]: fractional byte value "1500m" is invalid, must be an integer`, history}
+	if got := k.Warnings(obj, obj, ""); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("an update that leaves the template: %q, want %q", got, want)
+	}
+}
