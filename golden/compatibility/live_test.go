@@ -33,6 +33,8 @@ var examples = map[string]string{
 	"serviceaccounts": `"automountServiceAccountToken":false`,
 	"services":        `"spec":{"ports":[{"port":80}]}`,
 
+	"mutatingwebhookconfigurations.admissionregistration.k8s.io":   webhooks,
+	"validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,
 	"customresourcedefinitions.apiextensions.k8s.io": `"spec":{"group":"example.com","scope":"Namespaced",
 		"names":{"plural":"widgets","singular":"widget","kind":"Widget"},
 		"versions":[{"name":"v1","served":true,"storage":true,
@@ -52,6 +54,8 @@ var examples = map[string]string{
 	"priorityclasses.scheduling.k8s.io": `"value":1`,
 	"widgets.example.com":               `"spec":{"replicas":1}`,
 }
+
+const webhooks = `"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://example.com"},"sideEffects":"None","admissionReviewVersions":["v1"]}]`
 
 const workload = `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + pod + `}}`
 
