@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -110,44 +109,4 @@ func (s *stage) all() (all []object) {
 	}
 	slices.SortFunc(all, func(a, b object) int { return strings.Compare(a.id(), b.id()) })
 	return all
-}
-
-// aliases are what generated names are called.
-type aliases struct {
-	of    map[string]string
-	made  map[string]int
-	names []string // the longest first
-}
-
-// note gives generated names their numbers: those of one command by name, so that where two are alike and a controller takes the
-// first one by name it is the same one each time.
-func (a *aliases) note(objects []object) {
-	for _, obj := range objects {
-		prefix := obj.GetGenerateName()
-		if prefix == "" || a.of[obj.GetName()] != "" {
-			continue
-		}
-		a.made[prefix]++
-		a.of[obj.GetName()] = fmt.Sprintf("%s#%d", prefix, a.made[prefix])
-		a.names = append(a.names, obj.GetName())
-	}
-	slices.SortFunc(a.names, func(x, y string) int { return cmp.Compare(len(y), len(x)) })
-}
-
-// aliased is a text with the names that it would have in any run.
-func (s *stage) aliased(text string) string {
-	for _, name := range s.names.names {
-		text = strings.ReplaceAll(text, name, s.names.of[name])
-	}
-	return text
-}
-
-// real is the name that an alias stands for.
-func (s *stage) real(alias string) string {
-	for name, a := range s.names.of {
-		if a == alias {
-			return name
-		}
-	}
-	return alias
 }

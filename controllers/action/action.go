@@ -4,9 +4,10 @@
 package action
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/bowline-dev/bowline/client"
@@ -58,11 +59,15 @@ func (a Again) String() string { return fmt.Sprintf("look again in %s", a.After)
 func (a Again) Do(context.Context, *Hand) error { return nil }
 
 // Together is actions that do not depend on each other. One is tried first, then two at a time, then four, and so on, so that
-// what can never succeed is not tried a thousand times at once. After a failure nothing more is begun.
+// what can never succeed is not tried a thousand times at once. After a failure nothing more is begun; of several, the first in the
+// list is told.
 type Together []Action
 
 func (t Together) String() string {
-	if len(t) == 1 {
+	switch len(t) {
+	case 0:
+		return "nothing"
+	case 1:
 		return t[0].String()
 	}
 	return fmt.Sprintf("%d at a time: %s, ...", len(t), t[0])
@@ -86,15 +91,30 @@ func (t Together) atOnce(ctx context.Context, by *Hand) error {
 	if len(t) == 1 {
 		return t[0].Do(ctx, by)
 	}
-	failures := make(chan error, len(t))
-	for _, a := range t {
-		go func() { failures <- guarded(ctx, a, by) }()
+	failures := make([]error, len(t))
+	var all sync.WaitGroup
+	for i, a := range t {
+		all.Go(func() { failures[i] = guarded(ctx, a, by) })
 	}
-	var all []error
-	for range t {
-		all = append(all, <-failures)
+	all.Wait()
+	return cmp.Or(failures...)
+}
+
+// Otherwise is an action and, if that fails, another one that says so. It fails as the first one does.
+type Otherwise struct {
+	Action
+	Else func(error) Action
+}
+
+func (o Otherwise) Do(ctx context.Context, by *Hand) error {
+	err := o.Action.Do(ctx, by)
+	if err == nil {
+		return nil
 	}
-	return errors.Join(all...)
+	if failed := o.Else(err).Do(ctx, by); failed != nil {
+		return fmt.Errorf("%w; and it could not be said: %v", err, failed)
+	}
+	return err
 }
 
 // guarded makes an error of a panic, which would end the process in a goroutine of its own.

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -91,13 +90,11 @@ func (a adoption[T]) Do(ctx context.Context, by *action.Hand) error {
 	owner := a.owner.Object
 	live, err := client.Of[*unstructured.Unstructured](by.Client, a.owner.In).Get(ctx, owner.GetNamespace(), owner.GetName())
 	if err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
+		return fmt.Errorf("%s %s/%s adopts nothing: %w", a.owner.Kind.Kind, owner.GetNamespace(), owner.GetName(), err)
 	}
 	if live.GetUID() != owner.GetUID() || live.GetDeletionTimestamp() != nil {
-		return nil // and the next run will see it
+		return fmt.Errorf("%s %s/%s adopts nothing: it is being deleted, or another one has its name now",
+			a.owner.Kind.Kind, owner.GetNamespace(), owner.GetName()) // what would have been its own must not be counted as such
 	}
 	for _, obj := range a.objects {
 		yes := true

@@ -53,6 +53,8 @@ type rollout struct {
 	// status and revision are what the deployment will have.
 	status   appsv1.DeploymentStatus
 	revision string
+	// resizing says that the step is about the deployment's size alone.
+	resizing bool
 	actions  []action.Action
 }
 
@@ -78,6 +80,7 @@ func (r *rollout) step() {
 		r.resize()
 		r.forgetOld()
 	case r.resized():
+		r.resizing = true
 		r.keepRevision(false)
 		r.resize()
 	case r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType:
@@ -91,17 +94,23 @@ func (r *rollout) step() {
 // report writes what has become of the deployment, if that is not what stands there.
 func (r *rollout) report() {
 	again := r.count()
+	r.actions = append(r.actions, r.written())
+	if again > 0 {
+		r.actions = append(r.actions, action.Again{After: again})
+	}
+}
+
+// written is the write of the status and the revision, or nothing where they are there already.
+func (r *rollout) written() action.Action {
 	d := r.Deployment.DeepCopy()
 	d.Status = r.status
 	if r.revision != "" && r.Deployment.DeletionTimestamp == nil {
 		metav1.SetMetaDataAnnotation(&d.ObjectMeta, RevisionAnnotation, r.revision)
 	}
-	if !equality.Semantic.DeepEqual(d, r.Deployment) {
-		r.actions = append(r.actions, action.Update[*appsv1.Deployment]{In: resource, Object: d, Subresource: "status"})
+	if equality.Semantic.DeepEqual(d, r.Deployment) {
+		return action.Together{}
 	}
-	if again > 0 {
-		r.actions = append(r.actions, action.Again{After: again})
-	}
+	return action.Update[*appsv1.Deployment]{In: resource, Object: d, Subresource: "status"}
 }
 
 // all are the replicasets that there are.
@@ -110,6 +119,18 @@ func (r *rollout) all() []*appsv1.ReplicaSet {
 		return r.old
 	}
 	return append(append([]*appsv1.ReplicaSet{}, r.old...), r.next)
+}
+
+// held is how many pods replicasets have at most, together: what they should have, and what they have not deleted yet. It is false
+// when one has not told since it was changed, so that nobody knows.
+func held(sets []*appsv1.ReplicaSet) (n int32, known bool) {
+	for _, set := range sets {
+		if set.Generation > 1 && set.Generation > set.Status.ObservedGeneration {
+			return 0, false
+		}
+		n += max(replicas(set), set.Status.Replicas)
+	}
+	return n, true
 }
 
 // wanted is how many pods the replicasets should have together by their specs.

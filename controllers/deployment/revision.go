@@ -33,6 +33,9 @@ var ours = []string{
 	corev1.LastAppliedConfigAnnotation, appsv1.DeprecatedRollbackTo,
 }
 
+// longestName is how many bytes the name of a replicaset may have.
+const longestName = 253
+
 // longestHistory is how many bytes of HistoryAnnotation are kept.
 const longestHistory = 2000
 
@@ -136,7 +139,7 @@ func advance(set *appsv1.ReplicaSet, number string) {
 func (r *rollout) create(revision int64) {
 	d := r.Deployment
 	hash := pods.Hash(&r.spec.Template, d.Status.CollisionCount)
-	name := d.Name + "-" + hash
+	name := d.Name[:min(len(d.Name), longestName-1-len(hash))] + "-" + hash
 	if r.Taken(name) { // by another template with this hash, or by somebody else
 		r.collide()
 		return
@@ -160,13 +163,14 @@ func (r *rollout) create(revision int64) {
 	set.Spec.Replicas = new(int32)
 	size := r.sizeOfNext(set)
 	r.setSize(set, size)
+	failed := fmt.Sprintf("Failed to create new replica set %q: ", name)
 	make := action.Create[*appsv1.ReplicaSet]{In: setsResource, Object: set, Tell: action.Tell{
-		About: d, FailureReason: "ReplicaSetCreateError", FailureBegin: fmt.Sprintf("Failed to create new replica set %q: ", name),
+		About: d, FailureReason: reasonNotCreated, FailureBegin: failed,
 	}}
 	if size > 0 {
 		make.Tell.Reason, make.Tell.Message = scaled, scaling(name, 0, size)
 	}
-	r.actions = append(r.actions, make)
+	r.actions = append(r.actions, action.Otherwise{Action: make, Else: func(err error) action.Action { return r.notCreated(failed + err.Error()) }})
 	r.next = set
 	if r.hasDeadline() {
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated", fmt.Sprintf("Created new replica set %q", name))

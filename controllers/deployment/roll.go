@@ -19,14 +19,19 @@ func (r *rollout) roll() {
 	}
 }
 
-// sizeOfNext is how large the new replicaset may be now.
+// sizeOfNext is how large the new replicaset may be now. Where Kubernetes counts the pods that the old ones should have, this counts
+// those that they have: else the new pod may be there before the old one that it is for has gone, and there is one too many.
 func (r *rollout) sizeOfNext(set *appsv1.ReplicaSet) int32 {
 	now, size := replicas(set), r.size()
 	if r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || now >= size {
 		return size
 	}
-	others := wanted(r.old)
-	return now + max(0, min(r.most()-others-now, size-now))
+	there, known := held(r.old)
+	if !known {
+		return now
+	}
+	there += max(now, set.Status.Replicas)
+	return now + max(0, min(r.most()-there, size-now))
 }
 
 // shrinkOld takes pods from the old replicasets, as many as leave enough that are available. Those that are not available anyway
@@ -41,12 +46,12 @@ func (r *rollout) shrinkOld() bool {
 		return false
 	}
 	some := r.dropUnavailable(most)
+	spare := r.spare()
 	for _, set := range slices.Clone(r.old) {
-		spare := r.spare()
-		if spare <= 0 {
-			break
+		if n := min(spare, replicas(set)); n > 0 {
+			some = r.take(set, n) || some
+			spare -= n
 		}
-		some = r.take(set, spare) || some
 	}
 	return some
 }
@@ -102,6 +107,9 @@ func (r *rollout) recreate() {
 // oldRun says that a pod of an old replicaset has not ended.
 func (r *rollout) oldRun() bool {
 	return slices.ContainsFunc(r.old, func(set *appsv1.ReplicaSet) bool {
+		if set.Status.Replicas > 0 || set.Generation > set.Status.ObservedGeneration { // it may be making one
+			return true
+		}
 		for _, pod := range r.Pods(set.UID) {
 			if !pods.HasEnded(pod) {
 				return true

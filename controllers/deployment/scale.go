@@ -199,6 +199,9 @@ func (r *rollout) proportion(set *appsv1.ReplicaSet, change, left int32) int32 {
 	if left == 0 {
 		return 0
 	}
+	if r.size() == 0 {
+		return max(-replicas(set), left)
+	}
 	was, err := strconv.Atoi(set.Annotations[MaxAnnotation])
 	if err != nil || was == 0 {
 		was = int(r.Deployment.Status.Replicas)
@@ -208,9 +211,6 @@ func (r *rollout) proportion(set *appsv1.ReplicaSet, change, left int32) int32 {
 	}
 	// A replicaset of the size that it had of the whole has it of the new whole too.
 	whole := float64(r.most())
-	if r.size() == 0 {
-		return -replicas(set)
-	}
 	part := int32(math.Round(float64(replicas(set))*whole/float64(was))) - replicas(set)
 	if change > 0 {
 		return min(part, left)

@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/controllers/action"
 )
 
 // The reasons of the condition Progressing, as kubectl rollout reads them.
@@ -17,6 +19,8 @@ const (
 	reasonUpdated   = "ReplicaSetUpdated"
 	reasonAvailable = "NewReplicaSetAvailable"
 	reasonTimedOut  = "ProgressDeadlineExceeded"
+
+	reasonNotCreated = "ReplicaSetCreateError"
 )
 
 // count makes the status of what there is. It says when to look again although nothing happens; 0 is never.
@@ -28,8 +32,8 @@ func (r *rollout) count() (again time.Duration) {
 	} else {
 		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
 	}
-	if r.spec.Paused || r.Deployment.DeletionTimestamp != nil || r.resized() {
-		return 0
+	if r.spec.Paused || r.Deployment.DeletionTimestamp != nil || r.resizing {
+		return 0 // none of it is a rollout's progress, or the lack of it
 	}
 	again = r.progress(&before)
 	r.fail()
@@ -41,22 +45,32 @@ func (r *rollout) counted() appsv1.DeploymentStatus {
 	s := r.status
 	s.ObservedGeneration = r.Deployment.Generation
 	s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas = 0, 0, 0, 0, 0
-	var ending int32
 	total := wanted(r.all())
 	for _, set := range r.all() {
 		s.Replicas += set.Status.Replicas
 		s.ReadyReplicas += set.Status.ReadyReplicas
 		s.AvailableReplicas += set.Status.AvailableReplicas
-		if set.Status.TerminatingReplicas != nil {
-			ending += *set.Status.TerminatingReplicas
-		}
 	}
 	if r.next != nil {
 		s.UpdatedReplicas = r.next.Status.Replicas
 	}
 	s.UnavailableReplicas = max(0, total-s.AvailableReplicas)
-	s.TerminatingReplicas = &ending
+	s.TerminatingReplicas = ending(r.all())
 	return s
+}
+
+// ending is how many pods are being deleted, or nil when a controller of replicasets does not say.
+func ending(sets []*appsv1.ReplicaSet) *int32 {
+	var sum int32
+	for _, set := range sets {
+		switch {
+		case set.Status.TerminatingReplicas != nil:
+			sum += *set.Status.TerminatingReplicas
+		case set.Status.ObservedGeneration > 0:
+			return nil
+		}
+	}
+	return &sum
 }
 
 // complete says that the rollout is over: all pods are of the template, and available.
@@ -123,7 +137,10 @@ func (r *rollout) renewProgress(message string) {
 // timedOut says that nothing has moved for as long as the deployment allows.
 func (r *rollout) timedOut() bool {
 	c := r.condition(appsv1.DeploymentProgressing)
-	return c != nil && (c.Reason == reasonTimedOut || r.deadline(c).Before(r.Now))
+	if c == nil || c.Reason == reasonAvailable { // the time since the last rollout ended is none of this one
+		return false
+	}
+	return c.Reason == reasonTimedOut || r.deadline(c).Before(r.Now)
 }
 
 func (r *rollout) deadline(c *appsv1.DeploymentCondition) time.Time {
@@ -139,9 +156,22 @@ func (r *rollout) untilDeadline() time.Duration {
 	return max(0, r.deadline(c).Sub(r.Now)) + time.Second
 }
 
-// fail says why the replicasets cannot make pods, in their words.
+// notCreated says in the status, as it stands there, why the replicaset of the template could not be made.
+func (r *rollout) notCreated(message string) action.Action {
+	failed := rollout{Seen: r.Seen, spec: r.spec, status: *r.Deployment.Status.DeepCopy()}
+	if failed.hasDeadline() {
+		failed.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonNotCreated, message)
+	}
+	return failed.written()
+}
+
+// fail says why the replicasets cannot make pods, in their words: in the new one's if it has some, else in the oldest one's.
 func (r *rollout) fail() {
-	for _, set := range slices.Backward(r.all()) {
+	sets := r.old
+	if r.next != nil {
+		sets = append([]*appsv1.ReplicaSet{r.next}, sets...)
+	}
+	for _, set := range sets {
 		for _, c := range set.Status.Conditions {
 			if c.Type == appsv1.ReplicaSetReplicaFailure {
 				r.setCondition(appsv1.DeploymentReplicaFailure, c.Status, c.Reason, c.Message)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
@@ -38,7 +39,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		Set: func(r *appsv1.ReplicaSet) (Set, error) {
 			selector, err := metav1.LabelSelectorAsSelector(r.Spec.Selector)
 			return Set{
-				Replicas: int(ptrOr(r.Spec.Replicas, 1)), MinReady: r.Spec.MinReadySeconds,
+				Replicas: int(ptr.Deref(r.Spec.Replicas, 1)), MinReady: r.Spec.MinReadySeconds,
 				Selector: selector, Template: &r.Spec.Template, Status: r.Status,
 			}, err
 		},
@@ -48,13 +49,6 @@ func Add(m *controller.Manager) *controller.Controller {
 			return r
 		},
 	})
-}
-
-func ptrOr[T any](p *T, otherwise T) T {
-	if p == nil {
-		return otherwise
-	}
-	return *p
 }
 
 // Kept is a kind whose objects keep pods.
@@ -125,7 +119,11 @@ func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (
 	set.Object, set.Kind, set.In = obj, k.Kind, k.In
 	seen := k.see(set)
 	controller.Note(ctx, "%d pods, should be %d", len(seen.mine()), set.Replicas)
-	_, failure := k.hand.Do(ctx, Decide(seen)...)
+	claim, keep := Decide(seen)
+	if _, err := k.hand.Do(ctx, claim...); err != nil {
+		return controller.Result{}, err
+	}
+	_, failure := k.hand.Do(ctx, keep...)
 	status, again := Report(seen, failure)
 	if !equality.Semantic.DeepEqual(status, set.Status) {
 		report := action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"}

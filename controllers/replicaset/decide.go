@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controllers/action"
@@ -43,8 +44,16 @@ type Seen struct {
 // most is how many pods are created or deleted in one run: the status is told in between.
 const most = 500
 
-// claims are whose pods are whose.
-func (s Seen) claims() adopt.Claims[*corev1.Pod] { return adopt.Claim(s.owner(), s.Pods) }
+// claims are whose pods are whose, of those that do their work: what has ended or is ending is neither adopted nor released.
+func (s Seen) claims() adopt.Claims[*corev1.Pod] {
+	var active []*corev1.Pod
+	for _, pod := range s.Pods {
+		if pods.IsActive(pod) {
+			active = append(active, pod)
+		}
+	}
+	return adopt.Claim(s.owner(), active)
+}
 
 func (s Seen) owner() adopt.Owner {
 	return adopt.Owner{Object: s.Object, Kind: s.Kind, In: s.In, Selector: s.Selector}
@@ -56,25 +65,32 @@ func (s Seen) mine() []*corev1.Pod {
 	return append(c.Owned, c.Adopted...)
 }
 
-// Decide says what is to be done such that the set has as many active pods as it should.
-func Decide(s Seen) []action.Action {
-	actions := s.claims().Actions(s.owner(), pods.Resource)
-	if s.Object.GetDeletionTimestamp() != nil {
-		return actions
-	}
-	var active []*corev1.Pod
-	for _, pod := range s.mine() {
-		if pods.IsActive(pod) {
-			active = append(active, pod)
+// ending is how many pods of the set are being deleted, and have not ended yet.
+func (s Seen) ending() (count int32) {
+	for _, pod := range s.Pods {
+		if pod.DeletionTimestamp != nil && !pods.HasEnded(pod) &&
+			metav1.IsControlledBy(pod, s.Object) && s.Selector.Matches(labels.Set(pod.Labels)) {
+			count++
 		}
 	}
+	return count
+}
+
+// Decide says what is to be done: first about whose pods are whose, which must have succeeded, and then such that the set has as
+// many active pods as it should.
+func Decide(s Seen) (claim, keep []action.Action) {
+	claim = s.claims().Actions(s.owner(), pods.Resource)
+	if s.Object.GetDeletionTimestamp() != nil {
+		return claim, nil
+	}
+	active := s.mine()
 	switch missing := s.Replicas - len(active); {
 	case missing > 0:
-		return append(actions, s.create(min(missing, most)))
+		keep = append(keep, s.create(min(missing, most)))
 	case missing < 0:
-		return append(actions, s.delete(active, min(-missing, most)))
+		keep = append(keep, s.delete(active, min(-missing, most)))
 	}
-	return actions
+	return claim, keep
 }
 
 // create makes pods under the first names that no pod has.
@@ -113,41 +129,34 @@ func (s Seen) delete(active []*corev1.Pod, count int) action.Together {
 }
 
 // Report is the status of what was seen, and when it will be another although nothing happens: 0 for never. failure is what
-// the decision's actions ended with.
+// keeping the pods ended with.
 func Report(s Seen, failure error) (status appsv1.ReplicaSetStatus, again time.Duration) {
 	status = *s.Status.DeepCopy()
 	status.Replicas, status.FullyLabeledReplicas, status.ReadyReplicas, status.AvailableReplicas = 0, 0, 0, 0
 	status.ObservedGeneration = s.Object.GetGeneration()
 	template := labels.SelectorFromSet(s.Template.Labels)
-	var ending int32
 	for _, pod := range s.mine() {
-		switch {
-		case pods.HasEnded(pod):
-		case pod.DeletionTimestamp != nil:
-			ending++
-		default:
-			status.Replicas++
-			if template.Matches(labels.Set(pod.Labels)) {
-				status.FullyLabeledReplicas++
-			}
-			in, ready := pods.AvailableIn(pod, s.MinReady, s.Now)
-			if !ready {
-				continue
-			}
-			status.ReadyReplicas++
-			if in == 0 {
-				status.AvailableReplicas++
-			} else if again == 0 || in < again {
-				again = in
-			}
+		status.Replicas++
+		if template.Matches(labels.Set(pod.Labels)) {
+			status.FullyLabeledReplicas++
+		}
+		in, ready := pods.AvailableIn(pod, s.MinReady, s.Now)
+		if !ready {
+			continue
+		}
+		status.ReadyReplicas++
+		if in == 0 {
+			status.AvailableReplicas++
+		} else if again == 0 || in < again {
+			again = in
 		}
 	}
-	status.TerminatingReplicas = &ending
+	status.TerminatingReplicas = ptr.To(s.ending())
 	status.Conditions = s.conditions(failure)
 	return status, again
 }
 
-// conditions are those of the status with what the actions failed with.
+// conditions are those of the status with what keeping the pods failed with; of several failures in a row, with the first.
 func (s Seen) conditions(failure error) (conditions []appsv1.ReplicaSetCondition) {
 	var before *appsv1.ReplicaSetCondition
 	for i, c := range s.Status.Conditions {

@@ -1,0 +1,72 @@
+package transcript
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// aliases are what generated names are called.
+type aliases struct {
+	of    map[string]string
+	made  map[string]int
+	names []string // the longest first
+}
+
+// note gives generated names their numbers: those of one command by name, so that where two are alike and a controller takes the
+// first one by name it is the same one each time.
+func (a *aliases) note(objects []object) {
+	for _, obj := range objects {
+		if prefix := obj.GetGenerateName(); prefix != "" {
+			a.add(prefix, obj.GetName())
+		}
+	}
+}
+
+// add gives a name the next number, unless it has one.
+func (a *aliases) add(prefix, name string) {
+	if a.of[name] != "" {
+		return
+	}
+	a.made[prefix]++
+	a.of[name] = fmt.Sprintf("%s#%d", prefix, a.made[prefix])
+	a.names = append(a.names, name)
+	slices.SortFunc(a.names, func(x, y string) int { return cmp.Compare(len(y), len(x)) })
+}
+
+// suffix is what generated names end with.
+var suffix = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
+
+// mentioned gives names that an owner's objects would have had their numbers: what was refused, or has gone before anybody looked,
+// is there in messages alone.
+func (a *aliases) mentioned(owner, text string) {
+	prefix := owner + "-"
+	for _, rest, found := strings.Cut(text, prefix); found; _, rest, found = strings.Cut(rest, prefix) {
+		if end := suffix.FindString(rest); end != "" {
+			a.add(prefix, prefix+end)
+		}
+	}
+}
+
+// aliased is a text with the names that it would have in any run.
+func (s *stage) aliased(text string) string {
+	for _, obj := range s.seen {
+		s.names.mentioned(obj.GetName(), text)
+	}
+	for _, name := range s.names.names {
+		text = strings.ReplaceAll(text, name, s.names.of[name])
+	}
+	return text
+}
+
+// real is the name that an alias stands for.
+func (s *stage) real(alias string) string {
+	for name, a := range s.names.of {
+		if a == alias {
+			return name
+		}
+	}
+	return alias
+}
