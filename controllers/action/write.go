@@ -99,7 +99,7 @@ func (d Delete[T]) Do(ctx context.Context, by *Hand) error {
 	return err
 }
 
-// Update replaces an object, or a subresource of it, if nobody has changed it since it was seen.
+// Update replaces an object, or a subresource of it, if nobody has changed it since it was seen. What has gone needs no status.
 type Update[T client.Object] struct {
 	In          schema.GroupVersionResource
 	Object      T
@@ -113,6 +113,9 @@ func (u Update[T]) String() string {
 
 func (u Update[T]) Do(ctx context.Context, by *Hand) error {
 	_, err := client.Of[T](by.Client, u.In).UpdateSubresource(ctx, u.Subresource, u.Object, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) && u.Subresource == "status" {
+		return nil
+	}
 	u.Tell.tell(by, err)
 	return err
 }
