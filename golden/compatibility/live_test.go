@@ -23,15 +23,17 @@ const pod = `"spec":{"containers":[{"name":"c","image":"i"}]}`
 
 // examples are the rest of an object of each resource beside its name.
 var examples = map[string]string{
-	"configmaps":      `"data":{"a":"b"}`,
-	"endpoints":       `"subsets":[]`,
-	"events":          `"involvedObject":{"namespace":"default"}`,
-	"namespaces":      `"spec":{}`,
-	"nodes":           `"spec":{}`,
-	"pods":            pod,
-	"secrets":         `"stringData":{"a":"b"}`,
-	"serviceaccounts": `"automountServiceAccountToken":false`,
-	"services":        `"spec":{"ports":[{"port":80}]}`,
+	"configmaps":             `"data":{"a":"b"}`,
+	"endpoints":              `"subsets":[]`,
+	"events":                 `"involvedObject":{"namespace":"default"}`,
+	"namespaces":             `"spec":{}`,
+	"nodes":                  `"spec":{}`,
+	"pods":                   pod,
+	"podtemplates":           `"template":{` + pod + `}`,
+	"replicationcontrollers": `"spec":{"template":{"metadata":{"labels":{"a":"b"}},` + pod + `}}`,
+	"secrets":                `"stringData":{"a":"b"}`,
+	"serviceaccounts":        `"automountServiceAccountToken":false`,
+	"services":               `"spec":{"ports":[{"port":80}]}`,
 
 	"mutatingwebhookconfigurations.admissionregistration.k8s.io":   webhooks,
 	"validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,

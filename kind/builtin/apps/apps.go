@@ -1,7 +1,7 @@
 // Package apps is the kinds of the apps group: replicasets, which keep a number of equal pods; deployments, which replace
 // one replicaset by the next; statefulsets, whose pods have a name and volumes each; daemonsets, with a pod on each node;
 // and controllerrevisions, in which the last two keep what they were. One file per kind has its data, defaults and
-// columns, and its rules where they are short; scale.go has the subresource that workloads are scaled through.
+// columns, and its rules where they are short.
 //
 // What a rule refuses, and in which words, follows Kubernetes 1.36 (pkg/apis/apps/validation); the tests name the source
 // of each. The pod templates are package core's. Package kind/builtin puts the kinds into a server's registry; nothing
@@ -10,7 +10,6 @@ package apps
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -125,21 +124,6 @@ func workloadWarnings[P workload](template func(P) *corev1.PodTemplateSpec) func
 		}
 		return warnings
 	}
-}
-
-// The columns that both workloads end with; they differ in what the selector is for.
-var (
-	containersColumn = metav1.TableColumnDefinition{Name: "Containers", Type: "string", Priority: 1, Description: "Names of each container in the template."}
-	imagesColumn     = metav1.TableColumnDefinition{Name: "Images", Type: "string", Priority: 1, Description: "Images referenced by each container in the template."}
-)
-
-// containerCells are the names and the images of a template's containers.
-func containerCells(template *corev1.PodTemplateSpec) (names, images string) {
-	var n, i []string
-	for _, c := range template.Spec.Containers {
-		n, i = append(n, c.Name), append(i, c.Image)
-	}
-	return strings.Join(n, ","), strings.Join(i, ",")
 }
 
 // desired is the number of pods that is asked for.

@@ -165,14 +165,14 @@ var daemonSetColumns = func() []metav1.TableColumnDefinition {
 		{Name: "Available", Type: "integer", Description: doc["numberAvailable"]},
 		{Name: "Node Selector", Type: "string", Description: corev1.PodSpec{}.SwaggerDoc()["nodeSelector"]},
 		kind.AgeColumn,
-		containersColumn,
-		imagesColumn,
+		core.ContainersColumn(1),
+		core.ImagesColumn(1),
 		{Name: "Selector", Type: "string", Priority: 1, Description: appsv1.DaemonSetSpec{}.SwaggerDoc()["selector"]},
 	}
 }()
 
 func daemonSetRow(d *appsv1.DaemonSet, now time.Time) []any {
-	names, images := containerCells(&d.Spec.Template)
+	names, images := core.ContainerCells(&d.Spec.Template)
 	s := &d.Status
 	return []any{
 		d.Name, int64(s.DesiredNumberScheduled), int64(s.CurrentNumberScheduled), int64(s.NumberReady), int64(s.UpdatedNumberScheduled),

@@ -26,8 +26,10 @@ func deploymentKind(cache *object.Cache) kind.Kind {
 		Generation: true,
 		Endpoints:  []kind.Endpoint{{Group: "apps", Version: "v1"}},
 		Subresources: []kind.Subresource{
-			scaleOf(
-				func(d *appsv1.Deployment) scaled { return scaled{d.Spec.Replicas, d.Status.Replicas, d.Spec.Selector} },
+			kind.ScaleOf(
+				func(d *appsv1.Deployment) kind.Scaled {
+					return kind.Scaled{Replicas: d.Spec.Replicas, Running: d.Status.Replicas, Selector: d.Spec.Selector}
+				},
 				func(d *appsv1.Deployment, n int32) { d.Spec.Replicas = &n },
 			),
 			{Name: "status", Verbs: []string{"get", "patch", "update"}, Keeps: []string{"metadata.labels"}},
@@ -176,13 +178,13 @@ var deploymentColumns = []metav1.TableColumnDefinition{
 	{Name: "Up-to-date", Type: "string", Description: appsv1.DeploymentStatus{}.SwaggerDoc()["updatedReplicas"]},
 	{Name: "Available", Type: "string", Description: appsv1.DeploymentStatus{}.SwaggerDoc()["availableReplicas"]},
 	kind.AgeColumn,
-	containersColumn,
-	imagesColumn,
+	core.ContainersColumn(1),
+	core.ImagesColumn(1),
 	{Name: "Selector", Type: "string", Priority: 1, Description: appsv1.DeploymentSpec{}.SwaggerDoc()["selector"]},
 }
 
 func deploymentRow(d *appsv1.Deployment, now time.Time) []any {
-	names, images := containerCells(&d.Spec.Template)
+	names, images := core.ContainerCells(&d.Spec.Template)
 	return []any{
 		d.Name, fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, desired(d.Spec.Replicas)), int64(d.Status.UpdatedReplicas),
 		int64(d.Status.AvailableReplicas), kind.Age(d.CreationTimestamp.Time, now), names, images, metav1.FormatLabelSelector(d.Spec.Selector),

@@ -24,8 +24,10 @@ func replicaSetKind(cache *object.Cache) kind.Kind {
 		Generation: true,
 		Endpoints:  []kind.Endpoint{{Group: "apps", Version: "v1", Selectable: map[string]string{"status.replicas": ""}}},
 		Subresources: []kind.Subresource{
-			scaleOf(
-				func(r *appsv1.ReplicaSet) scaled { return scaled{r.Spec.Replicas, r.Status.Replicas, r.Spec.Selector} },
+			kind.ScaleOf(
+				func(r *appsv1.ReplicaSet) kind.Scaled {
+					return kind.Scaled{Replicas: r.Spec.Replicas, Running: r.Status.Replicas, Selector: r.Spec.Selector}
+				},
 				func(r *appsv1.ReplicaSet, n int32) { r.Spec.Replicas = &n },
 			),
 			{Name: "status", Verbs: []string{"get", "patch", "update"}},
@@ -87,13 +89,13 @@ var replicaSetColumns = []metav1.TableColumnDefinition{
 	{Name: "Current", Type: "integer", Description: appsv1.ReplicaSetStatus{}.SwaggerDoc()["replicas"]},
 	{Name: "Ready", Type: "integer", Description: appsv1.ReplicaSetStatus{}.SwaggerDoc()["readyReplicas"]},
 	kind.AgeColumn,
-	containersColumn,
-	imagesColumn,
+	core.ContainersColumn(1),
+	core.ImagesColumn(1),
 	{Name: "Selector", Type: "string", Priority: 1, Description: appsv1.ReplicaSetSpec{}.SwaggerDoc()["selector"]},
 }
 
 func replicaSetRow(r *appsv1.ReplicaSet, now time.Time) []any {
-	names, images := containerCells(&r.Spec.Template)
+	names, images := core.ContainerCells(&r.Spec.Template)
 	return []any{
 		r.Name, desired(r.Spec.Replicas), int64(r.Status.Replicas), int64(r.Status.ReadyReplicas),
 		kind.Age(r.CreationTimestamp.Time, now), names, images, metav1.FormatLabelSelector(r.Spec.Selector),

@@ -25,8 +25,10 @@ func statefulSetKind(cache *object.Cache) kind.Kind {
 		// The pods' host names begin with the name.
 		ValidName: apivalidation.NameIsDNSLabel,
 		Subresources: []kind.Subresource{
-			scaleOf(
-				func(s *appsv1.StatefulSet) scaled { return scaled{s.Spec.Replicas, s.Status.Replicas, s.Spec.Selector} },
+			kind.ScaleOf(
+				func(s *appsv1.StatefulSet) kind.Scaled {
+					return kind.Scaled{Replicas: s.Spec.Replicas, Running: s.Status.Replicas, Selector: s.Spec.Selector}
+				},
 				func(s *appsv1.StatefulSet, n int32) { s.Spec.Replicas = &n },
 			),
 			{Name: "status", Verbs: []string{"get", "patch", "update"}},
@@ -110,12 +112,12 @@ var statefulSetColumns = []metav1.TableColumnDefinition{
 	kind.NameColumn,
 	{Name: "Ready", Type: "string", Description: "Number of the pod with ready state"},
 	kind.AgeColumn,
-	containersColumn,
-	imagesColumn,
+	core.ContainersColumn(1),
+	core.ImagesColumn(1),
 }
 
 func statefulSetRow(s *appsv1.StatefulSet, now time.Time) []any {
-	names, images := containerCells(&s.Spec.Template)
+	names, images := core.ContainerCells(&s.Spec.Template)
 	return []any{
 		s.Name, fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, desired(s.Spec.Replicas)), kind.Age(s.CreationTimestamp.Time, now), names, images,
 	}

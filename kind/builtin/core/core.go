@@ -30,6 +30,8 @@ func Kinds(cache *object.Cache) []kind.Kind {
 		namespaceKind(cache),
 		nodeKind(cache),
 		podKind(cache),
+		podTemplateKind(cache),
+		replicationControllerKind(cache),
 		secretKind(cache),
 		serviceAccountKind(cache),
 		serviceKind(cache),

@@ -193,8 +193,8 @@ func TestTablesAreAsRecorded(t *testing.T) {
 			t.Errorf("[%d] row: %s", i, diff)
 		}
 	}
-	if compared != 12 {
-		t.Errorf("%d tables were compared", compared)
+	if compared < 14 {
+		t.Errorf("%d tables were compared, want at least 14", compared)
 	}
 }
 
