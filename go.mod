@@ -17,6 +17,7 @@ require (
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // Accept headers, as Kubernetes reads them
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // unified differences, in cmd/bowline alone
 	github.com/prometheus/client_golang v1.25.0 // /metrics
+	github.com/robfig/cron/v3 v3.0.1 // schedules of cronjobs, as Kubernetes reads them
 	github.com/rogpeppe/go-internal v1.16.0 // script tests
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/tidwall/btree v1.8.2 // the store's copy-on-write tree: docs/decisions/0001-btree.md

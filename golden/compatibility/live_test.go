@@ -47,6 +47,8 @@ var examples = map[string]string{
 	"deployments.apps":                workload,
 	"replicasets.apps":                workload,
 	"statefulsets.apps":               workload,
+	"jobs.batch":                      job,
+	"cronjobs.batch":                  `"spec":{"schedule":"* * * * *","jobTemplate":{` + job + `}}`,
 	"leases.coordination.k8s.io":      `"spec":{}`,
 	"endpointslices.discovery.k8s.io": `"addressType":"IPv4","endpoints":[]`,
 	"events.events.k8s.io": `"regarding":{"namespace":"default"},"eventTime":"2026-01-01T00:00:00.000000Z",
@@ -60,6 +62,8 @@ var examples = map[string]string{
 const webhooks = `"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://example.com"},"sideEffects":"None","admissionReviewVersions":["v1"]}]`
 
 const workload = `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + pod + `}}`
+
+const job = `"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}`
 
 // bodies are what a create of a subresource sends.
 var bodies = map[string]string{

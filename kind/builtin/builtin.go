@@ -9,6 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/kind/builtin/admissionregistration"
 	"github.com/bowline-dev/bowline/kind/builtin/apiextensions"
 	"github.com/bowline-dev/bowline/kind/builtin/apps"
+	"github.com/bowline-dev/bowline/kind/builtin/batch"
 	"github.com/bowline-dev/bowline/kind/builtin/coordination"
 	"github.com/bowline-dev/bowline/kind/builtin/core"
 	"github.com/bowline-dev/bowline/kind/builtin/discovery"
@@ -23,6 +24,7 @@ func Kinds(cache *object.Cache) []kind.Kind {
 	return slices.Concat(
 		apps.Kinds(cache),
 		core.Kinds(cache),
+		batch.Kinds(cache),
 		networking.Kinds(cache),
 		admissionregistration.Kinds(cache),
 		apiextensions.Kinds(cache),

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Kubernetes tells what an update may not change as a difference of its own, internal types: all fields, by their Go
@@ -86,6 +88,24 @@ func specLayout(spec *corev1.PodSpec) json.RawMessage {
 	return podLayout(l)
 }
 
+// SpecLayout shows a pod spec as Kubernetes' messages do.
+func SpecLayout(spec *corev1.PodSpec) json.RawMessage { return specLayout(spec) }
+
+// TemplateLayout shows a pod template as Kubernetes' messages do: its metadata has JSON names there, too.
+func TemplateLayout(template *corev1.PodTemplateSpec) json.RawMessage {
+	data, err := json.Marshal(struct {
+		metav1.ObjectMeta
+		Spec json.RawMessage
+	}{template.ObjectMeta, specLayout(&template.Spec)})
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return data
+}
+
+// Layout shows a part of an API object as Kubernetes' messages do, where its fields stand in the same order there.
+func Layout(part any) json.RawMessage { return podLayout(part) }
+
 // layoutOrder are the structs whose fields stand in another order there, or of which only some stand there.
 var layoutOrder = map[reflect.Type][]string{
 	reflect.TypeFor[corev1.VolumeSource](): {
@@ -153,13 +173,13 @@ func writeLayout(out *bytes.Buffer, v reflect.Value) {
 	}
 }
 
-var (
-	apiPackage = reflect.TypeFor[corev1.PodSpec]().PkgPath()
-	ownPackage = reflect.TypeFor[podSpecLayout]().PkgPath()
-)
+// apiPackages is what the packages of API types begin with, and ownPackage that of the layouts above.
+const apiPackages = "k8s.io/api/"
+
+var ownPackage = reflect.TypeFor[podSpecLayout]().PkgPath()
 
 func isLayoutStruct(t reflect.Type) bool {
-	return t.PkgPath() == apiPackage || t.PkgPath() == ownPackage
+	return strings.HasPrefix(t.PkgPath(), apiPackages) || t.PkgPath() == ownPackage
 }
 
 // writeFields writes the fields of a struct, and those of embedded ones as if they were its own.

@@ -33,6 +33,7 @@ var packages = []string{
 	"k8s.io/api/apps/v1",
 	"k8s.io/api/authentication/v1",
 	"k8s.io/api/autoscaling/v1",
+	"k8s.io/api/batch/v1",
 	"k8s.io/api/coordination/v1",
 	"k8s.io/api/core/v1",
 	"k8s.io/api/discovery/v1",
@@ -40,6 +41,7 @@ var packages = []string{
 	"k8s.io/api/networking/v1",
 	"k8s.io/api/policy/v1",
 	"k8s.io/api/scheduling/v1",
+	"k8s.io/api/scheduling/v1alpha3", // batch/v1 refers to it
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1",
 	"k8s.io/apimachinery/pkg/api/resource",

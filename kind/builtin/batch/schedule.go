@@ -1,0 +1,68 @@
+package batch
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateSchedule checks a schedule in the format of cron. A time zone in it, which Kubernetes took once, is refused
+// unless the schedule that it replaces (was) has one too.
+func validateSchedule(schedule, was string, zone *string, path *field.Path) (errs field.ErrorList) {
+	if schedule == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	if err := parse(schedule); err != nil {
+		errs = append(errs, field.Invalid(path, schedule, err.Error()))
+	}
+	lenient := strings.Contains(was, "TZ")
+	switch {
+	case !strings.Contains(schedule, "TZ"):
+	case !lenient:
+		errs = append(errs, field.Invalid(path, schedule, "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"))
+	case zone != nil:
+		errs = append(errs, field.Invalid(path, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
+	}
+	return errs
+}
+
+// parse says what is wrong with a schedule. The library panics at some (TZ=0).
+func parse(schedule string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("invalid schedule format: %v", p)
+		}
+	}()
+	_, err = cron.ParseStandard(schedule)
+	return err
+}
+
+// zonePart is a part of a time zone's name, by the rules of those who name them, and what old names have beside.
+var zonePart = regexp.MustCompile(`^[A-Za-z.\-_0-9+]{1,14}$`)
+
+// validateZone checks the name of a time zone: one that the server knows, and not that of wherever it happens to run. The
+// parts are looked at first, so that no name leads to another file.
+func validateZone(zone *string, path *field.Path) (errs field.ErrorList) {
+	if zone == nil {
+		return nil
+	}
+	if *zone == "" {
+		return field.ErrorList{field.Invalid(path, *zone, "timeZone must be nil or non-empty string")}
+	}
+	for part := range strings.SplitSeq(*zone, "/") {
+		if part == "." || part == ".." || strings.HasPrefix(part, "-") || !zonePart.MatchString(part) {
+			return field.ErrorList{field.Invalid(path, *zone, "unknown time zone "+*zone)}
+		}
+	}
+	if strings.EqualFold(*zone, "Local") {
+		errs = append(errs, field.Invalid(path, *zone, "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"))
+	}
+	if _, err := time.LoadLocation(*zone); err != nil {
+		errs = append(errs, field.Invalid(path, *zone, err.Error()))
+	}
+	return errs
+}
