@@ -16,7 +16,7 @@ const module = "github.com/bowline-dev/bowline"
 
 // mayImport says, for each folder, which of the project's folders it may import beside itself and what lies below it.
 // Data flows one way: object < kind < patch < admission < server, object < store < server, auth < server,
-// object < client < informer < controller < controllers and examples, workqueue < controller, all < bowline < bowlinetest, cmd. What
+// object < client < informer < controller < controllers, node and examples, workqueue < controller, all < bowline < bowlinetest, cmd. What
 // several of them need and none of the project's users should call is in internal, which knows nothing of the project.
 var mayImport = map[string][]string{
 	"object":      {},
@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"workqueue":   {},
 	"controller":  {"object", "client", "informer", "workqueue"},
 	"controllers": {"object", "client", "informer", "workqueue", "controller"},
+	"node":        {"object", "client", "informer", "workqueue", "controller"},
 	"examples":    {"object", "client", "informer", "workqueue", "controller", "bowlinetest"}, // the suites of their tests
 	".":           {"object", "kind", "patch", "admission", "store", "auth", "server", "client", "informer", "workqueue", "controller", "controllers"},
 	"bowlinetest": {"object", "store", "client", "informer", "workqueue", "controller", "internal"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -43,10 +44,13 @@ func (s *stage) changes() string {
 	return s.sorted(lines) + s.sorted(told)
 }
 
+// anyUID is a uid, which no two runs have.
+var anyUID = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
+
 // sorted are lines by what they are about, in the names of any run.
 func (s *stage) sorted(lines []string) string {
 	for i, line := range lines {
-		lines[i] = s.aliased(line) + "\n"
+		lines[i] = anyUID.ReplaceAllString(s.aliased(line), "<uid>") + "\n"
 	}
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[2:], b[2:]) })
 	return strings.Join(lines, "")
@@ -111,7 +115,8 @@ var ignored = map[string]bool{
 	"status.observedGeneration": true,
 }
 
-// leaves are the fields of an object, by their paths. What lists of conditions have is found by its type, other lists are whole.
+// leaves are the fields of an object, by their paths. What lists of conditions have is found by its type, and what those of
+// containers' statuses have by its name; other lists are whole.
 func (s *stage) leaves(path string, v any, into map[string]any) {
 	if ignored[path] {
 		return
@@ -125,6 +130,14 @@ func (s *stage) leaves(path string, v any, into map[string]any) {
 		if conditions, ok := s.conditions(v); ok && strings.HasSuffix(path, "onditions") {
 			for kind, text := range conditions {
 				into[kind] = text
+			}
+			return
+		}
+		if strings.HasSuffix(path, "ontainerStatuses") {
+			for _, item := range v {
+				if c, ok := item.(map[string]any); ok {
+					s.leaves(fmt.Sprintf("%s.%v", path, c["name"]), c, into)
+				}
 			}
 			return
 		}

@@ -1,0 +1,13 @@
+// Package node is the agent of nodes: what a kubelet is to Kubernetes. It registers a Node, keeps its Lease renewed so that
+// others see that it lives, and takes the pods that are bound to it through their lives, and writes their status.
+//
+//	m.Add...                              a controller.Manager, with whatever else it runs
+//	node.Add(m, node.Options{Names: []string{"node-0"}, Runtime: runtime})
+//
+// What runs a pod is a Runtime. This package decides what it should start and stop, and when: the order of init containers and
+// sidecars, restart policies and the back-off of what crashes, deadlines, graceful deletion. decide.go is that, of nothing but
+// what was seen; status.go and condition.go say it in the words of a kubelet; pods.go carries it out, for the pods of any
+// number of nodes, with a few goroutines for all of them. Package simulated has a Runtime that runs nothing.
+//
+// It talks to nothing but the API, and works against any Kubernetes.
+package node

@@ -1,0 +1,124 @@
+package node
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Report is the status of a pod that was seen so, and about which that was decided.
+func Report(s Seen, p Plan) corev1.PodStatus {
+	status := *s.Pod.Status.DeepCopy()
+	status.ObservedGeneration = s.Pod.Generation
+	if status.StartTime == nil {
+		now := metav1.NewTime(s.Now).Rfc3339Copy()
+		status.StartTime = &now
+	}
+	address(&status, s)
+	status.InitContainerStatuses = statuses(s, p, s.Pod.Spec.InitContainers, status.InitContainerStatuses)
+	status.ContainerStatuses = statuses(s, p, s.Pod.Spec.Containers, status.ContainerStatuses)
+	if !ended(status.Phase) {
+		status.Phase = phase(s, p)
+	}
+	if p.Reason != "" {
+		status.Reason, status.Message = p.Reason, p.Message
+	}
+	setConditions(&status, s)
+	return status
+}
+
+func address(status *corev1.PodStatus, s Seen) {
+	if len(s.HostIPs) > 0 {
+		status.HostIP, status.HostIPs = s.HostIPs[0], nil
+		for _, ip := range s.HostIPs {
+			status.HostIPs = append(status.HostIPs, corev1.HostIP{IP: ip})
+		}
+	}
+	ips := s.IPs
+	if s.Pod.Spec.HostNetwork {
+		ips = s.HostIPs
+	}
+	if len(ips) > 0 {
+		status.PodIP, status.PodIPs = ips[0], nil
+		for _, ip := range ips {
+			status.PodIPs = append(status.PodIPs, corev1.PodIP{IP: ip})
+		}
+	}
+}
+
+// phase is where in its life a pod is. One whose containers have all ended is at its end only when none is started again.
+func phase(s Seen, p Plan) corev1.PodPhase {
+	running, waiting, failed := false, false, p.Reason != ""
+	for _, name := range names(s.Pod) {
+		state, begun := s.Containers[name]
+		isInit := isInitContainer(s.Pod, name)
+		switch {
+		case isInit:
+			failed = failed || state.ended() != nil && !state.succeeded() && !isSidecar(s.Pod, name)
+		case state.State.Running != nil:
+			running = true
+		case !begun || state.State.Waiting != nil && state.Last.Terminated == nil:
+			waiting = true
+		default:
+			failed = failed || !state.succeeded()
+		}
+	}
+	switch {
+	case p.Ended && (failed || waiting && s.Pod.DeletionTimestamp == nil):
+		return corev1.PodFailed
+	case waiting:
+		return corev1.PodPending
+	case p.Ended && !running:
+		return corev1.PodSucceeded
+	default:
+		return corev1.PodRunning
+	}
+}
+
+func isInitContainer(pod *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name })
+}
+
+func isSidecar(pod *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == name && sidecar(&c) })
+}
+
+// statuses are those of some containers of a pod. One that was not there to be seen has the status that it had.
+func statuses(s Seen, p Plan, containers []corev1.Container, before []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var all []corev1.ContainerStatus
+	for i := range containers {
+		all = append(all, containerStatus(s, p, &containers[i], before))
+	}
+	return all
+}
+
+func containerStatus(s Seen, p Plan, c *corev1.Container, before []corev1.ContainerStatus) corev1.ContainerStatus {
+	state, begun := s.Containers[c.Name]
+	if at := slices.IndexFunc(before, func(b corev1.ContainerStatus) bool { return b.Name == c.Name }); at >= 0 && !begun {
+		return before[at]
+	}
+	no := false
+	status := corev1.ContainerStatus{
+		Name: c.Name, Image: c.Image, ImageID: state.ImageID, ContainerID: state.ID, RestartCount: state.Restarts,
+		State: state.State, LastTerminationState: state.Last, Started: &no,
+	}
+	if !begun {
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
+		if len(s.Pod.Spec.InitContainers) > 0 {
+			status.State.Waiting.Reason = "PodInitializing"
+		}
+	}
+	if waiting := p.Waiting[c.Name]; waiting != nil {
+		status.LastTerminationState = state.State
+		status.State = corev1.ContainerState{Waiting: waiting}
+	}
+	switch {
+	case state.State.Running != nil:
+		started := state.Started
+		status.Started, status.Ready = &started, state.Started && state.Ready
+	case isInitContainer(s.Pod, c.Name) && !sidecar(c):
+		status.Ready = state.succeeded() // an init container is ready when it has done its work
+	}
+	return status
+}
