@@ -147,7 +147,18 @@ func (r *Recorder) Run(ctx context.Context) {
 	defer stop()
 	writing, end := context.WithCancel(context.WithoutCancel(ctx)) // what is being written when ctx ends is not lost either
 	defer end()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastWrites, end) })()
+	var late *time.Timer
+	timed := make(chan struct{})
+	unlink := context.AfterFunc(ctx, func() {
+		late = time.AfterFunc(lastWrites, end)
+		close(timed)
+	})
+	defer func() { // a timer that goes on keeps everything
+		if !unlink() {
+			<-timed
+			late.Stop()
+		}
+	}()
 	for h, o, ok := r.take(ctx, true); ok; h, o, ok = r.take(ctx, true) {
 		r.write(writing, h, o)
 	}
