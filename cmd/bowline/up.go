@@ -20,6 +20,7 @@ type upFlags struct {
 	kubeconfig      string
 	controllers     []string
 	files           []string
+	nodes           int
 	networkProvider string
 	ingress         ingressFlags
 	ephemeral       bool
@@ -71,6 +72,9 @@ const upExamples = `  # Serve on https://127.0.0.1:6443, with the controllers th
   # Send a trace of each request to a collector on this machine.
   OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 bowline up
 
+  # Have pods that are bound to node-0, node-1 or node-2 go through their lives, without anything running there.
+  bowline up --nodes 3
+
   # Declare what another program prints.
   helm template ./chart | bowline up -f -`
 
@@ -117,6 +121,8 @@ func (f *upFlags) add(cmd *cobra.Command) {
 			strings.Join(append(knownControllers(), exampleControllers...), ", "))
 	set.StringArrayVarP(&f.files, "file", "f", nil,
 		"`file`, folder or - (standard input) to declare; repeatable; folders with all below them but testdata")
+	set.IntVar(&f.nodes, "nodes", 0,
+		"how many simulated nodes to run, which give pods the status of pods that run, and run nothing; `count`")
 	set.StringVar(&f.networkProvider, "network-provider", networkProviders[0],
 		"what the network controller makes networks with, the `provider`: "+strings.Join(networkProviders, ", "))
 	f.ingress.add(cmd)
@@ -148,6 +154,9 @@ func (f *upFlags) plan() (*upPlan, error) {
 	}
 	if f.data != "" && f.ephemeral {
 		return nil, usagef("--data %s names a folder to keep, and --ephemeral keeps nothing: leave one of them out", f.data)
+	}
+	if f.nodes < 0 || f.nodes > mostNodes {
+		return nil, usagef("--nodes is %d: it must be from 0 to %d", f.nodes, mostNodes)
 	}
 	if f.acceptDamage && f.ephemeral {
 		return nil, usagef("--accept-damage is about objects that were kept, and --ephemeral keeps none: leave one of them out")

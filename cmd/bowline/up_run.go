@@ -106,6 +106,9 @@ func (p *upPlan) work(ctx context.Context, plane *bowline.Plane, home *home, rep
 	if p.controllers.ingress {
 		start(func(ctx context.Context) error { return p.runIngress(ctx, plane, home) })
 	}
+	if p.flags.nodes > 0 {
+		start(func(ctx context.Context) error { return p.runNodes(ctx, plane) })
+	}
 	start(func(ctx context.Context) error { return p.declare(ctx, plane, report) })
 	start(func(ctx context.Context) error { return p.renew(ctx, plane, home) })
 	<-ctx.Done()
