@@ -8,6 +8,7 @@ package deployment
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -118,7 +119,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if err != nil {
 		return controller.Result{}, err
 	}
-	return r.hand.Do(ctx, Decide(r.see(d))...)
+	result, err := r.hand.Do(ctx, Decide(r.see(d))...)
+	if errors.Is(err, action.ErrBehind) {
+		return controller.Result{}, nil
+	}
+	return result, err
 }
 
 // see reads the cache.

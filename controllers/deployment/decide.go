@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -39,7 +40,15 @@ func Decide(s Seen) []action.Action {
 	claims := adopt.Claim(owner, s.Sets)
 	r := newRollout(s, append(claims.Owned, claims.Adopted...))
 	r.actions = claims.Actions(owner, setsResource)
+	claimed := len(r.actions)
 	r.step()
+	if len(r.actions) > claimed { // a change of one replicaset follows from the sizes of all, and from the template
+		r.actions = slices.Concat(r.actions[:claimed], []action.Action{
+			action.Current[*appsv1.Deployment]{In: resource, Objects: []*appsv1.Deployment{s.Deployment}},
+			action.Current[*appsv1.ReplicaSet]{In: setsResource, Objects: claims.Owned},
+		}, r.actions[claimed:])
+	}
+	r.report()
 	return r.actions
 }
 
@@ -70,7 +79,6 @@ func newRollout(s Seen, sets []*appsv1.ReplicaSet) *rollout {
 // step is what is to be done, of the first thing that is not as it should be.
 func (r *rollout) step() {
 	if r.Deployment.DeletionTimestamp != nil {
-		r.report()
 		return
 	}
 	r.notePause()
@@ -88,7 +96,6 @@ func (r *rollout) step() {
 	default:
 		r.roll()
 	}
-	r.report()
 }
 
 // report writes what has become of the deployment, if that is not what stands there.

@@ -8,6 +8,7 @@ package replicaset
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -120,10 +121,16 @@ func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (
 	seen := k.see(set)
 	controller.Note(ctx, "%d pods, should be %d", len(seen.mine()), set.Replicas)
 	claim, keep := Decide(seen)
+	if len(keep) > 0 {
+		keep = append([]action.Action{action.Current[T]{In: k.In, Objects: []T{obj}}}, keep...)
+	}
 	if _, err := k.hand.Do(ctx, claim...); err != nil {
 		return controller.Result{}, err
 	}
 	_, failure := k.hand.Do(ctx, keep...)
+	if errors.Is(failure, action.ErrBehind) {
+		return controller.Result{}, nil
+	}
 	status, again := Report(seen, failure)
 	if !equality.Semantic.DeepEqual(status, set.Status) {
 		report := action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"}
