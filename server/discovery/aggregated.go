@@ -78,7 +78,7 @@ func aggregateResource(entry kind.Entry) apidiscovery.APIResourceDiscovery {
 		SingularResource: info.Singular,
 		Verbs:            info.ServedVerbs(),
 		ShortNames:       info.ShortNames,
-		Categories:       info.Categories,
+		Categories:       categories(info, gv),
 	}
 	if info.Namespaced {
 		r.Scope = apidiscovery.ScopeNamespace

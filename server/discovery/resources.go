@@ -23,7 +23,7 @@ func resourceList(entries []kind.Entry, gv schema.GroupVersion) *metav1.APIResou
 	}
 	for _, entry := range entries {
 		info := entry.Kind.Info()
-		list.APIResources = append(list.APIResources, describeResource(info))
+		list.APIResources = append(list.APIResources, describeResource(info, gv))
 		for _, sub := range subresources(entry.Kind) {
 			list.APIResources = append(list.APIResources, describeSubresource(info, sub, gv))
 		}
@@ -31,7 +31,7 @@ func resourceList(entries []kind.Entry, gv schema.GroupVersion) *metav1.APIResou
 	return list
 }
 
-func describeResource(info *kind.Info) metav1.APIResource {
+func describeResource(info *kind.Info, gv schema.GroupVersion) metav1.APIResource {
 	r := metav1.APIResource{
 		Name:         info.Plural,
 		SingularName: info.Singular,
@@ -39,12 +39,20 @@ func describeResource(info *kind.Info) metav1.APIResource {
 		Kind:         info.Kind,
 		Verbs:        info.ServedVerbs(),
 		ShortNames:   info.ShortNames,
-		Categories:   info.Categories,
+		Categories:   categories(info, gv),
 	}
 	if info.HasVerb("get") {
 		r.StorageVersionHash = storageVersionHash(info)
 	}
 	return r
+}
+
+// categories are a kind's in its own group alone: what another group serves too (extensions) is not asked for twice.
+func categories(info *kind.Info, gv schema.GroupVersion) []string {
+	if gv.Group != info.GroupResource().Group {
+		return nil
+	}
+	return info.Categories
 }
 
 // describeSubresource names group and version only where they are others than the document's.

@@ -21,8 +21,9 @@ func controllerRevisionKind(cache *object.Cache) kind.Kind {
 	return kind.NewTyped(cache, kind.Info{
 		Kind: "ControllerRevision", Plural: "controllerrevisions", Singular: "controllerrevision",
 		Namespaced: true,
-		Endpoints:  []kind.Endpoint{{Group: "apps", Version: "v1"}},
+		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, bygone(pastControllerRevisions(), "ControllerRevision", beta2, beta1)...),
 	}, kind.Rules[*appsv1.ControllerRevision]{
+		Versions: pastControllerRevisions(),
 		Validate: validateControllerRevision,
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,

@@ -23,9 +23,10 @@ func daemonSetKind(cache *object.Cache) kind.Kind {
 		Categories:   []string{"all"},
 		Namespaced:   true,
 		Generation:   true,
-		Endpoints:    []kind.Endpoint{{Group: "apps", Version: "v1"}},
+		Endpoints:    append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, bygone(pastDaemonSets(), "DaemonSet", beta2, extensions)...),
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*appsv1.DaemonSet]{
+		Versions: pastDaemonSets(),
 		Default:  defaultDaemonSet,
 		Prepare:  countTemplates,
 		Validate: validateDaemonSet,

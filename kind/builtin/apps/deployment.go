@@ -24,7 +24,7 @@ func deploymentKind(cache *object.Cache) kind.Kind {
 		Categories: []string{"all"},
 		Namespaced: true,
 		Generation: true,
-		Endpoints:  []kind.Endpoint{{Group: "apps", Version: "v1"}},
+		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, bygone(pastDeployments(), "Deployment", beta2, beta1, extensions)...),
 		Subresources: []kind.Subresource{
 			kind.ScaleOf(
 				func(d *appsv1.Deployment) kind.Scaled {
@@ -35,6 +35,7 @@ func deploymentKind(cache *object.Cache) kind.Kind {
 			{Name: "status", Verbs: []string{"get", "patch", "update"}, Keeps: []string{"metadata.labels"}},
 		},
 	}, kind.Rules[*appsv1.Deployment]{
+		Versions: pastDeployments(),
 		Default:  defaultDeployment,
 		Prepare:  prepareDeployment,
 		Validate: validateDeployment,

@@ -22,7 +22,7 @@ func replicaSetKind(cache *object.Cache) kind.Kind {
 		Categories: []string{"all"},
 		Namespaced: true,
 		Generation: true,
-		Endpoints:  []kind.Endpoint{{Group: "apps", Version: "v1", Selectable: map[string]string{"status.replicas": ""}}},
+		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1", Selectable: map[string]string{"status.replicas": ""}}}, bygone(pastReplicaSets(), "ReplicaSet", beta2, extensions)...),
 		Subresources: []kind.Subresource{
 			kind.ScaleOf(
 				func(r *appsv1.ReplicaSet) kind.Scaled {
@@ -33,6 +33,7 @@ func replicaSetKind(cache *object.Cache) kind.Kind {
 			{Name: "status", Verbs: []string{"get", "patch", "update"}},
 		},
 	}, kind.Rules[*appsv1.ReplicaSet]{
+		Versions: pastReplicaSets(),
 		Default:  defaultReplicaSet,
 		Validate: validateReplicaSet,
 		Warnings: workloadWarnings(func(r *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &r.Spec.Template }),

@@ -21,7 +21,7 @@ func statefulSetKind(cache *object.Cache) kind.Kind {
 		Categories: []string{"all"},
 		Namespaced: true,
 		Generation: true,
-		Endpoints:  []kind.Endpoint{{Group: "apps", Version: "v1"}},
+		Endpoints:  append([]kind.Endpoint{{Group: "apps", Version: "v1"}}, bygone(pastStatefulSets(), "StatefulSet", beta2, beta1)...),
 		// The pods' host names begin with the name.
 		ValidName: apivalidation.NameIsDNSLabel,
 		Subresources: []kind.Subresource{
@@ -34,6 +34,7 @@ func statefulSetKind(cache *object.Cache) kind.Kind {
 			{Name: "status", Verbs: []string{"get", "patch", "update"}},
 		},
 	}, kind.Rules[*appsv1.StatefulSet]{
+		Versions: pastStatefulSets(),
 		Default:  defaultStatefulSet,
 		Validate: validateStatefulSet,
 		Warnings: statefulSetWarnings,
