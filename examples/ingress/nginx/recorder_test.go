@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// recorder is a server in memory. It refuses configurations with a text of its choice in them.
+// recorder is a server in memory. It refuses configurations with a text of its choice in them: with all parts between plus
+// signs, and none of those that begin with an exclamation mark.
 type recorder struct {
 	mu      sync.Mutex
 	refuses []string
@@ -26,7 +27,8 @@ func (r *recorder) Test(_ context.Context, c Configuration) error {
 	for _, text := range r.refuses {
 		all := true
 		for part := range strings.SplitSeq(text, "+") {
-			all = all && strings.Contains(c.Text, part)
+			part, not := strings.CutPrefix(part, "!")
+			all = all && strings.Contains(c.Text, part) != not
 		}
 		if all {
 			return &refusal{"no " + text}

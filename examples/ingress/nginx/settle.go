@@ -147,9 +147,6 @@ func (s *settler) acceptable(ctx context.Context, declared []*networkingv1.Ingre
 		if r := (*refusal)(nil); !errors.As(err, &r) {
 			return p, err
 		}
-		if len(s.refused) == 0 {
-			s.hopeful = p.Text
-		}
 		if err := s.exclude(ctx, versions, p.Files, err); err != nil {
 			return plan{}, err
 		}

@@ -112,6 +112,19 @@ func TestOfTwoThatDoNotFitTogetherTheOlderIsServed(t *testing.T) {
 	})
 }
 
+// One that nginx takes only beside a younger one is served, although another one beside them is refused.
+func TestWhatFitsOnlyBesideAYoungerOneIsServed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, r := newTestSettler("a.com+!b.com", "bad.com")
+		got := s.mustSettle(t, at("a", "a.com", 1), at("b", "b.com", 1), at("c", "bad.com", 1))
+		if want := "c Refused: nginx refuses it, and it is left out: no bad.com"; got != want {
+			t.Errorf("the problems are %q, want %q", got, want)
+		}
+		r.has(t, "the two that fit together", "a.com b.com", "a.com", "b.com", "bad.com")
+	})
+}
+
 // Each of three among hundreds is found in a few tests.
 func TestAFewBadOnesAreFoundInFewTests(t *testing.T) {
 	t.Parallel()
