@@ -1,0 +1,160 @@
+package nodelifecycle
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Grace is how long a node may be silent before nobody knows any more how it is.
+const Grace = 50 * time.Second
+
+// conditions are those that become unknown when a node is silent.
+var conditions = []corev1.NodeConditionType{
+	corev1.NodeReady, corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure,
+}
+
+// Silent are the conditions of a node that has said nothing for too long, and whether they are others than it has.
+func Silent(node *corev1.Node, now time.Time) (all []corev1.NodeCondition, changed bool) {
+	all = slices.Clone(node.Status.Conditions)
+	at := metav1.NewTime(now).Rfc3339Copy()
+	for _, kind := range conditions {
+		i := slices.IndexFunc(all, func(c corev1.NodeCondition) bool { return c.Type == kind })
+		switch {
+		case i < 0:
+			changed = true
+			all = append(all, corev1.NodeCondition{
+				Type: kind, Status: corev1.ConditionUnknown, Reason: "NodeStatusNeverUpdated",
+				Message: "Kubelet never posted node status.", LastHeartbeatTime: node.CreationTimestamp, LastTransitionTime: at,
+			})
+		case all[i].Status != corev1.ConditionUnknown:
+			changed = true
+			all[i].Status, all[i].LastTransitionTime = corev1.ConditionUnknown, at
+			all[i].Reason, all[i].Message = "NodeStatusUnknown", "Kubelet stopped posting node status."
+		}
+	}
+	return all, changed
+}
+
+// byCondition are the taints that keep new pods away from a node because of a condition.
+var byCondition = []struct {
+	kind corev1.NodeConditionType
+	is   corev1.ConditionStatus
+	key  string
+}{
+	{corev1.NodeReady, corev1.ConditionFalse, corev1.TaintNodeNotReady},
+	{corev1.NodeReady, corev1.ConditionUnknown, corev1.TaintNodeUnreachable},
+	{corev1.NodeMemoryPressure, corev1.ConditionTrue, corev1.TaintNodeMemoryPressure},
+	{corev1.NodeDiskPressure, corev1.ConditionTrue, corev1.TaintNodeDiskPressure},
+	{corev1.NodeNetworkUnavailable, corev1.ConditionTrue, corev1.TaintNodeNetworkUnavailable},
+	{corev1.NodePIDPressure, corev1.ConditionTrue, corev1.TaintNodePIDPressure},
+}
+
+// Taints are those that a node should have: those of others, and for its conditions those of this controller. One that is there
+// already stays as it is.
+func Taints(node *corev1.Node, now time.Time) []corev1.Taint {
+	var wanted []corev1.Taint
+	for _, rule := range byCondition {
+		if statusOf(node, rule.kind) != rule.is {
+			continue
+		}
+		wanted = append(wanted, corev1.Taint{Key: rule.key, Effect: corev1.TaintEffectNoSchedule})
+		if rule.kind == corev1.NodeReady && said(node, rule.kind) {
+			at := metav1.NewTime(now).Rfc3339Copy()
+			wanted = append(wanted, corev1.Taint{Key: rule.key, Effect: corev1.TaintEffectNoExecute, TimeAdded: &at})
+		}
+	}
+	if node.Spec.Unschedulable {
+		wanted = append(wanted, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+	}
+	var taints []corev1.Taint
+	for _, has := range node.Spec.Taints {
+		if !ours(has) || contains(wanted, has) {
+			taints = append(taints, has)
+		}
+	}
+	for _, want := range wanted {
+		if !contains(taints, want) {
+			taints = append(taints, want)
+		}
+	}
+	return taints
+}
+
+// said says whether a node has a condition. One that has not said yet whether it is ready gets no new pods, and keeps those it has.
+func said(node *corev1.Node, kind corev1.NodeConditionType) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kind })
+}
+
+// statusOf is that of a condition. A node that has not said yet whether it is ready is not.
+func statusOf(node *corev1.Node, kind corev1.NodeConditionType) corev1.ConditionStatus {
+	for i := range node.Status.Conditions {
+		if c := &node.Status.Conditions[i]; c.Type == kind {
+			return c.Status
+		}
+	}
+	return corev1.ConditionFalse
+}
+
+// ours says whether a taint is this controller's to take away.
+func ours(taint corev1.Taint) bool {
+	for _, rule := range byCondition {
+		if taint.Key == rule.key {
+			return taint.Effect == corev1.TaintEffectNoSchedule || rule.kind == corev1.NodeReady && taint.Effect == corev1.TaintEffectNoExecute
+		}
+	}
+	return taint.Key == corev1.TaintNodeUnschedulable && taint.Effect == corev1.TaintEffectNoSchedule
+}
+
+func contains(taints []corev1.Taint, one corev1.Taint) bool {
+	return slices.ContainsFunc(taints, func(t corev1.Taint) bool { return t.MatchTaint(&one) })
+}
+
+// EvictAt is when a pod must leave a node because of its taints: at once when it does not tolerate one, or else when the first
+// of the times is over for which it does. ok is false when it may stay.
+func EvictAt(pod *corev1.Pod, taints []corev1.Taint) (at time.Time, ok bool) {
+	for i := range taints {
+		taint := &taints[i]
+		if taint.Effect != corev1.TaintEffectNoExecute {
+			continue
+		}
+		leave, bounded := toleratedUntil(pod, taint)
+		if bounded && (!ok || leave.Before(at)) {
+			at, ok = leave, true
+		}
+	}
+	return at, ok
+}
+
+// toleratedUntil is how long a pod tolerates one taint; bounded is false when it does for ever.
+func toleratedUntil(pod *corev1.Pod, taint *corev1.Taint) (until time.Time, bounded bool) {
+	var since time.Time
+	if taint.TimeAdded != nil {
+		since = taint.TimeAdded.Time
+	}
+	tolerated := false
+	for i := range pod.Spec.Tolerations {
+		t := &pod.Spec.Tolerations[i]
+		if !tolerates(t, taint) {
+			continue
+		}
+		tolerated = true
+		if t.TolerationSeconds == nil {
+			continue
+		}
+		end := since.Add(time.Duration(max(*t.TolerationSeconds, 0)) * time.Second)
+		if !bounded || end.Before(until) {
+			until, bounded = end, true
+		}
+	}
+	return until, bounded || !tolerated
+}
+
+func tolerates(t *corev1.Toleration, taint *corev1.Taint) bool {
+	if t.Effect != "" && t.Effect != taint.Effect || t.Key != "" && t.Key != taint.Key {
+		return false
+	}
+	return t.Operator == corev1.TolerationOpExists || (t.Operator == "" || t.Operator == corev1.TolerationOpEqual) && t.Value == taint.Value
+}

@@ -1,0 +1,67 @@
+package nodelifecycle
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func TestPodsLeaveWhenTheyTolerateNoMore(t *testing.T) {
+	t.Parallel()
+	at := metav1.NewTime(noon)
+	taint := func(key, value string, effect corev1.TaintEffect) corev1.Taint {
+		return corev1.Taint{Key: key, Value: value, Effect: effect, TimeAdded: &at}
+	}
+	const stay = -1
+	for _, c := range []struct {
+		name        string
+		taints      []corev1.Taint
+		tolerations []corev1.Toleration
+		after       time.Duration // from noon
+	}{
+		{"no taint", nil, nil, stay},
+		{"another effect", []corev1.Taint{taint("k", "", "NoSchedule")}, nil, stay},
+		{"tolerated for ever", []corev1.Taint{taint("k", "", "NoExecute")}, []corev1.Toleration{{Key: "k", Operator: "Exists"}}, stay},
+		{"everything tolerated", []corev1.Taint{taint("k", "v", "NoExecute")}, []corev1.Toleration{{Operator: "Exists"}}, stay},
+		{"not tolerated", []corev1.Taint{taint("k", "", "NoExecute")}, nil, 0},
+		{"another value", []corev1.Taint{taint("k", "v", "NoExecute")}, []corev1.Toleration{{Key: "k", Value: "w"}}, 0},
+		{"for a time", []corev1.Taint{taint("k", "", "NoExecute")},
+			[]corev1.Toleration{{Key: "k", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)}}, 7 * time.Second},
+		{"the shorter of two", []corev1.Taint{taint("a", "", "NoExecute"), taint("b", "", "NoExecute")}, []corev1.Toleration{
+			{Key: "a", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)}, {Key: "b", Operator: "Exists", TolerationSeconds: ptr.To[int64](3)},
+		}, 3 * time.Second},
+		{"not at all", []corev1.Taint{taint("a", "", "NoExecute")},
+			[]corev1.Toleration{{Key: "a", Operator: "Exists", TolerationSeconds: ptr.To[int64](-1)}}, 0},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: c.tolerations}}
+		until, leaves := EvictAt(pod, c.taints)
+		if leaves != (c.after != stay) || leaves && c.after > 0 && until.Sub(noon) != c.after || leaves && c.after == 0 && until.After(noon) {
+			t.Errorf("%s: leaves %t, at %s", c.name, leaves, until)
+		}
+	}
+}
+
+func TestTaintsFollowConditionsAndThoseOfOthersStay(t *testing.T) {
+	t.Parallel()
+	node := &corev1.Node{}
+	node.Spec.Taints = []corev1.Taint{{Key: "mine", Effect: "NoExecute"}, {Key: corev1.TaintNodeNotReady, Effect: "NoSchedule"}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: "True"}, {Type: corev1.NodeDiskPressure, Status: "True"}}
+	node.Spec.Unschedulable = true
+	var got []string
+	for _, taint := range Taints(node, noon) {
+		got = append(got, taint.ToString())
+	}
+	want := []string{"mine:NoExecute", "node.kubernetes.io/disk-pressure:NoSchedule", "node.kubernetes.io/unschedulable:NoSchedule"}
+	if len(got) != len(want) || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("%v, want %v", got, want)
+	}
+	silent := &corev1.Node{}
+	if taints := Taints(silent, noon); len(taints) != 1 || taints[0].Effect != corev1.TaintEffectNoSchedule {
+		t.Errorf("a node that has not said whether it is ready has %v", taints)
+	}
+}
