@@ -58,6 +58,7 @@ var examples = map[string]string{
 		"reportingController":"c","reportingInstance":"i","action":"a","reason":"r","type":"Normal"`,
 	"ingressclasses.networking.k8s.io":  `"spec":{"controller":"example.com/c"}`,
 	"ingresses.networking.k8s.io":       `"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}}`,
+	"poddisruptionbudgets.policy":       `"spec":{"minAvailable":1}`,
 	"priorityclasses.scheduling.k8s.io": `"value":1`,
 	"widgets.example.com":               `"spec":{"replicas":1}`,
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/kind/builtin/core"
 	"github.com/bowline-dev/bowline/kind/builtin/discovery"
 	"github.com/bowline-dev/bowline/kind/builtin/networking"
+	"github.com/bowline-dev/bowline/kind/builtin/policy"
 	"github.com/bowline-dev/bowline/kind/builtin/scheduling"
 	"github.com/bowline-dev/bowline/object"
 )
@@ -26,6 +27,7 @@ func Kinds(cache *object.Cache) []kind.Kind {
 		core.Kinds(cache),
 		batch.Kinds(cache),
 		networking.Kinds(cache),
+		policy.Kinds(cache),
 		admissionregistration.Kinds(cache),
 		apiextensions.Kinds(cache),
 		coordination.Kinds(cache),
