@@ -8,13 +8,20 @@ import (
 	"strings"
 
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/garbagecollector"
 	"github.com/bowline-dev/bowline/controllers/namespace"
 )
 
 // controllers are all that a plane can run, by name.
 var controllers = map[string]func(*controller.Manager){
-	namespace.Name: func(m *controller.Manager) { namespace.Add(m) },
+	namespace.Name:        func(m *controller.Manager) { namespace.Add(m) },
+	garbagecollector.Name: func(m *controller.Manager) { garbagecollector.Add(m) },
 }
+
+// life are the controllers that run where nobody says which: what the API alone promises, such as that what belongs to something
+// goes with it. Those that act on what users declare, as on a Deployment, are asked for, so as not to disturb a test that does so
+// itself.
+var life = []string{namespace.Name, garbagecollector.Name}
 
 // Controllers are the names of the controllers that a plane has, sorted.
 func Controllers() []string {
@@ -30,7 +37,7 @@ func Controllers() []string {
 // on all others; the first entry that mentions a controller decides. The result are the names of those that run.
 func choose(list []string) ([]string, error) {
 	if list == nil {
-		list = []string{"*"}
+		list = life
 	}
 	for _, entry := range list {
 		if _, known := controllers[strings.TrimPrefix(entry, "-")]; entry != "*" && !known {

@@ -10,12 +10,11 @@ package garbagecollector
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/action"
@@ -29,6 +28,10 @@ const Name = "garbagecollector"
 // workers is how many objects are looked at at a time.
 const workers = 20
 
+// respite is how long after its start the collector looks for what there is. It is no hurry, and who starts a server has other things
+// to do first; a test is often over by then.
+const respite = 100 * time.Millisecond
+
 // everything is the request to find out which resources there are.
 var everything = controller.Request{Name: "resources"}
 
@@ -36,18 +39,12 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
-	look := &controller.Trigger{}
-	look.Add(everything)
-	c := &collector{
-		graph: &graph{
-			manager: m, client: m.Client(), look: look, caches: map[schema.GroupResource]*cache{}, absent: map[types.UID]bool{},
-		},
-		hand: action.NewHand(m, "garbage-collector-controller"),
-	}
+	c := &collector{newGraph(m), action.NewHand(m, "garbage-collector-controller")}
+	c.look.AddAfter(everything, respite)
 	return m.Add(controller.Options{
 		Name: Name,
 		Sources: []controller.Source{
-			look,
+			c.look,
 			controller.Watches(informer.For[object](m.Informers(), definitions), func(object) []controller.Request {
 				return []controller.Request{everything}
 			}),
@@ -89,16 +86,14 @@ func (c *collector) Reconcile(ctx context.Context, request controller.Request) (
 // discover follows the resources that have come.
 func (c *collector) discover(ctx context.Context) error {
 	found, failures := resources.Discover(ctx, c.client)
-	c.follow(found)
+	c.follow(ctx, found, len(failures) == 0)
 	return errors.Join(failures...)
 }
 
-// find is the cache of a request, and the name of its object.
+// find is the cache of a request, or nil when it is not served any more, and the name of its object.
 func (c *collector) find(request controller.Request) (*cache, string) {
 	resource, name, _ := strings.Cut(request.Name, "/")
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.caches[schema.ParseGroupResource(resource)], name
+	return c.served[schema.ParseGroupResource(resource)], name
 }
-
-func has(finalizers []string, name string) bool { return slices.Contains(finalizers, name) }

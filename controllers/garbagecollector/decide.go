@@ -3,6 +3,7 @@ package garbagecollector
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,17 +24,18 @@ const (
 	waiting
 	// absent is one that is not there.
 	absent
-	// unknowable is one of a kind that is not served, or that cannot own its dependent: nobody may take it for absent.
+	// unknowable is one in a namespace of a dependent that is in none: nobody may take it for absent.
 	unknowable
+	// unserved is one of a kind that is not served: it may be one day.
+	unserved
 )
 
 // owner is a reference of an object, and what it refers to.
 type owner struct {
 	metav1.OwnerReference
 	state state
-	// elsewhere says that there is such an object, but not where its dependent can have owners; namespace is where it is.
+	// elsewhere says that there is such an object, but not where its dependent can have owners.
 	elsewhere bool
-	namespace string
 }
 
 // dependent is an object that refers to another one.
@@ -72,7 +74,7 @@ func (s seen) misplaced() (actions []action.Action) {
 			actions = append(actions, action.Event{
 				About: s.object, Warning: true, Reason: "OwnerRefInvalidNamespace",
 				Message: fmt.Sprintf("ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
-					o.APIVersion, o.Kind, o.namespace, o.Name, o.UID, s.Namespace),
+					o.APIVersion, o.Kind, s.Namespace, o.Name, o.UID, s.Namespace),
 			})
 		}
 	}
@@ -100,7 +102,10 @@ func (s seen) collect() []action.Action {
 	case kept > 0:
 		return []action.Action{forget(s.place, s.object, gone)}
 	case waits > 0 && len(s.dependents) > 0:
-		return append(s.unblock(), s.delete(metav1.DeletePropagationForeground))
+		if unblock := s.unblock(); unblock != nil {
+			return []action.Action{unblock} // and the rest when it is seen
+		}
+		return []action.Action{s.delete(metav1.DeletePropagationForeground)}
 	}
 	return []action.Action{s.delete(s.policy())}
 }
@@ -121,19 +126,23 @@ func (s seen) delete(policy metav1.DeletionPropagation) action.Action {
 	return action.Delete[object]{In: s.in, Object: s.object, Unchanged: true, Propagation: policy}
 }
 
-// unblock has an object that waits for itself, by a circle of owners, wait no longer.
-func (s seen) unblock() []action.Action {
-	for _, d := range s.dependents {
-		if d.DeletionTimestamp == nil || !slices.Contains(d.Finalizers, metav1.FinalizerDeleteDependents) {
-			continue
+// unblock has the owners of an object wait for it no longer when it seems to wait for itself, by a circle of owners.
+func (s seen) unblock() action.Action {
+	references := slices.Clone(s.OwnerReferences)
+	blocking := false
+	for i, r := range references {
+		if isBlocking(r) {
+			blocking, references[i].BlockOwnerDeletion = true, new(bool)
 		}
-		references := slices.Clone(s.OwnerReferences)
-		for i := range references {
-			references[i].BlockOwnerDeletion = nil
-		}
-		return []action.Action{patch(s.place, s.object, "unblock the owners of", map[string]any{"ownerReferences": references})}
 	}
-	return nil
+	if !blocking || !slices.ContainsFunc(s.dependents, func(d dependent) bool { return waits(d.object) }) {
+		return nil
+	}
+	return patch(s.place, s.object, "unblock the owners of", map[string]any{"ownerReferences": references})
+}
+
+func isBlocking(r metav1.OwnerReference) bool {
+	return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
 }
 
 // orphan lets the dependents of an object live on without it, and then lets it go.
@@ -148,13 +157,16 @@ func (s seen) orphan() (actions []action.Action) {
 	return append(actions, s.release(metav1.FinalizerOrphanDependents))
 }
 
+// longestWait is when to look again at who waits for dependents, of which every change is seen, but not each of several at once.
+const longestWait = time.Minute
+
 // waitForDependents lets an object go when nothing is left that it must wait for. What else depends on it is collected when it has
 // gone; what it waits for sees that it is waited for, and goes.
 func (s seen) waitForDependents() []action.Action {
 	for _, d := range s.dependents {
 		for _, r := range d.OwnerReferences {
-			if r.UID == s.UID && r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion {
-				return nil
+			if r.UID == s.UID && isBlocking(r) {
+				return []action.Action{action.Again{After: longestWait}}
 			}
 		}
 	}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/controllers/resources"
 	"github.com/bowline-dev/bowline/informer"
+	revisions "github.com/bowline-dev/bowline/object"
 )
 
 // graph is who owns whom: the caches of all resources, with an index by owner. Nothing else is kept, and nothing is ever gone
@@ -23,100 +23,22 @@ type graph struct {
 	manager *controller.Manager
 	client  *client.Client
 	look    *controller.Trigger
+	absent  absentees
 
 	mu     sync.RWMutex
-	caches map[schema.GroupResource]*cache
-	kinds  map[schema.GroupKind]*cache // those that are served now
-	absent map[types.UID]bool          // owners that the server did not have; their uids never come back
+	caches map[schema.GroupResource]*cache // of all that were ever served
+	served map[schema.GroupResource]*cache // of those that are
+	kinds  map[schema.GroupKind]*cache     // the same, by what references call them
+	// unserved are objects with owners of kinds that are not served, by those.
+	unserved map[schema.GroupKind]map[controller.Request]bool
 }
 
-// cache is the metadata of the objects of a resource.
-type cache struct {
-	resources.Resource
-	objects *informer.Informer[object]
-}
-
-// mostAbsent is how many absent owners are remembered.
-const mostAbsent = 10000
-
-// request is what the controller calls an object: the resource is a part of the name.
-func (c *cache) request(key informer.Key) controller.Request {
-	return controller.Request{Namespace: key.Namespace, Name: c.GroupResource().String() + "/" + key.Name}
-}
-
-// follow makes a cache of each resource that can be watched and deleted, and has none.
-func (g *graph) follow(found []resources.Resource) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.kinds = map[schema.GroupKind]*cache{}
-	for _, r := range found {
-		if !r.Serves("list") || !r.Serves("watch") || !r.Serves("delete") || r.Resource == "events" {
-			continue // an event is about its object, and ends by itself
-		}
-		c := g.caches[r.GroupResource()]
-		if c == nil {
-			c = &cache{r, informer.For[object](g.manager.Informers(), r.GroupVersionResource)}
-			c.objects.Indexer().AddHeadIndex("owner", informer.ByOwner)
-			c.objects.Indexer().AddHeadIndex("name", byName)
-			c.objects.AddHandler(handler{g, c})
-			g.caches[r.GroupResource()] = c
-		}
-		g.kinds[schema.GroupKind{Group: r.Group, Kind: r.Kind}] = c
+func newGraph(m *controller.Manager) *graph {
+	return &graph{
+		manager: m, client: m.Client(), look: &controller.Trigger{},
+		caches:   map[schema.GroupResource]*cache{},
+		unserved: map[schema.GroupKind]map[controller.Request]bool{},
 	}
-}
-
-// handler has everything looked at that a change concerns.
-type handler struct {
-	*graph
-	*cache
-}
-
-// OnAdd implements informer.Handler.
-func (h handler) OnAdd(obj object, _ bool) { h.changed(obj) }
-
-// OnUpdate implements informer.Handler.
-func (h handler) OnUpdate(old, obj object) {
-	h.changed(obj)
-	if len(old.OwnerReferences) > 0 {
-		h.lookAtOwners(old)
-	}
-}
-
-// OnDelete implements informer.Handler.
-func (h handler) OnDelete(obj object, _ bool) {
-	h.lookAtOwners(obj)
-	h.lookAtDependents(obj.UID)
-}
-
-func (h handler) changed(obj object) {
-	if len(obj.OwnerReferences) > 0 || obj.DeletionTimestamp != nil {
-		h.look.Add(h.request(informer.KeyOf(obj)))
-	}
-	if waits(obj) {
-		h.lookAtDependents(obj.UID)
-	}
-}
-
-// lookAtOwners has the owners looked at that wait for an object.
-func (h handler) lookAtOwners(obj object) {
-	for _, r := range obj.OwnerReferences {
-		if c, key, ok := h.ownerOf(obj, r); ok {
-			if owner, cached := c.objects.Indexer().Get(key); cached && waits(owner) {
-				h.look.Add(c.request(key))
-			}
-		}
-	}
-}
-
-func (h handler) lookAtDependents(uid types.UID) {
-	for _, d := range h.dependentsOf(uid) {
-		h.look.Add(d.cache.request(informer.KeyOf(d.object)))
-	}
-}
-
-// waits says that an object is being deleted, and waits for its dependents to go first.
-func waits(obj object) bool {
-	return obj.DeletionTimestamp != nil && has(obj.Finalizers, metav1.FinalizerDeleteDependents)
 }
 
 // cached is an object, and where.
@@ -125,11 +47,22 @@ type cached struct {
 	object
 }
 
-// dependentsOf are the objects that refer to a uid.
+// all are the caches of what is served.
+func (g *graph) all() []*cache {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	caches := make([]*cache, 0, len(g.served))
+	for _, c := range g.served {
+		caches = append(caches, c)
+	}
+	return caches
+}
+
+// dependentsOf are the cached objects that refer to a uid.
 func (g *graph) dependentsOf(uid types.UID) (found []cached) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	for _, c := range g.kinds {
+	for _, c := range g.served {
 		for obj := range c.objects.Indexer().Each("owner", string(uid)) {
 			found = append(found, cached{c, obj})
 		}
@@ -137,12 +70,12 @@ func (g *graph) dependentsOf(uid types.UID) (found []cached) {
 	return found
 }
 
-// ownerOf is where an owner would have to be. It is false for one of a kind that is not served, and for one in a namespace of an
-// object in none.
+// ownerOf is where an owner would have to be. It is false for one of a kind that is not served, for which there is no cache, and
+// for one in a namespace of an object in none.
 func (g *graph) ownerOf(obj object, r metav1.OwnerReference) (*cache, informer.Key, bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	c := g.kinds[schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()]
+	c := g.kinds[kindOf(r)]
 	switch {
 	case c == nil:
 		return nil, informer.Key{}, false
@@ -153,49 +86,102 @@ func (g *graph) ownerOf(obj object, r metav1.OwnerReference) (*cache, informer.K
 	}
 }
 
-// see finds out what has become of an object's owners, and who depends on it.
+// see finds out what has become of an object's owners, and who depends on it where that matters.
 func (g *graph) see(ctx context.Context, c *cache, obj object) (seen, error) {
 	s := seen{place: place{c.GroupVersionResource}, object: obj}
+	matters := obj.DeletionTimestamp != nil
 	for _, r := range obj.OwnerReferences {
 		o, err := g.owner(ctx, obj, r)
 		if err != nil {
 			return s, err
 		}
+		if o.state == unserved && !g.awaitKind(kindOf(r), requestOf(c.GroupResource(), informer.KeyOf(obj))) {
+			return s, fmt.Errorf("%s has just come to be served", r.Kind)
+		}
+		matters = matters || o.state == waiting
 		s.owners = append(s.owners, o)
 	}
-	if obj.DeletionTimestamp != nil {
-		if err := g.complete(); err != nil {
-			return s, err
-		}
+	if !matters {
+		return s, nil
 	}
-	for _, d := range g.dependentsOf(obj.UID) {
-		if d.Namespace == obj.Namespace || obj.Namespace == "" {
-			s.dependents = append(s.dependents, dependent{place{d.GroupVersionResource}, d.object})
-		}
-	}
-	return s, nil
+	var err error
+	s.dependents, err = g.dependents(ctx, obj)
+	return s, err
 }
 
-// complete is an error while a cache is not filled: somebody may be missing then.
-func (g *graph) complete() error {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	for _, c := range g.kinds {
-		select {
-		case <-c.objects.Synced():
-		default:
-			return fmt.Errorf("nobody knows yet which %s depend on it: they are not listed", c.GroupResource())
+// dependents are those that depend on an object, where they can: in its namespace, or anywhere when it is in none. An orphaner must
+// not miss one, which would be taken for one whose owner has gone: caches that may not show all that there was before its deletion
+// are not believed, and the server is asked.
+func (g *graph) dependents(ctx context.Context, obj object) (all []dependent, err error) {
+	for _, c := range g.all() {
+		if !c.Namespaced && obj.Namespace != "" {
+			continue
+		}
+		at := place{c.GroupVersionResource}
+		if isOrphaner(obj) && !c.showsAllBefore(obj) {
+			for d, err := range client.Of[object](g.client, c.GroupVersionResource).All(ctx, obj.Namespace, metav1.ListOptions{}) {
+				if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+					break // it has gone meanwhile
+				}
+				if err != nil {
+					return nil, fmt.Errorf("which %s depend on it: %w", c.GroupResource(), err)
+				}
+				if refersTo(d, obj.UID) {
+					all = append(all, dependent{at, d})
+				}
+			}
+			continue
+		}
+		if !c.filled() {
+			return nil, fmt.Errorf("nobody knows yet which %s depend on it: they are not listed", c.GroupResource())
+		}
+		for d := range c.objects.Indexer().Each("owner", string(obj.UID)) {
+			if d.Namespace == obj.Namespace || obj.Namespace == "" {
+				all = append(all, dependent{at, d})
+			}
 		}
 	}
-	return nil
+	return all, nil
 }
 
-// owner finds out what has become of an owner. That one is absent only the server can say.
+func refersTo(obj object, uid types.UID) bool {
+	for _, r := range obj.OwnerReferences {
+		if r.UID == uid {
+			return true
+		}
+	}
+	return false
+}
+
+// filled says whether a cache shows what there was at some time.
+func (c *cache) filled() bool {
+	select {
+	case <-c.objects.Synced():
+		return true
+	default:
+		return false
+	}
+}
+
+// showsAllBefore says whether the cache is as new as the state of an object.
+func (c *cache) showsAllBefore(obj object) bool {
+	revision, err := revisions.ParseRevision(obj.ResourceVersion)
+	return err == nil && c.filled() && c.objects.Revision() >= revision
+}
+
+// owner finds out what has become of an owner. That one is absent only the server can say, or its deletion.
 func (g *graph) owner(ctx context.Context, obj object, r metav1.OwnerReference) (owner, error) {
-	o := owner{OwnerReference: r, state: unknowable}
+	o := owner{OwnerReference: r, state: unserved}
+	elsewhere, known := g.absent.find(obj.Namespace, r)
 	c, key, ok := g.ownerOf(obj, r)
-	if !ok {
-		o.namespace, o.elsewhere = g.elsewhere(r)
+	switch {
+	case known:
+		o.state, o.elsewhere = absent, elsewhere
+		return o, nil
+	case c == nil:
+		return o, nil
+	case !ok:
+		o.state, o.elsewhere = unknowable, g.elsewhere(c, r)
 		return o, nil
 	}
 	if there, err := c.objects.Indexer().Find(key); err == nil && there.UID == r.UID {
@@ -204,18 +190,13 @@ func (g *graph) owner(ctx context.Context, obj object, r metav1.OwnerReference) 
 	} else if unreadable := (*informer.UnreadableError)(nil); errors.As(err, &unreadable) {
 		return o, err
 	}
-	if g.isAbsent(r.UID) {
-		o.state = absent
-		return o, nil
-	}
 	there, err := client.Of[object](g.client, c.GroupVersionResource).Get(ctx, key.Namespace, key.Name)
 	switch {
 	case err == nil && there.UID == r.UID:
 		o.state = stateOf(there)
 	case err == nil || apierrors.IsNotFound(err):
-		o.state = absent
-		o.namespace, o.elsewhere = g.elsewhere(r)
-		g.rememberAbsent(r.UID, o.elsewhere)
+		o.state, o.elsewhere = absent, g.elsewhere(c, r)
+		g.absent.remember(coordinates{kindOf(r), key.Namespace, r.Name, r.UID}, o.elsewhere)
 	default:
 		return o, fmt.Errorf("whether its owner %s %s is there: %w", r.Kind, r.Name, err)
 	}
@@ -229,39 +210,20 @@ func stateOf(owner object) state {
 	return solid
 }
 
-// elsewhere says whether there is an owner in any namespace, and in which.
-func (g *graph) elsewhere(r metav1.OwnerReference) (string, bool) {
+var namespaces = schema.GroupKind{Kind: "Namespace"}
+
+// elsewhere says whether there is an owner of that name and uid in another namespace.
+func (g *graph) elsewhere(c *cache, r metav1.OwnerReference) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	c := g.kinds[schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()]
-	if c == nil || !c.Namespaced {
-		return "", false
+	in := g.kinds[namespaces]
+	if in == nil || !c.Namespaced {
+		return false
 	}
-	for obj := range c.objects.Indexer().Each("name", r.Name) {
-		if obj.UID == r.UID {
-			return obj.Namespace, true
+	for namespace := range in.objects.Indexer().All() {
+		if there, ok := c.objects.Indexer().Get(informer.Key{Namespace: namespace.Name, Name: r.Name}); ok && there.UID == r.UID {
+			return true
 		}
 	}
-	return "", false
+	return false
 }
-
-func (g *graph) isAbsent(uid types.UID) bool {
-	g.mu.RLock()
-	defer g.mu.RUnlock()
-	return g.absent[uid]
-}
-
-// rememberAbsent saves asking for an owner of many. One that is elsewhere is told of each time.
-func (g *graph) rememberAbsent(uid types.UID, elsewhere bool) {
-	if elsewhere {
-		return
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.absent) >= mostAbsent {
-		clear(g.absent)
-	}
-	g.absent[uid] = true
-}
-
-func byName(head informer.Head) []string { return []string{head.Name} }

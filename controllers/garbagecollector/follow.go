@@ -1,0 +1,135 @@
+package garbagecollector
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/resources"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// patience is how long new caches are waited for before what is in the others is looked at. Who is in none of them is asked for
+// from the server then, one by one.
+const patience = 30 * time.Second
+
+// cache is the metadata of the objects of a resource.
+type cache struct {
+	resources.Resource
+	objects *informer.Informer[object]
+	told    *informer.Registration // nil until the cache was filled
+}
+
+// kind is what references call it.
+func (c *cache) kind() schema.GroupKind { return schema.GroupKind{Group: c.Group, Kind: c.Kind} }
+
+// request is what the controller calls an object: the resource is a part of the name.
+func requestOf(resource schema.GroupResource, key informer.Key) controller.Request {
+	return controller.Request{Namespace: key.Namespace, Name: resource.String() + "/" + key.Name}
+}
+
+// follow makes a cache of each resource that has none yet, and has everything in it looked at. whole says that nothing was missed
+// in finding out which resources there are.
+func (g *graph) follow(ctx context.Context, found []resources.Resource, whole bool) {
+	fresh := g.serve(found, whole)
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, c := range fresh {
+		select {
+		case <-c.objects.Synced():
+		case <-waiting.Done():
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, c := range fresh {
+		c.told = c.objects.AddHandler(handler{g, c.GroupResource()})
+	}
+	for kind, requests := range g.unserved {
+		if g.kinds[kind] != nil {
+			for request := range requests {
+				g.look.Add(request)
+			}
+			delete(g.unserved, kind)
+		}
+	}
+}
+
+// serve takes over what is served now, and returns the caches that are new.
+func (g *graph) serve(found []resources.Resource, whole bool) (fresh []*cache) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	served := map[schema.GroupResource]*cache{}
+	if !whole { // what does not answer at the moment may have dependents all the same
+		served = maps.Clone(g.served)
+	}
+	for _, r := range found {
+		if !isCollected(r) || isAlias(r, found) {
+			continue
+		}
+		c, isNew := g.cacheOf(r)
+		if isNew {
+			fresh = append(fresh, c)
+		}
+		served[r.GroupResource()] = c
+	}
+	g.served, g.kinds = served, map[schema.GroupKind]*cache{}
+	for _, c := range served {
+		g.kinds[c.kind()] = c
+	}
+	for _, r := range found {
+		if c := served[original(r, found)]; isAlias(r, found) && c != nil {
+			g.kinds[schema.GroupKind{Group: r.Group, Kind: r.Kind}] = c
+		}
+	}
+	return fresh
+}
+
+// cacheOf is the cache of a resource, which may have come back as something else. The lock is held.
+func (g *graph) cacheOf(r resources.Resource) (c *cache, isNew bool) {
+	before := g.caches[r.GroupResource()]
+	c = &cache{Resource: r}
+	g.caches[r.GroupResource()] = c
+	if before != nil && before.GroupVersionResource == r.GroupVersionResource {
+		c.objects, c.told = before.objects, before.told
+		return c, false
+	}
+	if before != nil && before.told != nil {
+		before.told.Remove()
+	}
+	c.objects = informer.For[object](g.manager.Informers(), r.GroupVersionResource)
+	c.objects.Indexer().AddHeadIndex("owner", informer.ByOwner)
+	return c, true
+}
+
+// isCollected says whether the objects of a resource can be owners or be owned. An event is about its object, and ends by itself.
+func isCollected(r resources.Resource) bool {
+	isEvent := r.Resource == "events" && (r.Group == "" || r.Group == "events.k8s.io")
+	return r.Serves("list") && r.Serves("watch") && r.Serves("delete") && !isEvent
+}
+
+// moved is the group whose resources have gone elsewhere, and are the same objects there.
+const moved = "extensions"
+
+// isAlias says whether the objects of a resource are those of another one.
+func isAlias(r resources.Resource, found []resources.Resource) bool {
+	return !original(r, found).Empty()
+}
+
+// original is the resource that one of the group of those that have moved is now, or empty.
+func original(r resources.Resource, found []resources.Resource) schema.GroupResource {
+	if r.Group != moved {
+		return schema.GroupResource{}
+	}
+	at := slices.IndexFunc(found, func(o resources.Resource) bool {
+		return o.Group != moved && o.Resource == r.Resource && o.Kind == r.Kind
+	})
+	if at < 0 {
+		return schema.GroupResource{}
+	}
+	return found[at].GroupResource()
+}
