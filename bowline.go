@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/admission/webhook"
 	"github.com/bowline-dev/bowline/auth"
 	"github.com/bowline-dev/bowline/auth/pki"
 	"github.com/bowline-dev/bowline/client"
@@ -35,7 +37,7 @@ import (
 // encodingBudget bounds what second encodings of objects (JSON beside protobuf) hold, in bytes.
 const encodingBudget = 64 << 20
 
-// Options say how a plane starts. The zero value works: in memory, in process, no socket, the life of a plane.
+// Options say how a plane starts. The zero value works: in memory, in process, no socket, all controllers.
 type Options struct {
 	// Storage is where objects are kept, such as disk.Open makes it (package store/log/disk). A plane that is started again on
 	// the same storage has the same objects. It is the plane's from then on, which closes it, even if it cannot start. Nil
@@ -57,10 +59,9 @@ type Options struct {
 	// TLS is what the socket shows, and, in ClientCAs, whom it believes. Nil makes certificates in memory, which only
 	// Plane.TLSConfig knows. Without Listen it is not used.
 	TLS *tls.Config
-	// Controllers are which of Controllers() run: names, -names and *, which is all. Nil is those of the life of a plane, which do
-	// what the API alone promises: they end namespaces and collect garbage. An empty slice is none.
+	// Controllers are which of Controllers() run: names, -names and *; nil is *, an empty slice is none.
 	Controllers []string
-	// Plugins are admission plugins beside those that every plane has; they are asked after those.
+	// Plugins are admission plugins beside those that every plane has; they are asked after those, and before webhooks.
 	Plugins []admission.Plugin
 	// TracerProvider makes the spans of requests: one for each, and below it one for each stage. Nil traces nothing, and costs
 	// nothing. It is the caller's to shut down, after Close.
@@ -148,7 +149,7 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 		Kinds:          kind.NewRegistry(builtin.Kinds(object.NewCache(encodingBudget))...),
 		Authenticator:  auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths()),
-		Plugins:        append(admission.Defaults(), o.Plugins...),
+		Plugins:        slices.Concat(admission.Defaults(), o.Plugins, webhook.Plugins(p.ctx, o.Log)),
 		Initial:        p.initial(),
 		Like:           like,
 		Checks:         p.checks(o.Storage),

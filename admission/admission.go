@@ -12,6 +12,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/kind"
@@ -33,6 +34,8 @@ type Attributes struct {
 	// Resource and Kind are in the version of the request, Object and Old in the hub version of their kind.
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
+	// Of is the kind of the object, as the version of the request has it.
+	Of kind.Kind
 	// Subresource is empty for the object itself.
 	Subresource string
 	// Namespace is empty for a cluster-scoped object.
@@ -43,14 +46,28 @@ type Attributes struct {
 	Object kind.Object
 	// Old is the state that is there; nil for a create. It must not be changed.
 	Old kind.Object
-	// User and Groups are who writes.
+	// User and Groups are who writes, Extra is what else is known of them.
 	User   string
 	Groups []string
+	Extra  map[string][]string
+	// Manager is who becomes the owner of what is written; empty for a delete, which has Deletion.
+	Manager  string
+	Deletion *metav1.DeleteOptions
 	// DryRun says that nothing will be stored: a plugin that acts elsewhere must not.
 	DryRun bool
 	// Warn adds a text to the Warning headers of the answer.
 	Warn func(text string)
+
+	// Round is 0 while the plugins are asked first. When one of them calls AskAgain, all are asked once more, in round 1.
+	Round int
+	// Memory is what the plugin that calls AskAgain remembers from round to round.
+	Memory any
+	again  bool
 }
+
+// AskAgain has all plugins see the object once more, after the last of them: it was changed by what they know nothing of. It
+// does nothing in round 1.
+func (a *Attributes) AskAgain() { a.again = true }
 
 // Forbidden is the 403 of a write that a plugin refuses, in Kubernetes' words: which object, and why.
 func (a *Attributes) Forbidden(format string, args ...any) *apierrors.StatusError {
@@ -80,6 +97,13 @@ type Reader interface {
 	List(ctx context.Context, resource schema.GroupResource, namespace string, yield func(kind.Object) bool) error
 }
 
+// Follower is implemented by Readers that tell of changes, so that who made something of the objects of a resource need not
+// read them for each write.
+type Follower interface {
+	// Changes returns a channel that is closed when an object of the resource changes after the call.
+	Changes(resource schema.GroupResource) (<-chan struct{}, error)
+}
+
 // Chain asks plugins, in order.
 type Chain struct {
 	plugins []Plugin
@@ -94,9 +118,14 @@ func Defaults() []Plugin {
 	return []Plugin{NamespaceLifecycle{}, TaintNodes{}, Priority{}, DefaultTolerations{}, DefaultIngressClass{}}
 }
 
-// Admit lets each plugin change the object. The first error ends it.
+// Admit lets each plugin change the object, and once more where one of them asks for that. The first error ends it.
 func (c *Chain) Admit(ctx context.Context, a *Attributes) error {
-	return c.each(a, func(p Plugin) error { return p.Admit(ctx, a, c.state) })
+	admit := func(p Plugin) error { return p.Admit(ctx, a, c.state) }
+	if err := c.each(a, admit); err != nil || !a.again {
+		return err
+	}
+	a.Round = 1
+	return c.each(a, admit)
 }
 
 // Validate lets each plugin refuse the object as it would be stored. The first error ends it.

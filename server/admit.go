@@ -17,7 +17,7 @@ import (
 func (s *Server) mutate(c *call, o writeOptions, obj, old kind.Object) error {
 	c.spans.at(stageAdmit)
 	before := seeOwnership(obj)
-	if err := s.admit(c.context(), c.attributes(o.dryRun, obj, old)); err != nil {
+	if err := s.admit(c.context(), c.attributes(o, obj, old)); err != nil {
 		return err
 	}
 	c.readableOwnership(obj, before)
@@ -26,13 +26,13 @@ func (s *Server) mutate(c *call, o writeOptions, obj, old kind.Object) error {
 
 // validateAdmission lets the plugins refuse what would be stored.
 func (s *Server) validateAdmission(c *call, o writeOptions, obj, old kind.Object) error {
-	return s.validate(c.context(), c.attributes(o.dryRun, obj, old))
+	return s.validate(c.context(), c.attributes(o, obj, old))
 }
 
 // admitDelete lets the plugins refuse a delete.
 func (s *Server) admitDelete(c *call, o *metav1.DeleteOptions, old kind.Object) error {
-	a := c.attributes(len(o.DryRun) > 0, nil, old)
-	a.Operation, a.Name, a.Subresource = admission.Delete, old.GetName(), ""
+	a := c.attributes(writeOptions{dryRun: len(o.DryRun) > 0}, nil, old)
+	a.Operation, a.Name, a.Subresource, a.Deletion = admission.Delete, old.GetName(), "", o
 	c.spans.at(stageAdmit)
 	if err := s.admit(c.context(), a); err != nil {
 		return err
@@ -58,11 +58,11 @@ func (s *Server) validate(ctx context.Context, a *admission.Attributes) error {
 }
 
 // attributes are the call as plugins see it.
-func (c *call) attributes(dryRun bool, obj, old kind.Object) *admission.Attributes {
+func (c *call) attributes(o writeOptions, obj, old kind.Object) *admission.Attributes {
 	a := &admission.Attributes{
-		Operation: admission.Update, Resource: c.gvr, Kind: c.gvk(), Subresource: c.subresource,
+		Operation: admission.Update, Resource: c.gvr, Kind: c.gvk(), Of: c.kind, Subresource: c.subresource,
 		Namespace: c.namespaceOfObject(), Name: c.name, Object: obj, Old: old,
-		User: c.user.Name, Groups: c.user.Groups, DryRun: dryRun, Warn: c.warn,
+		User: c.user.Name, Groups: c.user.Groups, Extra: c.user.Extra, Manager: o.manager, DryRun: o.dryRun, Warn: c.warn,
 	}
 	if old == nil {
 		a.Operation, a.Name = admission.Create, obj.GetName()

@@ -2,11 +2,7 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -15,6 +11,7 @@ import (
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin/apiextensions"
+	"github.com/bowline-dev/bowline/kind/caller"
 	"github.com/bowline-dev/bowline/kind/structural"
 	"github.com/bowline-dev/bowline/kind/structural/webhook"
 	"github.com/bowline-dev/bowline/object"
@@ -76,18 +73,7 @@ func (s *Server) serviceAddress(namespace, name string, port int32) (string, err
 	if err != nil {
 		return "", err
 	}
-	service := obj.(*corev1.Service)
-	if service.Spec.Type == corev1.ServiceTypeExternalName {
-		return net.JoinHostPort(service.Spec.ExternalName, strconv.Itoa(int(port))), nil
-	}
-	if service.Spec.ClusterIP == corev1.ClusterIPNone {
-		return "", errors.New(`cannot route to service with ClusterIP "None"`)
-	}
-	has := func(p corev1.ServicePort) bool { return p.Port == port }
-	if !slices.ContainsFunc(service.Spec.Ports, has) {
-		return "", apierrors.NewServiceUnavailable(fmt.Sprintf("no service port %d found for service %q", port, name))
-	}
-	return net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(int(port))), nil
+	return caller.Address(obj.(*corev1.Service), port)
 }
 
 // served is the kind that a definition made, or nil.

@@ -67,6 +67,7 @@ type Server struct {
 	admission     *admission.Chain
 	discovery     *discovery.Handler
 	openapi       *openapi.Handler
+	changes       changes
 	crds          *definitions
 	owners        owners
 	metrics       *metrics

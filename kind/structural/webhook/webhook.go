@@ -10,14 +10,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/kind/caller"
 )
 
 const (
@@ -28,37 +31,37 @@ const (
 	largestAnswer = 64 << 20
 )
 
-// Resolver finds where the Service of a webhook is, as host and port.
-type Resolver func(namespace, name string, port int32) (address string, err error)
-
 // Converter asks one definition's webhook. It is safe for concurrent use and connects when it is first asked.
 type Converter struct {
 	ctx      context.Context
 	versions []string
-	config   apiextensionsv1.WebhookClientConfig
-	resolve  Resolver
-
-	transport http.Transport
-	client    func() (*rest.RESTClient, error)
-	// forget undoes that the end of ctx closes idle connections.
-	forget func() bool
+	caller   *caller.Caller
 }
 
 // New makes the converter of a definition whose conversion strategy is Webhook. Its calls end with ctx.
-func New(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, resolve Resolver) *Converter {
+func New(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, resolve caller.Resolver) *Converter {
 	hook := crd.Spec.Conversion.Webhook.DeepCopy()
-	c := &Converter{ctx: ctx, versions: hook.ConversionReviewVersions, config: *hook.ClientConfig, resolve: resolve}
-	c.client = sync.OnceValues(c.connect)
-	c.transport.IdleConnTimeout = patience
-	c.forget = context.AfterFunc(ctx, c.transport.CloseIdleConnections)
-	return c
+	config := caller.Config{URL: hook.ClientConfig.URL, CABundle: hook.ClientConfig.CABundle, Largest: largestAnswer}
+	if s := hook.ClientConfig.Service; s != nil {
+		config.Service = &caller.Service{Namespace: s.Namespace, Name: s.Name}
+		if s.Path != nil {
+			config.Service.Path = *s.Path
+		}
+		if s.Port != nil {
+			config.Service.Port = *s.Port
+		}
+	}
+	return &Converter{ctx: ctx, versions: hook.ConversionReviewVersions, caller: caller.New(ctx, config, resolve, reviews)}
+}
+
+// reviews reads and writes ConversionReviews.
+func reviews() (runtime.Codec, error) {
+	versions := []schema.GroupVersion{apiextensionsv1.SchemeGroupVersion, apiextensionsv1beta1.SchemeGroupVersion}
+	return caller.Codec(versions, apiextensionsv1.AddToScheme, apiextensionsv1beta1.AddToScheme)
 }
 
 // Close implements structural.Converter: it lets go of idle connections.
-func (c *Converter) Close() {
-	c.forget()
-	c.transport.CloseIdleConnections()
-}
+func (c *Converter) Close() { c.caller.Close() }
 
 // Convert implements structural.Converter. Its errors are Kubernetes', as a Status: a 500.
 func (c *Converter) Convert(objects []*unstructured.Unstructured, apiVersion string) ([]*unstructured.Unstructured, error) {
@@ -88,7 +91,7 @@ func (c *Converter) Convert(objects []*unstructured.Unstructured, apiVersion str
 
 // call sends the review and reads the answer into it.
 func (c *Converter) call(r *review) error {
-	client, err := c.client()
+	client, err := c.caller.Client()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,117 @@
+package webhook
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/kind"
+)
+
+var namespaces = schema.GroupResource{Resource: "namespaces"}
+
+// concerns says whether a webhook is to be asked about a write, and in which version of its resource. Its match conditions,
+// which need that version, are still to be asked. A webhook that does not want to hear of the write has no errors.
+func (h *hook) concerns(ctx context.Context, a *admission.Attributes, state admission.Reader) (gv schema.GroupVersion, yes bool, err error) {
+	gv, yes = h.version(a)
+	if !yes || h.objects != nil && !labelled(h.objects, a.Object) && !labelled(h.objects, a.Old) {
+		return gv, false, nil
+	}
+	if h.wrong != nil {
+		return gv, false, apierrors.NewInternalError(h.wrong)
+	}
+	yes, err = h.selectsNamespace(ctx, a, state)
+	return gv, yes, err
+}
+
+// version is the one in which the webhook wants to see the object: that of the request, or, where it takes equivalent ones, the
+// first that one of its rules names.
+func (h *hook) version(a *admission.Attributes) (gv schema.GroupVersion, yes bool) {
+	for i := range h.Rules {
+		if matches(&h.Rules[i], a, a.Resource.GroupVersion()) {
+			return a.Resource.GroupVersion(), true
+		}
+	}
+	if h.MatchPolicy == nil || *h.MatchPolicy != admissionregistrationv1.Equivalent || a.Of == nil {
+		return gv, false
+	}
+	endpoints := a.Of.Info().Endpoints
+	for i := range h.Rules {
+		for e := range endpoints {
+			if gv := endpoints[e].GroupVersion(); !endpoints[e].Unserved && matches(&h.Rules[i], a, gv) {
+				return gv, true
+			}
+		}
+	}
+	return gv, false
+}
+
+func matches(r *admissionregistrationv1.RuleWithOperations, a *admission.Attributes, gv schema.GroupVersion) bool {
+	return hasOperation(r.Operations, a.Operation) && has(r.APIGroups, gv.Group) && has(r.APIVersions, gv.Version) &&
+		hasResource(r.Resources, a.Resource.Resource, a.Subresource) && inScope(r.Scope, a)
+}
+
+func has(values []string, value string) bool {
+	return slices.Contains(values, value) || slices.Contains(values, "*")
+}
+
+func hasOperation(operations []admissionregistrationv1.OperationType, op admission.Operation) bool {
+	for _, o := range operations {
+		if o == admissionregistrationv1.OperationAll || string(o) == string(op) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasResource(resources []string, resource, sub string) bool {
+	for _, r := range resources {
+		name, below, _ := strings.Cut(r, "/")
+		if (name == "*" || name == resource) && (below == "*" || below == sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// inScope asks whether the object is in a namespace. A namespace is not.
+func inScope(scope *admissionregistrationv1.ScopeType, a *admission.Attributes) bool {
+	if scope == nil || *scope == admissionregistrationv1.AllScopes {
+		return true
+	}
+	within := a.Namespace != "" && a.Resource.GroupResource() != namespaces
+	return within == (*scope == admissionregistrationv1.NamespacedScope)
+}
+
+func labelled(selector labels.Selector, obj kind.Object) bool {
+	return obj != nil && selector.Matches(labels.Set(obj.GetLabels()))
+}
+
+// selectsNamespace asks for the labels of the object's namespace: of a namespace that is written, for those which it is to have.
+// Other objects outside of namespaces are always selected.
+func (h *hook) selectsNamespace(ctx context.Context, a *admission.Attributes, state admission.Reader) (bool, error) {
+	name := a.Namespace
+	if a.Resource.GroupResource() == namespaces {
+		name = a.Name
+	}
+	if h.namespaces == nil || name == "" {
+		return true, nil
+	}
+	if a.Resource.GroupResource() == namespaces && a.Subresource == "" && a.Object != nil {
+		return labelled(h.namespaces, a.Object), nil
+	}
+	obj, err := state.Get(ctx, namespaces, "", name)
+	switch {
+	case err != nil:
+		return false, apierrors.NewInternalError(err)
+	case obj == nil:
+		return false, apierrors.NewNotFound(namespaces, name)
+	}
+	return labelled(h.namespaces, obj), nil
+}

@@ -1,0 +1,189 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// patched answers with a JSON Patch.
+func patched(patch string) func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+	return func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+		return &admissionv1.AdmissionResponse{Allowed: true, Patch: []byte(patch), PatchType: new(admissionv1.PatchTypeJSONPatch)}
+	}
+}
+
+// reading answers with the patch that a function makes of the object.
+func reading(patch func(u *unstructured.Unstructured) string) func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+	return func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+		u := &unstructured.Unstructured{}
+		if err := json.Unmarshal(r.Request.Object.Raw, &u.Object); err != nil {
+			panic(err)
+		}
+		return patched(patch(u))(r)
+	}
+}
+
+// TestSidecarIsPutIntoAPod that declares one container, with the defaults of every container, before anybody sees it; and the
+// other plugins see the pod once more.
+func TestSidecarIsPutIntoAPod(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	g := startGuard(t, patched(`[{"op":"add","path":"/spec/containers/-","value":{"name":"envoy","image":"envoy"}},
+		{"op":"add","path":"/spec/tolerations","value":[{"key":"mine","operator":"Exists"}]}]`))
+	w.register(t, mutatingPath, "sidecar", g, `"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`)
+	pods := "/api/v1/namespaces/default/pods"
+	pod := w.send(t, http.MethodPost, pods, `{"metadata":{"name":"myapp-pod"},"spec":{"containers":[{"name":"myapp","image":"busybox"}]}}`).want(t, http.StatusCreated).object(t)
+	containers := at(pod, "spec", "containers").([]any)
+	if len(containers) != 2 || at(containers[1].(map[string]any), "imagePullPolicy") != "Always" {
+		t.Errorf("containers %v", containers)
+	}
+	if n := len(at(pod, "spec", "tolerations").([]any)); n != 3 {
+		t.Errorf("%d tolerations: those that every pod gets were replaced by the webhook, and not added again", n)
+	}
+	if got := strings.Join(g.requests(), ", "); got != "CREATE pods/ myapp-pod" {
+		t.Errorf("asked about %s", got)
+	}
+}
+
+// TestMutatingWebhooksAreAskedByName, one after the other: each sees what those before it made, and validating webhooks what
+// came of all.
+func TestMutatingWebhooksAreAskedByName(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	add := func(letter string) *guard {
+		return startGuard(t, reading(func(u *unstructured.Unstructured) string {
+			data, _, _ := unstructured.NestedString(u.Object, "data", "seen")
+			return `[{"op":"add","path":"/data/seen","value":"` + data + letter + `"}]`
+		}))
+	}
+	for _, name := range []string{"b", "c", "a"} {
+		w.register(t, mutatingPath, name, add(name), "")
+	}
+	seen := startGuard(t, nil)
+	w.register(t, validatingPath, "v", seen, "")
+	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"x"},"data":{"seen":"-"}}`).want(t, http.StatusCreated).object(t)
+	if got := at(obj, "data", "seen"); got != "-abc" || !strings.Contains(string(seen.last().Object.Raw), `"seen":"-abc"`) {
+		t.Errorf("%v; the validating webhook saw %s", got, seen.last().Object.Raw)
+	}
+}
+
+// TestWebhookIsAskedAgain where it wants that and another changed the object after it: once more, and not for what it changed
+// itself.
+func TestWebhookIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	count := func(key string) *guard {
+		return startGuard(t, reading(func(u *unstructured.Unstructured) string {
+			data, _, _ := unstructured.NestedString(u.Object, "data", key)
+			return `[{"op":"add","path":"/data/` + key + `","value":"` + data + `i"}]`
+		}))
+	}
+	again := `"reinvocationPolicy":"IfNeeded"`
+	made := func(name string) string {
+		obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"`+name+`"},"data":{"k":"v"}}`).want(t, http.StatusCreated).object(t)
+		data := at(obj, "data").(map[string]any)
+		return fmt.Sprint(data["a"], " ", data["b"], " ", data["c"])
+	}
+	w.register(t, mutatingPath, "c", count("c"), again)
+	if got := made("alone"); got != "<nil> <nil> i" {
+		t.Errorf("%s: nothing changed after c", got)
+	}
+	w.register(t, mutatingPath, "a", count("a"), again)
+	w.register(t, mutatingPath, "b", count("b"), "")
+	if got := made("three"); got != "ii i ii" {
+		t.Errorf("%s: a is asked twice, since b and c changed the object after it, and c, since then a did; b does not want to", got)
+	}
+}
+
+// TestWebhookOfCustomResources patches them too; what the schema does not know is pruned, what it says is wrong is refused.
+func TestWebhookOfCustomResources(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	g := startGuard(t, patched(`[{"op":"add","path":"/metadata/labels","value":{"by":"the-webhook"}}]`))
+	w.register(t, mutatingPath, "widgets", g, `"rules":[{"operations":["CREATE"],"apiGroups":["example.com"],"apiVersions":["*"],"resources":["*"]}]`)
+	if got := at(w.create(t, widgetsPath, widget("w", `{}`)), "metadata", "labels", "by"); got != "the-webhook" {
+		t.Errorf("labelled by %v", got)
+	}
+}
+
+// TestWebhookOfAnotherVersion of the resource is asked in that, where it takes equivalent ones, and its patch is converted back.
+func TestWebhookOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	h := startHook(t)
+	w.send(t, http.MethodPost, definitionsPath, string(must(json.Marshal(h.lamps(t)))(t))).want(t, http.StatusCreated)
+	rules := `"rules":[{"operations":["CREATE"],"apiGroups":["example.com"],"apiVersions":["v2"],"resources":["lamps"]}]`
+	g := startGuard(t, patched(`[{"op":"replace","path":"/spec/paint","value":"blue"}]`))
+	w.register(t, mutatingPath, "lamps", g, rules)
+	exact := startGuard(t, deny("never asked"))
+	w.register(t, validatingPath, "exact", exact, rules+`,"matchPolicy":"Exact"`)
+	lamp := w.send(t, http.MethodPost, lampsV1, `{"apiVersion":"example.com/v1","kind":"Lamp","metadata":{"name":"a"},"spec":{"color":"red"}}`).want(t, http.StatusCreated).object(t)
+	if at(lamp, "spec", "color") != "blue" || at(lamp, "apiVersion") != "example.com/v1" {
+		t.Errorf("%v", lamp)
+	}
+	if r := g.last(); r.Kind.Version != "v2" || r.RequestKind.Version != "v1" || !strings.Contains(string(r.Object.Raw), `"paint":"red"`) {
+		t.Errorf("asked %+v about %s", r.Kind, r.Object.Raw)
+	}
+}
+
+// TestWebhookOfAScale is shown the Scale, and may change it.
+func TestWebhookOfAScale(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	const deployments = "/apis/apps/v1/namespaces/default/deployments"
+	w.send(t, http.MethodPost, deployments, `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`).want(t, http.StatusCreated)
+	g := startGuard(t, patched(`[{"op":"replace","path":"/spec/replicas","value":5}]`))
+	w.register(t, mutatingPath, "scale", g, `"rules":[{"operations":["UPDATE"],"apiGroups":["apps"],"apiVersions":["v1"],"resources":["deployments/scale"]}]`)
+	scale := w.send(t, http.MethodPatch, deployments+"/d/scale", `{"spec":{"replicas":3}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+	if at(scale, "spec", "replicas") != 5.0 || at(w.get(t, deployments+"/d").object(t), "spec", "replicas") != 5.0 {
+		t.Errorf("%v", scale)
+	}
+	if r := g.last(); r.Kind.Kind != "Scale" || !strings.Contains(string(r.Object.Raw), `"kind":"Scale"`) {
+		t.Errorf("asked about a %s: %s", r.Kind.Kind, r.Object.Raw)
+	}
+}
+
+// TestWebhooksWarn: each text goes to the writer once, also with a refusal.
+func TestWebhooksWarn(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	warning := func(allowed bool, texts ...string) *guard {
+		return startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+			return &admissionv1.AdmissionResponse{Allowed: allowed, Warnings: texts}
+		})
+	}
+	w.register(t, validatingPath, "a", warning(true, "old", "old"), "")
+	w.register(t, validatingPath, "b", warning(false, "older"), `"matchConditions":[{"name":"b","expression":"object.metadata.name == 'b'"}]`)
+	r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+	if got := r.header.Values("Warning"); !slices.Equal(got, []string{`299 - "old"`}) {
+		t.Errorf("%q", got)
+	}
+	r = w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b"}}`)
+	r.refused(t, http.StatusBadRequest, "", `admission webhook "b.example.com" denied the request without explanation`)
+	if got := r.header.Values("Warning"); !slices.Equal(got, []string{`299 - "old"`, `299 - "older"`}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestWebhookHearsOfNoDryRun that it has side effects in.
+func TestWebhookHearsOfNoDryRun(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	g := startGuard(t, nil)
+	hook := `{"metadata":{"name":"old"},"webhooks":[{"name":"old.example.com","clientConfig":` + g.client() + `,"rules":[{"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"]}]}]}`
+	w.send(t, http.MethodPost, strings.Replace(mutatingPath, "/v1/", "/v1beta1/", 1), hook).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"a"}}`).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, `admission webhook "old.example.com" does not support dry run`)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+	if got := strings.Join(g.requests(), ", "); got != "CREATE configmaps/ a" {
+		t.Errorf("asked about %s", got)
+	}
+}
