@@ -37,7 +37,7 @@ import (
 // encodingBudget bounds what second encodings of objects (JSON beside protobuf) hold, in bytes.
 const encodingBudget = 64 << 20
 
-// Options say how a plane starts. The zero value works: in memory, in process, no socket, all controllers.
+// Options say how a plane starts. The zero value works: in memory, in process, no socket, the life of a plane.
 type Options struct {
 	// Storage is where objects are kept, such as disk.Open makes it (package store/log/disk). A plane that is started again on
 	// the same storage has the same objects. It is the plane's from then on, which closes it, even if it cannot start. Nil
@@ -59,7 +59,8 @@ type Options struct {
 	// TLS is what the socket shows, and, in ClientCAs, whom it believes. Nil makes certificates in memory, which only
 	// Plane.TLSConfig knows. Without Listen it is not used.
 	TLS *tls.Config
-	// Controllers are which of Controllers() run: names, -names and *; nil is *, an empty slice is none.
+	// Controllers are which of Controllers() run: names, -names and *, which is all. Nil is those of the life of a plane, which do
+	// what the API alone promises: they end namespaces and collect garbage. An empty slice is none.
 	Controllers []string
 	// Plugins are admission plugins beside those that every plane has; they are asked after those, and before webhooks.
 	Plugins []admission.Plugin
