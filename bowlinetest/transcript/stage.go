@@ -61,7 +61,7 @@ func (s *stage) kinds() map[schema.GroupVersionResource]metav1.APIResource {
 			s.t.Fatal(err)
 		}
 		for _, r := range list.APIResources {
-			if slices.Contains(r.Verbs, "list") {
+			if slices.Contains(r.Verbs, "list") && gv.Group != "extensions" { // whose objects are another group's too
 				kinds[gv.WithResource(r.Name)] = r
 			}
 		}

@@ -128,9 +128,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 
 // see reads the cache.
 func (r *reconciler) see(d *appsv1.Deployment) Seen {
-	s := Seen{Deployment: d, Pods: r.pods.ControlledBy, Now: time.Now(), Taken: func(name string) bool {
-		_, taken := r.sets.Indexer().Get(informer.Key{Namespace: d.Namespace, Name: name})
-		return taken
+	s := Seen{Deployment: d, Pods: r.pods.ControlledBy, Now: time.Now(), Named: func(name string) *appsv1.ReplicaSet {
+		set, _ := r.sets.Indexer().Get(informer.Key{Namespace: d.Namespace, Name: name})
+		return set
 	}}
 	for _, value := range []string{string(d.UID), "in " + d.Namespace} {
 		sets, err := r.sets.Indexer().ByIndex("controller", value)

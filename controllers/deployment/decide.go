@@ -21,8 +21,8 @@ type Seen struct {
 	Sets []*appsv1.ReplicaSet
 	// Pods are those that a replicaset controls.
 	Pods func(set types.UID) []*corev1.Pod
-	// Taken says that some replicaset of the namespace has a name.
-	Taken func(name string) bool
+	// Named is the replicaset of the namespace with a name, or nil.
+	Named func(name string) *appsv1.ReplicaSet
 	Now   time.Time
 }
 

@@ -140,9 +140,11 @@ func (r *rollout) create(revision int64) {
 	d := r.Deployment
 	hash := pods.Hash(&r.spec.Template, d.Status.CollisionCount)
 	name := d.Name[:min(len(d.Name), longestName-1-len(hash))] + "-" + hash
-	if r.Taken(name) { // by another template with this hash, or by somebody else
-		r.collide()
-		return
+	if there := r.Named(name); there != nil {
+		if !metav1.IsControlledBy(there, d) || !sameTemplate(&there.Spec.Template, &r.spec.Template) {
+			r.collide() // with another template that has this hash, or with somebody else's replicaset
+		}
+		return // else it has only just come, and will be seen
 	}
 	r.revision = strconv.FormatInt(revision, 10)
 	set := &appsv1.ReplicaSet{
