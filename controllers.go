@@ -10,10 +10,12 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/garbagecollector"
 	"github.com/bowline-dev/bowline/controllers/namespace"
+	"github.com/bowline-dev/bowline/controllers/nodelifecycle"
 )
 
 // controllers are all that a plane can run, by name.
 var controllers = map[string]func(*controller.Manager){
+	nodelifecycle.Name:    func(m *controller.Manager) { nodelifecycle.Add(m) },
 	namespace.Name:        func(m *controller.Manager) { namespace.Add(m) },
 	garbagecollector.Name: func(m *controller.Manager) { garbagecollector.Add(m) },
 }
