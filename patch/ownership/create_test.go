@@ -54,6 +54,9 @@ func TestCreateOwnsWhatTheLibrarySays(t *testing.T) {
 			}
 		}
 		t.Logf("%s: %d of %d", k.Info().Kind, walked, each)
+		if k.Info().Kind == "ControllerRevision" {
+			continue // its data is an object of any kind, which is the library's to read
+		}
 		if walked < each/4 {
 			t.Errorf("%s: only %d of %d objects were walked", k.Info().Kind, walked, each)
 		}
