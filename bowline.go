@@ -59,8 +59,8 @@ type Options struct {
 	// TLS is what the socket shows, and, in ClientCAs, whom it believes. Nil makes certificates in memory, which only
 	// Plane.TLSConfig knows. Without Listen it is not used.
 	TLS *tls.Config
-	// Controllers are which of Controllers() run: names, -names and *, which is all. Nil is those of the life of a plane, which do
-	// what the API alone promises: they end namespaces and collect garbage. An empty slice is none.
+	// Controllers are which of Controllers() run: names, -names and *, which is all. Nil is those of the life of a plane, without
+	// which the API does not do what it says: they end namespaces. An empty slice is none.
 	Controllers []string
 	// Plugins are admission plugins beside those that every plane has; they are asked after those, and before webhooks.
 	Plugins []admission.Plugin

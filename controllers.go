@@ -20,10 +20,9 @@ var controllers = map[string]func(*controller.Manager){
 	garbagecollector.Name: func(m *controller.Manager) { garbagecollector.Add(m) },
 }
 
-// life are the controllers that run where nobody says which: what the API alone promises, such as that what belongs to something
-// goes with it. Those that act on what users declare, as on a Deployment, are asked for, so as not to disturb a test that does so
-// itself.
-var life = []string{namespace.Name, garbagecollector.Name}
+// life are the controllers that run where nobody says which: those without which the API does not do what it says. Those that
+// act on what users declare, as on a Deployment, are asked for, so as not to disturb a test that does so itself.
+var life = []string{namespace.Name}
 
 // Controllers are the names of the controllers that a plane has, sorted.
 func Controllers() []string {
