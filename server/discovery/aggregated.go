@@ -77,7 +77,7 @@ func aggregateResource(entry kind.Entry) apidiscovery.APIResourceDiscovery {
 		Scope:            apidiscovery.ScopeCluster,
 		SingularResource: info.Singular,
 		Verbs:            info.ServedVerbs(),
-		ShortNames:       info.ShortNames,
+		ShortNames:       shortNames(info, gv),
 		Categories:       categories(info, gv),
 	}
 	if info.Namespaced {

@@ -38,13 +38,22 @@ func describeResource(info *kind.Info, gv schema.GroupVersion) metav1.APIResourc
 		Namespaced:   info.Namespaced,
 		Kind:         info.Kind,
 		Verbs:        info.ServedVerbs(),
-		ShortNames:   info.ShortNames,
+		ShortNames:   shortNames(info, gv),
 		Categories:   categories(info, gv),
 	}
 	if info.HasVerb("get") {
 		r.StorageVersionHash = storageVersionHash(info)
 	}
 	return r
+}
+
+// shortNames are a kind's, but where another group serves it for old manifests alone: clients would warn that the short name may
+// mean that one too.
+func shortNames(info *kind.Info, gv schema.GroupVersion) []string {
+	if e := info.Endpoint(gv); e != nil && e.Deprecated != "" && gv.Group != info.Endpoints[0].Group {
+		return nil
+	}
+	return info.ShortNames
 }
 
 // categories are a kind's in its own group alone: what another group serves too (extensions) is not asked for twice.
