@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 )
 
-// Action is one thing to do. Its String is what tests, and the journal of why, show.
+// Action is one thing to do. Its String says what, for tests and errors.
 type Action interface {
 	fmt.Stringer
 	// Do does it. Who carries out a list of actions calls Hand.Do.

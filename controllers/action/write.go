@@ -127,9 +127,8 @@ type Patch[T client.Object] struct {
 	Subresource string
 	Type        types.PatchType
 	Body        []byte
-	// Does is what transcripts say of it, such as "adopt".
+	// Does is what it is for, such as "adopt".
 	Does string
-	Tell Tell
 }
 
 func (p Patch[T]) String() string { return p.Does + " " + nameOf(p.In, p.Object) }
@@ -139,7 +138,6 @@ func (p Patch[T]) Do(ctx context.Context, by *Hand) error {
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	p.Tell.tell(by, err)
 	return err
 }
 

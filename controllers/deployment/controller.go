@@ -20,6 +20,7 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/adopt"
 	"github.com/bowline-dev/bowline/controllers/pods"
 	"github.com/bowline-dev/bowline/informer"
 )
@@ -41,37 +42,28 @@ var (
 func Add(m *controller.Manager) *controller.Controller {
 	r := &reconciler{
 		deployments: informer.For[*appsv1.Deployment](m.Informers(), resource),
-		sets:        informer.For[*appsv1.ReplicaSet](m.Informers(), setsResource),
-		pods:        pods.CacheOf(m),
+		sets:        adopt.CacheOf[*appsv1.ReplicaSet](m, setsResource),
+		pods:        adopt.CacheOf[*corev1.Pod](m, pods.Resource),
 		hand:        action.NewHand(m, "deployment-controller"),
 	}
-	r.sets.Indexer().AddIndex("controller", byController)
 	return m.Add(controller.Options{
 		Name:       Name,
 		Reconciler: r,
 		Sources: []controller.Source{
 			controller.For(r.deployments),
-			controller.Owns(r.sets, kind.GroupKind()),
-			controller.Watches(r.sets, r.whoMayAdopt),
+			controller.Owns(r.sets.Informer, kind.GroupKind()),
+			controller.Watches(r.sets.Informer, r.whoMayAdopt),
 			controller.Watches(r.pods.Informer, r.whoWaitsFor, ends),
 		},
 		Workers: workers,
 	})
 }
 
-// byController finds replicasets by the uid of their controller, and those that have none by their namespace.
-func byController(set *appsv1.ReplicaSet) []string {
-	if c := metav1.GetControllerOfNoCopy(set); c != nil {
-		return []string{string(c.UID)}
-	}
-	return []string{"in " + set.Namespace}
-}
-
 // reconciler takes one deployment at a time one step further.
 type reconciler struct {
 	deployments *informer.Informer[*appsv1.Deployment]
-	sets        *informer.Informer[*appsv1.ReplicaSet]
-	pods        pods.Cache
+	sets        adopt.Cache[*appsv1.ReplicaSet]
+	pods        adopt.Cache[*corev1.Pod]
 	hand        *action.Hand
 }
 
@@ -128,16 +120,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 
 // see reads the cache.
 func (r *reconciler) see(d *appsv1.Deployment) Seen {
-	s := Seen{Deployment: d, Pods: r.pods.ControlledBy, Now: time.Now(), Named: func(name string) *appsv1.ReplicaSet {
-		set, _ := r.sets.Indexer().Get(informer.Key{Namespace: d.Namespace, Name: name})
-		return set
-	}}
-	for _, value := range []string{string(d.UID), "in " + d.Namespace} {
-		sets, err := r.sets.Indexer().ByIndex("controller", value)
-		if err != nil {
-			panic(err) // Add has made the index
-		}
-		s.Sets = append(s.Sets, sets...)
+	return Seen{
+		Deployment: d, Sets: r.sets.Claimable(d), Pods: r.pods.ControlledBy, Now: time.Now(),
+		Named: func(name string) *appsv1.ReplicaSet {
+			set, _ := r.sets.Indexer().Get(informer.Key{Namespace: d.Namespace, Name: name})
+			return set
+		},
 	}
-	return s
 }

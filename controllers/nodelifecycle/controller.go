@@ -39,7 +39,7 @@ var (
 type watcher struct {
 	nodes  *informer.Informer[*corev1.Node]
 	leases *informer.Informer[*coordinationv1.Lease]
-	pods   pods.Cache
+	pods   *informer.Informer[*corev1.Pod]
 	hand   *action.Hand
 
 	mu    sync.Mutex
@@ -59,7 +59,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		nodes: informer.For[*corev1.Node](m.Informers(), resource),
 		leases: informer.For[*coordinationv1.Lease](m.Informers(), leasesResource,
 			informer.Scope{Namespace: corev1.NamespaceNodeLease}),
-		pods: pods.CacheOf(m), hand: action.NewHand(m, "node-controller"), heard: map[string]heard{},
+		pods: informer.For[*corev1.Pod](m.Informers(), pods.Resource), hand: action.NewHand(m, "node-controller"), heard: map[string]heard{},
 	}
 	w.pods.Indexer().AddIndex("node", informer.ByNodeName)
 	named := func(lease *coordinationv1.Lease) []controller.Request {
@@ -72,7 +72,7 @@ func Add(m *controller.Manager) *controller.Controller {
 	return m.Add(controller.Options{
 		Name: Name, Reconciler: w, Workers: 4,
 		Sources: []controller.Source{
-			controller.For(w.nodes), controller.Watches(w.leases, named), controller.Watches(w.pods.Informer, nodeOf, controller.If(bound)),
+			controller.For(w.nodes), controller.Watches(w.leases, named), controller.Watches(w.pods, nodeOf, controller.If(bound)),
 		},
 	})
 }

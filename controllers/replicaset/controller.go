@@ -24,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/adopt"
 	"github.com/bowline-dev/bowline/controllers/pods"
 	"github.com/bowline-dev/bowline/informer"
 )
@@ -70,7 +71,7 @@ const workers = 5
 func Keep[T client.Object](m *controller.Manager, kept Kept[T]) *controller.Controller {
 	sets := informer.For[T](m.Informers(), kept.In)
 	sets.Indexer().AddHeadIndex("owner", informer.ByOwner)
-	k := &keeper[T]{kept, sets, pods.CacheOf(m), action.NewHand(m, kept.Component)}
+	k := &keeper[T]{kept, sets, adopt.CacheOf[*corev1.Pod](m, pods.Resource), action.NewHand(m, kept.Component)}
 	return m.Add(controller.Options{
 		Name:       kept.Name,
 		Reconciler: k,
@@ -87,7 +88,7 @@ func Keep[T client.Object](m *controller.Manager, kept Kept[T]) *controller.Cont
 type keeper[T client.Object] struct {
 	Kept[T]
 	sets *informer.Informer[T]
-	pods pods.Cache
+	pods adopt.Cache[*corev1.Pod]
 	hand *action.Hand
 }
 
@@ -144,7 +145,7 @@ func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (
 // see reads the cache.
 func (k *keeper[T]) see(set Set) Seen {
 	obj := set.Object
-	s := Seen{Set: set, Pods: k.pods.Of(obj.GetUID(), obj.GetNamespace()), Now: time.Now(), Taken: func(name string) bool {
+	s := Seen{Set: set, Pods: k.pods.Claimable(obj), Now: time.Now(), Taken: func(name string) bool {
 		_, taken := k.pods.Indexer().Get(informer.Key{Namespace: obj.GetNamespace(), Name: name})
 		return taken
 	}}

@@ -32,68 +32,73 @@ type (
 
 // Kinds are all kinds of the group, for one server. The cache bounds their second encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
-	return []kind.Kind{
-		kind.NewTyped(cache, info("MutatingWebhookConfiguration"), kind.Rules[*mutating]{
-			Default: func(c *mutating) {
-				for i := range c.Webhooks {
-					defaultWebhook(mutatingView(&c.Webhooks[i]))
-				}
+	return []kind.Kind{mutatingKind(cache), validatingKind(cache)}
+}
+
+func mutatingKind(cache *object.Cache) kind.Kind {
+	return kind.NewTyped(cache, info("MutatingWebhookConfiguration"), kind.Rules[*mutating]{
+		Default: func(c *mutating) {
+			for i := range c.Webhooks {
+				defaultWebhook(mutatingView(&c.Webhooks[i]))
+			}
+		},
+		Validate: func(c, old *mutating, _ string) fieldErrors {
+			a, hooks := allowed(c.APIVersion), mutatingViews(c)
+			if old != nil {
+				a = allowedBefore(a, hooks, mutatingViews(old))
+			}
+			return validateWebhooks(hooks, a)
+		},
+		Warnings: func(c, _ *mutating) []string { return warnings(c.Name) },
+		Columns:  columns,
+		Row: func(c *mutating, now time.Time) []any {
+			return []any{c.Name, int64(len(c.Webhooks)), kind.Age(c.CreationTimestamp.Time, now)}
+		},
+		Versions: map[string]kind.Version[*mutating]{legacy: {
+			New: func() runtime.Object { return &admissionv1beta1.MutatingWebhookConfiguration{} },
+			ToHub: func(obj runtime.Object) (*mutating, error) {
+				old := obj.(*admissionv1beta1.MutatingWebhookConfiguration)
+				defaultLegacyMutating(old)
+				return as(old, &mutating{})
 			},
-			Validate: func(c, old *mutating, _ string) fieldErrors {
-				a, hooks := allowed(c.APIVersion), mutatingViews(c)
-				if old != nil {
-					a = allowedBefore(a, hooks, mutatingViews(old))
-				}
-				return validateWebhooks(hooks, a)
+			FromHub: func(c *mutating) (runtime.Object, error) {
+				return inLegacy(c, &admissionv1beta1.MutatingWebhookConfiguration{})
 			},
-			Warnings: func(c, _ *mutating) []string { return warnings(c.Name) },
-			Columns:  columns,
-			Row: func(c *mutating, now time.Time) []any {
-				return []any{c.Name, int64(len(c.Webhooks)), kind.Age(c.CreationTimestamp.Time, now)}
+		}},
+	})
+}
+
+func validatingKind(cache *object.Cache) kind.Kind {
+	return kind.NewTyped(cache, info("ValidatingWebhookConfiguration"), kind.Rules[*validating]{
+		Default: func(c *validating) {
+			for i := range c.Webhooks {
+				defaultWebhook(validatingView(&c.Webhooks[i]))
+			}
+		},
+		Validate: func(c, old *validating, _ string) fieldErrors {
+			a, hooks := allowed(c.APIVersion), validatingViews(c)
+			if old != nil {
+				a = allowedBefore(a, hooks, validatingViews(old))
+			}
+			return validateWebhooks(hooks, a)
+		},
+		Warnings: func(c, _ *validating) []string { return warnings(c.Name) },
+		Columns:  columns,
+		Row: func(c *validating, now time.Time) []any {
+			return []any{c.Name, int64(len(c.Webhooks)), kind.Age(c.CreationTimestamp.Time, now)}
+		},
+		Versions: map[string]kind.Version[*validating]{legacy: {
+			New: func() runtime.Object { return &admissionv1beta1.ValidatingWebhookConfiguration{} },
+			ToHub: func(obj runtime.Object) (*validating, error) {
+				old := obj.(*admissionv1beta1.ValidatingWebhookConfiguration)
+				defaultLegacyValidating(old)
+				return as(old, &validating{})
 			},
-			Versions: map[string]kind.Version[*mutating]{legacy: {
-				New: func() runtime.Object { return &admissionv1beta1.MutatingWebhookConfiguration{} },
-				ToHub: func(obj runtime.Object) (*mutating, error) {
-					old := obj.(*admissionv1beta1.MutatingWebhookConfiguration)
-					defaultLegacyMutating(old)
-					return as(old, &mutating{})
-				},
-				FromHub: func(c *mutating) (runtime.Object, error) {
-					return inLegacy(c, &admissionv1beta1.MutatingWebhookConfiguration{})
-				},
-			}},
-		}),
-		kind.NewTyped(cache, info("ValidatingWebhookConfiguration"), kind.Rules[*validating]{
-			Default: func(c *validating) {
-				for i := range c.Webhooks {
-					defaultWebhook(validatingView(&c.Webhooks[i]))
-				}
+			FromHub: func(c *validating) (runtime.Object, error) {
+				return inLegacy(c, &admissionv1beta1.ValidatingWebhookConfiguration{})
 			},
-			Validate: func(c, old *validating, _ string) fieldErrors {
-				a, hooks := allowed(c.APIVersion), validatingViews(c)
-				if old != nil {
-					a = allowedBefore(a, hooks, validatingViews(old))
-				}
-				return validateWebhooks(hooks, a)
-			},
-			Warnings: func(c, _ *validating) []string { return warnings(c.Name) },
-			Columns:  columns,
-			Row: func(c *validating, now time.Time) []any {
-				return []any{c.Name, int64(len(c.Webhooks)), kind.Age(c.CreationTimestamp.Time, now)}
-			},
-			Versions: map[string]kind.Version[*validating]{legacy: {
-				New: func() runtime.Object { return &admissionv1beta1.ValidatingWebhookConfiguration{} },
-				ToHub: func(obj runtime.Object) (*validating, error) {
-					old := obj.(*admissionv1beta1.ValidatingWebhookConfiguration)
-					defaultLegacyValidating(old)
-					return as(old, &validating{})
-				},
-				FromHub: func(c *validating) (runtime.Object, error) {
-					return inLegacy(c, &admissionv1beta1.ValidatingWebhookConfiguration{})
-				},
-			}},
-		}),
-	}
+		}},
+	})
 }
 
 func info(name string) kind.Info {
