@@ -199,6 +199,7 @@ func (p *performer) onWatch(o operation, i int) string {
 		p.watches = slices.Delete(p.watches, i, i+1)
 		return "stopped"
 	}
+	w.on.store.Oldest() // a log that writes has the history kept in bounds meanwhile: it is now, for all logs alike
 	events, err := w.Take(o.limit)
 	if err != nil {
 		w.ended = true
