@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/bowline-dev/bowline/examples/network/provider"
 	"github.com/bowline-dev/bowline/examples/network/provider/bridge"
@@ -92,23 +91,24 @@ func (c choice) automatic(ctx context.Context) (chosen provider.Provider, why st
 	return chosen, "network namespaces and bridges are permitted here", err
 }
 
-// neutron logs in to the environment's OpenStack. It waits for one that does not answer.
+// neutron logs in to the environment's OpenStack. One that does not answer is asked again when there is work for it.
 func (c choice) neutron(ctx context.Context) (provider.Provider, error) {
-	const first, most = time.Second, time.Minute
-	for wait := first; ; wait = min(2*wait, most) {
-		client, err := neutron.FromEnvironment(ctx)
-		var problem *provider.Problem
-		if err == nil {
-			return neutron.New(c.plane, client, neutron.Options{Log: c.log})
-		}
-		if !errors.As(err, &problem) || problem.Reason != provider.Unreachable {
-			return nil, fmt.Errorf("network provider neutron: %w", err)
-		}
-		c.log.Error("networks cannot be made yet: trying again", "error", err, "after", wait)
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(wait):
-		}
+	if err := provider.CheckPlane(c.plane); err != nil {
+		return nil, err
 	}
+	chosen, err := c.login(ctx)
+	var problem *provider.Problem
+	if errors.As(err, &problem) && problem.Reason == provider.Unreachable {
+		c.log.Error("networks cannot be made yet: trying again", "error", err)
+		return &late{name: ProviderNeutron, plane: c.plane, login: c.login}, nil
+	}
+	return chosen, err
+}
+
+func (c choice) login(ctx context.Context) (provider.Provider, error) {
+	client, err := neutron.FromEnvironment(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("network provider neutron: %w", err)
+	}
+	return neutron.New(c.plane, client, neutron.Options{Log: c.log})
 }

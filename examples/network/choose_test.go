@@ -1,10 +1,8 @@
 package network
 
 import (
-	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -81,45 +79,5 @@ func TestWrongCredentialsEndIt(t *testing.T) {
 	_, _, err := c.provider(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "the credentials are refused") || !strings.Contains(err.Error(), "OS_PASSWORD") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// told is a log that tells of each line.
-type told struct {
-	slog.Handler
-	lines chan<- string
-}
-
-func (l told) Handle(_ context.Context, r slog.Record) error {
-	l.lines <- r.Message
-	return nil
-}
-
-func TestOpenStackThatDoesNotAnswerIsWaitedFor(t *testing.T) {
-	keystone(t, http.StatusServiceUnavailable)
-	unused, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody := "http://" + unused.Addr().String() + "/v3"
-	unused.Close()
-	for _, address := range []string{"", nobody} {
-		if address != "" {
-			t.Setenv("OS_AUTH_URL", address)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		lines, ended := make(chan string, 10), make(chan error)
-		c := choice{name: ProviderNeutron, plane: "plane", log: slog.New(told{slog.NewTextHandler(nil, nil), lines})}
-		go func() {
-			_, _, err := c.provider(ctx)
-			ended <- err
-		}()
-		if line := <-lines; !strings.Contains(line, "trying again") {
-			t.Errorf("the log says %q", line)
-		}
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("it ended with %v", err)
-		}
 	}
 }

@@ -95,6 +95,9 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	loop.Run(ctx)
+	if l, ok := chosen.(*late); ok && l.loggedIn() == nil {
+		return nil // there is nothing that it could have made
+	}
 	if options.RemoveOnStop {
 		err = errors.Join(err, removeAll(context.WithoutCancel(ctx), chosen))
 	}
