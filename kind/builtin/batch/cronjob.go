@@ -22,7 +22,7 @@ func cronJobKind(cache *object.Cache) kind.Kind {
 		Categories:   []string{"all"},
 		Namespaced:   true,
 		Generation:   true,
-		Endpoints:    []kind.Endpoint{{Group: batchv1.GroupName, Version: "v1"}},
+		Endpoints:    append([]kind.Endpoint{{Group: batchv1.GroupName, Version: "v1"}}, pastCronJobs...),
 		Subresources: []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*batchv1.CronJob]{
 		Default:  defaultCronJob,
@@ -31,6 +31,16 @@ func cronJobKind(cache *object.Cache) kind.Kind {
 		Columns:  cronJobColumns,
 		Row:      cronJobRow,
 	})
+}
+
+// pastCronJobs are the versions that Kubernetes has dropped, of which k8s.io/api does not have the second any more: books and old
+// manifests still speak so. Their JSON and protobuf are those of v1, without its newest fields; what differs is that a delete leaves
+// the jobs.
+var pastCronJobs = []kind.Endpoint{
+	{Group: batchv1.GroupName, Version: "v1beta1", Orphans: true,
+		Deprecated: "batch/v1beta1 CronJob is deprecated in v1.21+, unavailable in v1.25+; use batch/v1 CronJob"},
+	{Group: batchv1.GroupName, Version: "v2alpha1", Orphans: true,
+		Deprecated: "batch/v2alpha1 CronJob is deprecated in v1.8+, unavailable in v1.21+; use batch/v1 CronJob"},
 }
 
 // defaultCronJob: jobs may overlap, and the last three that succeeded and the last that failed are kept. What a job has by

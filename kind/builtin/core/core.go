@@ -29,6 +29,7 @@ func Kinds(cache *object.Cache) []kind.Kind {
 		eventKind(cache),
 		namespaceKind(cache),
 		nodeKind(cache),
+		claimKind(cache),
 		podKind(cache),
 		podTemplateKind(cache),
 		replicationControllerKind(cache),

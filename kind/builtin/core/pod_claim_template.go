@@ -86,8 +86,26 @@ func validateDataSources(c *corev1.PersistentVolumeClaimSpec, path *field.Path) 
 	}
 	if s := c.DataSourceRef; s != nil {
 		errs = append(errs, validateDataSource(s.Name, s.Kind, s.APIGroup, path.Child("dataSourceRef"))...)
+		if namespace := deref(s.Namespace); namespace != "" {
+			errs = append(errs, checkLabelName(path.Child("dataSourceRef", "namespace"), namespace)...)
+		}
 	}
-	return errs
+	return append(errs, compareDataSources(c, path)...)
+}
+
+// compareDataSources: both fields that say what a claim is filled from say the same.
+func compareDataSources(c *corev1.PersistentVolumeClaimSpec, path *field.Path) field.ErrorList {
+	from, ref := c.DataSource, c.DataSourceRef
+	if from == nil || ref == nil {
+		return nil
+	}
+	if deref(ref.Namespace) != "" {
+		return field.ErrorList{field.Invalid(path, path.Child("dataSource"), "may not be specified when dataSourceRef.namespace is specified")}
+	}
+	if reflect.DeepEqual(from.APIGroup, ref.APIGroup) && from.Kind == ref.Kind && from.Name == ref.Name {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, path.Child("dataSource"), "must match dataSourceRef")}
 }
 
 // validateDataSource: what a claim is filled from; of the core group only another claim can be.
@@ -96,6 +114,9 @@ func validateDataSource(name, kind string, group *string, path *field.Path) fiel
 	errs = append(errs, checkRequired(path.Child("kind"), kind, "")...)
 	if (group == nil || *group == "") && kind != "PersistentVolumeClaim" {
 		errs = append(errs, field.Invalid(path, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
+	}
+	if name := deref(group); name != "" {
+		errs = append(errs, checkSubdomain(path.Child("apiGroup"), name)...)
 	}
 	return errs
 }
