@@ -117,6 +117,20 @@ func (o Otherwise) Do(ctx context.Context, by *Hand) error {
 	return err
 }
 
+// Then is an action and what the controller itself does once that has succeeded.
+type Then struct {
+	Action
+	Done func()
+}
+
+func (t Then) Do(ctx context.Context, by *Hand) error {
+	err := t.Action.Do(ctx, by)
+	if err == nil {
+		t.Done()
+	}
+	return err
+}
+
 // guarded makes an error of a panic, which would end the process in a goroutine of its own.
 func guarded(ctx context.Context, a Action, by *Hand) (err error) {
 	defer func() {

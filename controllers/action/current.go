@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,10 @@ func (c Current[T]) String() string {
 }
 
 func (c Current[T]) Do(ctx context.Context, by *Hand) error {
+	return Soon(func() error { return c.check(ctx, by) })
+}
+
+func (c Current[T]) check(ctx context.Context, by *Hand) error {
 	live := client.Of[*metav1.PartialObjectMetadata](by.Client, c.In)
 	for _, seen := range c.Objects {
 		is, err := live.Get(ctx, seen.GetNamespace(), seen.GetName())
@@ -42,4 +47,22 @@ func (c Current[T]) Do(ctx context.Context, by *Hand) error {
 		}
 	}
 	return nil
+}
+
+// How long an answer of the server is worth something, and how often it is asked for one.
+const (
+	fresh    = 2 * time.Second
+	attempts = 3
+)
+
+// Soon asks the server what is, again where the answer took so long that it may be no more: it shows what was there when it was
+// asked for, and who acts on it half a minute later undoes what others have done in between.
+func Soon(ask func() error) error {
+	for range attempts {
+		asked := time.Now()
+		if err := ask(); err != nil || time.Since(asked) < fresh {
+			return err
+		}
+	}
+	return fmt.Errorf("the server's answers take longer than %s, so that nothing can be done that follows from them; trying again later", fresh)
 }

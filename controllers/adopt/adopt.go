@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -87,15 +86,10 @@ func (a adoption[T]) String() string {
 // Do asks the server first whether the owner is still there: the cache may show one that has gone, and what it adopts would be
 // collected with it.
 func (a adoption[T]) Do(ctx context.Context, by *action.Hand) error {
+	if err := action.Soon(func() error { return a.check(ctx, by) }); err != nil {
+		return err
+	}
 	owner := a.owner.Object
-	live, err := client.Of[*unstructured.Unstructured](by.Client, a.owner.In).Get(ctx, owner.GetNamespace(), owner.GetName())
-	if err != nil {
-		return fmt.Errorf("%s %s/%s adopts nothing: %w", a.owner.Kind.Kind, owner.GetNamespace(), owner.GetName(), err)
-	}
-	if live.GetUID() != owner.GetUID() || live.GetDeletionTimestamp() != nil {
-		return fmt.Errorf("%s %s/%s adopts nothing: it is being deleted, or another one has its name now",
-			a.owner.Kind.Kind, owner.GetNamespace(), owner.GetName()) // what would have been its own must not be counted as such
-	}
 	for _, obj := range a.objects {
 		yes := true
 		patch := action.Patch[T]{
@@ -108,6 +102,20 @@ func (a adoption[T]) Do(ctx context.Context, by *action.Hand) error {
 		if err := patch.Do(ctx, by); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// check says why the owner adopts nothing, or nil.
+func (a adoption[T]) check(ctx context.Context, by *action.Hand) error {
+	owner := a.owner.Object
+	live, err := client.Of[*metav1.PartialObjectMetadata](by.Client, a.owner.In).Get(ctx, owner.GetNamespace(), owner.GetName())
+	if err != nil {
+		return fmt.Errorf("%s %s/%s adopts nothing: %w", a.owner.Kind.Kind, owner.GetNamespace(), owner.GetName(), err)
+	}
+	if live.GetUID() != owner.GetUID() || live.GetDeletionTimestamp() != nil {
+		return fmt.Errorf("%s %s/%s adopts nothing: it is being deleted, or another one has its name now",
+			a.owner.Kind.Kind, owner.GetNamespace(), owner.GetName()) // what would have been its own must not be counted as such
 	}
 	return nil
 }

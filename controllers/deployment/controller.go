@@ -65,6 +65,7 @@ type reconciler struct {
 	sets        adopt.Cache[*appsv1.ReplicaSet]
 	pods        adopt.Cache[*corev1.Pod]
 	hand        *action.Hand
+	told        action.Told[appsv1.DeploymentStatus]
 }
 
 // whoMayAdopt are the deployments that a replicaset without a controller matches.
@@ -106,6 +107,7 @@ func (r *reconciler) whoWaitsFor(pod *corev1.Pod) []controller.Request {
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	d, err := r.deployments.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
+		r.told.Forget(request)
 		return controller.Result{}, nil
 	}
 	if err != nil {
@@ -121,7 +123,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 // see reads the cache.
 func (r *reconciler) see(d *appsv1.Deployment) Seen {
 	return Seen{
-		Deployment: d, Sets: r.sets.Claimable(d), Pods: r.pods.ControlledBy, Now: time.Now(),
+		Deployment: d, Sets: r.sets.Claimable(d), Pods: r.pods.ControlledBy, Told: &r.told, Now: time.Now(),
 		Named: func(name string) *appsv1.ReplicaSet {
 			set, _ := r.sets.Indexer().Get(informer.Key{Namespace: d.Namespace, Name: name})
 			return set

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/adopt"
+	"github.com/bowline-dev/bowline/informer"
 )
 
 // Seen is what a decision is made of.
@@ -23,7 +24,9 @@ type Seen struct {
 	Pods func(set types.UID) []*corev1.Pod
 	// Named is the replicaset of the namespace with a name, or nil.
 	Named func(name string) *appsv1.ReplicaSet
-	Now   time.Time
+	// Told is what was said of the deployment before.
+	Told *action.Told[appsv1.DeploymentStatus]
+	Now  time.Time
 }
 
 // Decide says what is to be done next such that the deployment's pods become those of its template: one step, after which the
@@ -40,6 +43,10 @@ func Decide(s Seen) []action.Action {
 	claims := adopt.Claim(owner, s.Sets)
 	r := newRollout(s, append(claims.Owned, claims.Adopted...))
 	r.actions = claims.Actions(owner, setsResource)
+	if revision, back := r.wantsBack(); back && !r.spec.Paused && s.Deployment.DeletionTimestamp == nil {
+		r.goBack(revision)
+		return r.actions // all else follows from the template that it has then
+	}
 	claimed := len(r.actions)
 	r.step()
 	if len(r.actions) > claimed { // a change of one replicaset follows from the sizes of all, and from the template
@@ -117,7 +124,14 @@ func (r *rollout) written() action.Action {
 	if equality.Semantic.DeepEqual(d, r.Deployment) {
 		return action.Together{}
 	}
-	return action.Update[*appsv1.Deployment]{In: resource, Object: d, Subresource: "status"}
+	of := informer.KeyOf(d)
+	if wait := r.Told.Wait(of, r.Deployment.Status, r.status); wait > 0 {
+		return action.Again{After: wait}
+	}
+	return action.Then{
+		Action: action.Update[*appsv1.Deployment]{In: resource, Object: d, Subresource: "status"},
+		Done:   func() { r.Told.Said(of, d.Status) },
+	}
 }
 
 // all are the replicasets that there are.

@@ -7,8 +7,11 @@
 package replicaset
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -42,7 +45,7 @@ func Add(m *controller.Manager) *controller.Controller {
 			selector, err := metav1.LabelSelectorAsSelector(r.Spec.Selector)
 			return Set{
 				Replicas: int(ptr.Deref(r.Spec.Replicas, 1)), MinReady: r.Spec.MinReadySeconds,
-				Selector: selector, Template: &r.Spec.Template, Status: r.Status,
+				Selector: selector, Template: &r.Spec.Template, Status: r.Status, CountsEnding: true,
 			}, err
 		},
 		WithStatus: func(r *appsv1.ReplicaSet, status appsv1.ReplicaSetStatus) *appsv1.ReplicaSet {
@@ -71,7 +74,10 @@ const workers = 5
 func Keep[T client.Object](m *controller.Manager, kept Kept[T]) *controller.Controller {
 	sets := informer.For[T](m.Informers(), kept.In)
 	sets.Indexer().AddHeadIndex("owner", informer.ByOwner)
-	k := &keeper[T]{kept, sets, adopt.CacheOf[*corev1.Pod](m, pods.Resource), action.NewHand(m, kept.Component)}
+	k := &keeper[T]{
+		Kept: kept, sets: sets, pods: adopt.CacheOf[*corev1.Pod](m, pods.Resource), hand: action.NewHand(m, kept.Component),
+		fights: fights{of: map[controller.Request]Fight{}},
+	}
 	return m.Add(controller.Options{
 		Name:       kept.Name,
 		Reconciler: k,
@@ -90,6 +96,9 @@ type keeper[T client.Object] struct {
 	sets *informer.Informer[T]
 	pods adopt.Cache[*corev1.Pod]
 	hand *action.Hand
+
+	fights fights
+	told   action.Told[appsv1.ReplicaSetStatus]
 }
 
 // whoMayAdopt are the sets that a pod without a controller matches.
@@ -109,6 +118,8 @@ func (k *keeper[T]) whoMayAdopt(pod *corev1.Pod) (requests []controller.Request)
 func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	obj, err := k.sets.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
+		k.fights.over(request)
+		k.told.Forget(request)
 		return controller.Result{}, nil
 	}
 	if err != nil {
@@ -121,25 +132,60 @@ func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (
 	set.Object, set.Kind, set.In = obj, k.Kind, k.In
 	seen := k.see(set)
 	controller.Note(ctx, "%d pods, should be %d", len(seen.mine()), set.Replicas)
-	claim, keep := Decide(seen)
-	if len(keep) > 0 {
-		keep = append([]action.Action{action.Current[T]{In: k.In, Objects: []T{obj}}}, keep...)
-	}
-	if _, err := k.hand.Do(ctx, claim...); err != nil {
+	if _, err := k.hand.Do(ctx, Claim(seen)...); err != nil {
 		return controller.Result{}, err
 	}
-	_, failure := k.hand.Do(ctx, keep...)
+	seen.Fight = k.fights.after(request, seen, func(pod *corev1.Pod) string { return seen.about(pod, k.whoTakes(pod)) })
+	failure := k.keep(ctx, seen, obj)
 	if errors.Is(failure, action.ErrBehind) {
 		return controller.Result{}, nil
 	}
-	status, again := Report(seen, failure)
-	if !equality.Semantic.DeepEqual(status, set.Status) {
-		report := action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"}
-		if _, err := k.hand.Do(ctx, report); err != nil && failure == nil {
-			failure = err
+	return k.report(ctx, seen, obj, failure)
+}
+
+// keep makes pods, or deletes some.
+func (k *keeper[T]) keep(ctx context.Context, seen Seen, obj T) error {
+	keep := Decide(seen)
+	if len(keep) == 0 {
+		return nil
+	}
+	_, err := k.hand.Do(ctx, append([]action.Action{action.Current[T]{In: k.In, Objects: []T{obj}}}, keep...)...)
+	return err
+}
+
+// report writes the status, if that is not what stands there.
+func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error) (controller.Result, error) {
+	told, request := failure, informer.KeyOf(obj)
+	if told == nil && seen.Fight.on() {
+		told = seen.Fight
+	}
+	status, again := Report(seen, told)
+	if equality.Semantic.DeepEqual(status, seen.Status) {
+		return controller.Result{RequeueAfter: again}, failure
+	}
+	if wait := k.told.Wait(request, seen.Status, status); wait > 0 {
+		return controller.Result{RequeueAfter: wait}, failure
+	}
+	report := []action.Action{action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"}}
+	if errors.As(told, new(Fight)) && len(status.Conditions) > len(seen.Status.Conditions) {
+		report = append(report, action.Event{About: obj, Warning: true, Reason: reasonFight, Message: told.Error()})
+	}
+	_, err := k.hand.Do(ctx, report...)
+	if err == nil {
+		k.told.Said(request, status)
+	}
+	return controller.Result{RequeueAfter: again}, cmp.Or(failure, err)
+}
+
+// whoTakes are the sets of this kind that match a pod.
+func (k *keeper[T]) whoTakes(pod *corev1.Pod) (names []string) {
+	for obj := range k.sets.Indexer().Each("namespace", pod.Namespace) {
+		if set, err := k.Set(obj); err == nil && set.Selector.Matches(labels.Set(pod.Labels)) {
+			names = append(names, strings.ToLower(k.Kind.Kind)+"/"+obj.GetName())
 		}
 	}
-	return controller.Result{RequeueAfter: again}, failure
+	slices.Sort(names)
+	return names
 }
 
 // see reads the cache.
@@ -149,7 +195,8 @@ func (k *keeper[T]) see(set Set) Seen {
 		_, taken := k.pods.Indexer().Get(informer.Key{Namespace: obj.GetNamespace(), Name: name})
 		return taken
 	}}
-	if len(s.Pods) > set.Replicas {
+	s.Claims = ClaimsOf(set, s.Pods)
+	if len(s.mine()) > set.Replicas {
 		s.Related = k.related(obj)
 	}
 	return s

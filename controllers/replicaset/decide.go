@@ -1,7 +1,9 @@
 package replicaset
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -26,7 +28,9 @@ type Set struct {
 	MinReady int32
 	Selector labels.Selector
 	Template *corev1.PodTemplateSpec
-	Status   appsv1.ReplicaSetStatus
+	// Status is what the object says now. CountsEnding says that this kind's has a count of the pods that are being deleted.
+	Status       appsv1.ReplicaSetStatus
+	CountsEnding bool
 }
 
 // Seen is what a decision is made of.
@@ -34,8 +38,12 @@ type Seen struct {
 	Set
 	// Pods are those that the set controls and those that nobody does, in its namespace; ended and ending ones too.
 	Pods []*corev1.Pod
+	// Claims are whose they are: ClaimsOf.
+	Claims adopt.Claims[*corev1.Pod]
 	// Related does the same work: the pods of all sets of the same owner. They are only looked at when pods are deleted.
 	Related []*corev1.Pod
+	// Fight is what the set has lost to somebody who changes its pods.
+	Fight Fight
 	// Taken says that some pod of the namespace has a name.
 	Taken func(name string) bool
 	Now   time.Time
@@ -44,10 +52,10 @@ type Seen struct {
 // most is how many pods are created or deleted in one run: the status is told in between.
 const most = 500
 
-// claims are whose pods are whose, of those that do their work: what has ended or is ending is neither adopted nor released.
-func (s Seen) claims() adopt.Claims[*corev1.Pod] {
-	var active []*corev1.Pod
-	for _, pod := range s.Pods {
+// ClaimsOf says whose pods are whose, of those that do their work: what has ended or is ending is neither adopted nor released.
+func ClaimsOf(s Set, all []*corev1.Pod) adopt.Claims[*corev1.Pod] {
+	active := make([]*corev1.Pod, 0, len(all))
+	for _, pod := range all {
 		if pods.IsActive(pod) {
 			active = append(active, pod)
 		}
@@ -55,14 +63,16 @@ func (s Seen) claims() adopt.Claims[*corev1.Pod] {
 	return adopt.Claim(s.owner(), active)
 }
 
-func (s Seen) owner() adopt.Owner {
+func (s Set) owner() adopt.Owner {
 	return adopt.Owner{Object: s.Object, Kind: s.Kind, In: s.In, Selector: s.Selector}
 }
 
 // mine are the pods that count: those that the set has, with what it adopts.
 func (s Seen) mine() []*corev1.Pod {
-	c := s.claims()
-	return append(c.Owned, c.Adopted...)
+	if len(s.Claims.Adopted) == 0 {
+		return s.Claims.Owned
+	}
+	return slices.Concat(s.Claims.Owned, s.Claims.Adopted)
 }
 
 // ending is how many pods of the set are being deleted, and have not ended yet.
@@ -76,21 +86,26 @@ func (s Seen) ending() (count int32) {
 	return count
 }
 
-// Decide says what is to be done: first about whose pods are whose, which must have succeeded, and then such that the set has as
-// many active pods as it should.
-func Decide(s Seen) (claim, keep []action.Action) {
-	claim = s.claims().Actions(s.owner(), pods.Resource)
+// Claim says what is to be done about whose pods are whose. It must have succeeded before anything else is done.
+func Claim(s Seen) []action.Action { return s.Claims.Actions(s.owner(), pods.Resource) }
+
+// Decide says what is to be done such that the set has as many active pods as it should.
+func Decide(s Seen) (keep []action.Action) {
 	if s.Object.GetDeletionTimestamp() != nil {
-		return claim, nil
+		return nil
 	}
 	active := s.mine()
-	switch missing := s.Replicas - len(active); {
+	missing := s.Replicas - len(active)
+	switch {
+	case missing > 0 && s.Fight.wait(s.Now) > 0:
+	case missing > 0 && s.Fight.on():
+		keep = append(keep, s.create(1))
 	case missing > 0:
 		keep = append(keep, s.create(min(missing, most)))
 	case missing < 0:
 		keep = append(keep, s.delete(active, min(-missing, most)))
 	}
-	return claim, keep
+	return keep
 }
 
 // create makes pods under the first names that no pod has.
@@ -114,6 +129,7 @@ func (s Seen) create(count int) action.Together {
 
 // delete deletes the pods that are the least loss.
 func (s Seen) delete(active []*corev1.Pod, count int) action.Together {
+	active = slices.Clone(active)
 	pods.DeletionOrder(active, s.Related, s.Now)
 	var deleted action.Together
 	for _, pod := range active[:count] {
@@ -151,8 +167,13 @@ func Report(s Seen, failure error) (status appsv1.ReplicaSetStatus, again time.D
 			again = in
 		}
 	}
-	status.TerminatingReplicas = ptr.To(s.ending())
+	if s.CountsEnding {
+		status.TerminatingReplicas = ptr.To(s.ending())
+	}
 	status.Conditions = s.conditions(failure)
+	if in := s.fightsOnIn(); in > 0 && (again == 0 || in < again) {
+		again = in
+	}
 	return status, again
 }
 
@@ -173,7 +194,10 @@ func (s Seen) conditions(failure error) (conditions []appsv1.ReplicaSetCondition
 		return append(conditions, *before)
 	}
 	reason := "FailedCreate"
-	if s.Replicas < len(s.mine()) {
+	switch {
+	case errors.As(failure, new(Fight)):
+		reason = reasonFight
+	case s.Replicas < len(s.mine()):
 		reason = "FailedDelete"
 	}
 	return append(conditions, appsv1.ReplicaSetCondition{

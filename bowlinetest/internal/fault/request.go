@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -132,10 +133,15 @@ func metaIn(body []byte) meta {
 	return object.Metadata
 }
 
-// nameIn is the name that an object to be created has, or what one is to be generated from.
+// madeUp is what ends a name that was made from another one: by the server, or by who creates the object and says so, as a
+// controller does whose names follow from uids.
+var madeUp = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5}$`)
+
+// nameIn is the name that an object to be created has, or what one was generated from, or is to be.
 func nameIn(body []byte) (name string, generated bool) {
 	m := metaIn(body)
-	if m.Name == "" && m.GenerateName != "" {
+	end, prefixed := strings.CutPrefix(m.Name, m.GenerateName)
+	if m.GenerateName != "" && (m.Name == "" || prefixed && madeUp.MatchString(end)) {
 		return m.GenerateName + "*", true
 	}
 	return cmp.Or(m.Name, "?"), false

@@ -1,0 +1,163 @@
+package deployment_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/deployment"
+	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/controllers/replicaset"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+func TestNoFaultBreaksTheBoundsOfARollout(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, rolling(process("controllers")))
+}
+
+// Who runs two without an election has each step done twice, or by one who sees what was half a minute ago.
+func TestTwoControllersAtOnceKeepTheBoundsOfARollout(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, rolling(process("one"), process("two")))
+}
+
+// process is both controllers as one program.
+func process(name string) bowlinetest.Process {
+	return bowlinetest.Process{Name: name, Run: func(ctx context.Context, config *rest.Config) error {
+		m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			return err
+		}
+		replicaset.Add(m)
+		deployment.Add(m)
+		return m.Run(ctx)
+	}}
+}
+
+// rolling is a rollout and its undo, with faults in the midst of it. Nobody's state is in events.
+func rolling(processes ...bowlinetest.Process) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{alone(), bowlinetest.Manage(nodes)},
+		Processes:  processes,
+		Act:        rollout,
+		Settle:     4 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{bounded},
+		Compare:    byType,
+		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Budget:     30,
+	}
+}
+
+// rollout is what a user does: a deployment of four, another image, and back.
+func rollout(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	deployments := client.For[*appsv1.Deployment](c)
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
+	labels := map[string]string{"app": "web"}
+	d.Spec.Replicas = new(int32(4))
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Labels = labels
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
+	if _, err := deployments.Create(ctx, d, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	for _, image := range []string{"web:2", "web:1"} {
+		time.Sleep(20 * time.Second)
+		patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":%q}]}}}}`, image)
+		if _, err := deployments.Patch(ctx, "default", "web", "", types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bounded is broken when there are more pods than the surge allows; and, of a deployment that was available, when fewer are ready
+// than may be.
+func bounded(s bowlinetest.State) error {
+	all, ready := 0, 0
+	for _, pod := range s.Kind("Pod") {
+		if pod.GetDeletionTimestamp() != nil {
+			continue
+		}
+		all++
+		if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == "Running" {
+			ready++
+		}
+	}
+	const most, least = 5, 3
+	if all > most {
+		return fmt.Errorf("there are %d pods, and %d are the most", all, most)
+	}
+	if ready < least && isAvailable(s.Find("Deployment", "default", "web")) {
+		return fmt.Errorf("%d pods are available, and %d are the least", ready, least)
+	}
+	return nil
+}
+
+// byType sorts conditions, which stand in the order of their last change.
+func byType(s bowlinetest.State) bowlinetest.State {
+	for _, d := range s.Kind("Deployment") {
+		conditions, _, _ := unstructured.NestedSlice(d.Object, "status", "conditions")
+		slices.SortFunc(conditions, func(a, b any) int {
+			return cmp.Compare(a.(map[string]any)["type"].(string), b.(map[string]any)["type"].(string))
+		})
+		unstructured.SetNestedSlice(d.Object, conditions, "status", "conditions") // which is a map
+	}
+	return s
+}
+
+func isAvailable(d *unstructured.Unstructured) bool {
+	if d == nil {
+		return false
+	}
+	conditions, _, _ := unstructured.NestedSlice(d.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c := c.(map[string]any); c["type"] == "Available" && c["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// nodes has pods run and be ready, two seconds after they were made.
+func nodes(m *controller.Manager) error {
+	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
+	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
+	m.Add(controller.Options{
+		Name:    "nodes",
+		Sources: []controller.Source{controller.For(all)},
+		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
+			pod, ok := all.Indexer().Get(request)
+			if !ok || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
+				return controller.Result{}, nil
+			}
+			if wait := time.Until(pod.CreationTimestamp.Add(2 * time.Second)); wait > 0 {
+				return controller.Result{RequeueAfter: wait}, nil
+			}
+			pod = pod.DeepCopy()
+			pod.Status.Phase = corev1.PodRunning
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+			_, err := writes.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+			return controller.Result{}, err
+		}),
+	})
+	return nil
+}

@@ -1,0 +1,123 @@
+package replicaset
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/bowline-dev/bowline/controller"
+)
+
+// A set lets a pod go that its selector matches no more, and makes another one. Where somebody gives each pod other labels as soon as
+// it is made, such as a webhook, that has no end: pods without number, or, where the other labels are another set's, which deletes
+// what it has too many, writes without number. So a set that loses its pods at once says so, and makes one at a time, each after
+// twice as long.
+
+// reasonFight is the reason of the condition and of the event that tell of it.
+const reasonFight = "FightingSelectors"
+
+const (
+	// young is how old a pod is at most that was lost as soon as it was made.
+	young = 10 * time.Second
+	// patience is how many such pods are replaced at once.
+	patience = 3
+	// longest is how long a set waits at most before it makes another pod.
+	longest = 5 * time.Minute
+)
+
+// Fight is what a set has lost, until its pods have lasted. The zero value is peace.
+type Fight struct {
+	Lost int       // pods
+	Last time.Time // when the last one was lost
+	// About says what has become of it.
+	About string
+}
+
+// on says that pods are lost as soon as they are made.
+func (f Fight) on() bool { return f.Lost >= patience }
+
+// wait is how long no pod is to be made.
+func (f Fight) wait(now time.Time) time.Duration {
+	if !f.on() {
+		return 0
+	}
+	doubled := min(f.Lost-patience, 16)
+	return max(0, f.Last.Add(min(time.Second<<doubled, longest)).Sub(now))
+}
+
+// Error makes it a failure to keep the pods.
+func (f Fight) Error() string {
+	return "the pods are given other labels as soon as they are made: " + f.About +
+		"; find out who changes them (a webhook, another controller), or change the selector and the template's labels"
+}
+
+// fights are those of all sets, by their names. They are remembered by this process only: the next one finds out again.
+type fights struct {
+	mu sync.Mutex
+	of map[controller.Request]Fight
+}
+
+// after is the fight of a set that has let pods go, as the last thing that it did.
+func (f *fights) after(request controller.Request, s Seen, about func(*corev1.Pod) string) Fight {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fight := f.of[request]
+	for _, pod := range s.Claims.Released {
+		if s.Now.Sub(pod.CreationTimestamp.Time) < young {
+			fight.Lost++
+			fight.Last, fight.About = s.Now, about(pod)
+		}
+	}
+	switch {
+	case fight.Lost == 0:
+	case s.settles() == 0:
+		fight = Fight{}
+		delete(f.of, request)
+	default:
+		f.of[request] = fight
+	}
+	return fight
+}
+
+// over forgets the fight of a set that is gone.
+func (f *fights) over(request controller.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.of, request)
+}
+
+// settles is how long it takes until each pod of a set that has enough of them is no longer young, if nothing happens.
+func (s Seen) settles() (in time.Duration) {
+	mine := s.mine()
+	if len(mine) < s.Replicas {
+		return young
+	}
+	for _, pod := range mine {
+		in = max(in, pod.CreationTimestamp.Add(young).Sub(s.Now))
+	}
+	return in
+}
+
+// fightsOnIn is when to look at a fight again: when the next pod may be made, or the last one has lasted; 0 in peace.
+func (s Seen) fightsOnIn() time.Duration {
+	if !s.Fight.on() {
+		return 0
+	}
+	if wait := s.Fight.wait(s.Now); wait > 0 {
+		return wait
+	}
+	return s.settles()
+}
+
+// about says why a pod was let go, and which other sets take such a pod.
+func (s Seen) about(pod *corev1.Pod, others []string) string {
+	about := fmt.Sprintf("pod %q has the labels %s, and the selector is %s", pod.Name, labels.Set(pod.Labels), s.Selector)
+	if len(others) > 0 {
+		about += ", while that of " + strings.Join(others, " and ") + " matches it"
+	}
+	return about
+}
