@@ -25,8 +25,8 @@ Follow a POST of a ConfigMap through the code:
   - call.decode (server/decode.go) reads the body in the version of the URL: JSON, YAML or protobuf. The kind takes it to
     the version that its rules work on, with defaults: the hub version of a typed kind, the version of the URL for a
     custom resource (docs/versions.md);
-  - fillCreate gives it a uid, a creation time and, where asked to, a name; Server.own (server/own.go) writes down which
-    manager set which field (package patch/ownership); admission.Chain.Admit lets plugins change it;
+  - Server.own (server/own.go) writes down which manager set which field (package patch/ownership); admission.Chain.Admit
+    lets plugins change it; fillCreate gives it a uid, a creation time and, where asked to, a name;
   - the kind's Prepare drops what a create has no say over (the status), then validateCreate checks metadata and asks the
     kind's Validate, and admission.Chain.Validate lets plugins refuse it;
   - encode makes the object.Object: its header and one encoding, in the form that the answer needs, with room for the

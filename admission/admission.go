@@ -71,7 +71,13 @@ func (a *Attributes) AskAgain() { a.again = true }
 
 // Forbidden is the 403 of a write that a plugin refuses, in Kubernetes' words: which object, and why.
 func (a *Attributes) Forbidden(format string, args ...any) *apierrors.StatusError {
-	return apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, fmt.Errorf(format, args...))
+	name := a.Name
+	if name == "" && a.Object != nil { // it has none yet
+		if name = a.Object.GetGenerateName(); name == "" {
+			name = "Unknown"
+		}
+	}
+	return apierrors.NewForbidden(a.Resource.GroupResource(), name, fmt.Errorf(format, args...))
 }
 
 // Plugin has a say in some writes. Its methods are called concurrently, and again when a write is tried again. An error

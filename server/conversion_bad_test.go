@@ -190,7 +190,7 @@ func TestServiceOfAWebhook(t *testing.T) {
 	crd.Spec.Conversion.Webhook.ClientConfig = &apiextensionsv1.WebhookClientConfig{Service: &apiextensionsv1.ServiceReference{Namespace: "default", Name: "hook", Port: &port}}
 	w.define(t, crd)
 	w.create(t, lampsV1, lamp("v1", "a", `{"color":"red"}`))
-	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", `Post "https://hook.default.svc:8443/?timeout=30s": services "hook" not found`)
+	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", `Post "https://hook.default.svc:8443/?timeout=30s": service "hook" not found`)
 	services := "/api/v1/namespaces/default/services"
 	w.create(t, services, `{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"127.0.0.1.nowhere.invalid"}}`)
 	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", "127.0.0.1.nowhere.invalid")

@@ -45,16 +45,17 @@ func (s *Server) create(c *call) error {
 
 // createObject admits, validates and commits a decoded object, and answers.
 func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
-	generated := obj.GetName() == ""
-	fillCreate(obj)
+	wipeCreate(obj)
 	c.spans.at(stageOwn)
 	s.own(c, o, obj, nil)
 	if err := s.mutate(c, o, obj, nil); err != nil {
 		return err
 	}
-	if c.info().Namespaced {
-		obj.SetNamespace(c.namespace)
+	if err := c.matchURL(obj); err != nil { // plugins may have changed it
+		return err
 	}
+	generated := obj.GetName() == ""
+	fillCreate(obj)
 	c.kind.Prepare(obj, nil, "")
 	w, err := s.insert(c, o, obj, generated)
 	if err != nil {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/kind"
@@ -58,22 +56,7 @@ func (d *definitions) converter(crd *apiextensionsv1.CustomResourceDefinition) s
 	if c := crd.Spec.Conversion; c == nil || c.Strategy != apiextensionsv1.WebhookConverter {
 		return nil
 	}
-	return webhook.New(d.s.ctx, crd, d.s.serviceAddress)
-}
-
-// serviceAddress is where a Service is reached: its cluster IP, which somebody has to route, or its external name.
-func (s *Server) serviceAddress(namespace, name string, port int32) (string, error) {
-	services := schema.GroupResource{Resource: "services"}
-	o := s.store.Get(object.KeyOf(services, namespace, name))
-	if o == nil {
-		return "", apierrors.NewNotFound(services, name)
-	}
-	k, _ := s.kinds.Stored(services)
-	obj, err := o.Decoded(k)
-	if err != nil {
-		return "", err
-	}
-	return caller.Address(obj.(*corev1.Service), port)
+	return webhook.New(d.s.ctx, crd, caller.Find(d.s.ctx, reader{d.s}))
 }
 
 // served is the kind that a definition made, or nil.

@@ -28,13 +28,20 @@ const (
 
 var metadataPath = field.NewPath("metadata")
 
-// fillCreate sets what the server alone decides of a new object's metadata.
-func fillCreate(obj kind.Object) {
-	obj.SetUID(types.UID(uuid.NewString()))
-	obj.SetCreationTimestamp(now())
+// wipeCreate takes from a new object's metadata what the server alone decides: plugins see none of it yet.
+func wipeCreate(obj kind.Object) {
+	obj.SetUID("")
+	obj.SetCreationTimestamp(metav1.Time{})
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
 	obj.SetSelfLink("")
+}
+
+// fillCreate sets what the server alone decides of a new object's metadata, whatever plugins made of it.
+func fillCreate(obj kind.Object) {
+	wipeCreate(obj)
+	obj.SetUID(types.UID(uuid.NewString()))
+	obj.SetCreationTimestamp(now())
 	generateName(obj)
 }
 

@@ -135,9 +135,9 @@ func TestPluginThatBreaks(t *testing.T) {
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{breaking{}} })
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"panic"}}`).want(t, http.StatusInternalServerError)
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"invalid"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `data[bad key]`)
-	w.create(t, configMaps, `{"metadata":{"name":"renamed"}}`)
-	w.get(t, configMaps+"/renamed").want(t, http.StatusOK)
-	if got := w.names(t, "/api/v1/configmaps"); got != "renamed" {
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"renamed"}}`).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+		"the namespace of the provided object does not match the namespace sent on the request")
+	if got := w.names(t, "/api/v1/configmaps"); got != "" {
 		t.Errorf("stored %q", got)
 	}
 }

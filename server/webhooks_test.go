@@ -25,8 +25,8 @@ type guard struct {
 	*httptest.Server
 	// answer decides about a review; nil allows everything.
 	answer func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse
-	// raw answers instead, where it is set.
-	raw http.HandlerFunc
+	// raw answers instead, where it is set. It is told the uid of the question.
+	raw func(w http.ResponseWriter, r *http.Request, uid string)
 
 	mu    sync.Mutex
 	asked []*admissionv1.AdmissionRequest
@@ -57,7 +57,7 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request) {
 	g.asked = append(g.asked, review.Request)
 	g.mu.Unlock()
 	if g.raw != nil {
-		g.raw(w, r)
+		g.raw(w, r, string(review.Request.UID))
 		return
 	}
 	response := &admissionv1.AdmissionResponse{Allowed: true}

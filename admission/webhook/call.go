@@ -35,12 +35,18 @@ func (h *hook) ask(ctx context.Context, s *subject, mutates bool) (*admissionv1.
 	if err != nil {
 		return nil, &callError{h.Name, fmt.Errorf("could not create admission objects: %w", err)}
 	}
-	if err := h.send(ctx, r); err != nil {
-		return nil, &callError{h.Name, err}
-	}
-	response, err := r.answer(mutates)
+	response, err := h.traced(ctx, r, func(ctx context.Context) (*admissionv1.AdmissionResponse, error) {
+		if err := h.send(ctx, r); err != nil {
+			return nil, &callError{h.Name, err}
+		}
+		response, err := r.answer(mutates)
+		if err != nil {
+			return nil, &callError{h.Name, fmt.Errorf("received invalid webhook response: %w", err)}
+		}
+		return response, nil
+	})
 	if err != nil {
-		return nil, &callError{h.Name, fmt.Errorf("received invalid webhook response: %w", err)}
+		return nil, err
 	}
 	if !response.Allowed {
 		return response, webhookerrors.ToStatusErr(h.Name, response.Result)

@@ -91,7 +91,7 @@ func (h *hooks) read(ctx context.Context, state admission.Reader, before *config
 	for _, obj := range configurations {
 		own, known := before.hooksOf(obj)
 		if !known {
-			own = h.compile(obj, finder(h.ctx, state))
+			own = h.compile(obj, caller.Find(h.ctx, state))
 		}
 		c.from[obj] = own
 		c.hooks = append(c.hooks, own...)

@@ -8,15 +8,12 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionv1beta1 "k8s.io/api/admission/v1beta1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 
-	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/kind/caller"
 )
 
@@ -88,21 +85,4 @@ func (h *hook) ignores() bool {
 func reviews() (runtime.Codec, error) {
 	versions := []schema.GroupVersion{admissionv1beta1.SchemeGroupVersion, admissionv1.SchemeGroupVersion}
 	return caller.Codec(versions, admissionv1beta1.AddToScheme, admissionv1.AddToScheme)
-}
-
-var services = schema.GroupResource{Resource: "services"}
-
-// finder finds Services among the objects of the server.
-func finder(ctx context.Context, state admission.Reader) caller.Resolver {
-	return func(namespace, name string, port int32) (string, error) {
-		obj, err := state.Get(ctx, services, namespace, name)
-		if err != nil {
-			return "", err
-		}
-		service, ok := obj.(*corev1.Service)
-		if !ok {
-			return "", apierrors.NewNotFound(services, name)
-		}
-		return caller.Address(service, port)
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,7 +21,7 @@ var namespaces = schema.GroupResource{Resource: "namespaces"}
 // which need that version, are still to be asked. A webhook that does not want to hear of the write has no errors.
 func (h *hook) concerns(ctx context.Context, a *admission.Attributes, state admission.Reader) (gv schema.GroupVersion, yes bool, err error) {
 	gv, yes = h.version(a)
-	if !yes || h.objects != nil && !labelled(h.objects, a.Object) && !labelled(h.objects, a.Old) {
+	if !yes || h.objects != nil && !h.selectsObject(a, a.Object) && !h.selectsObject(a, a.Old) {
 		return gv, false, nil
 	}
 	if h.wrong != nil {
@@ -91,6 +92,21 @@ func inScope(scope *admissionregistrationv1.ScopeType, a *admission.Attributes) 
 
 func labelled(selector labels.Selector, obj kind.Object) bool {
 	return obj != nil && selector.Matches(labels.Set(obj.GetLabels()))
+}
+
+// selectsObject asks for the labels of what the webhook is shown: of a subresource with a kind of its own, such as a Scale, not
+// those of the object.
+func (h *hook) selectsObject(a *admission.Attributes, obj kind.Object) bool {
+	sub := a.Of.Info().Subresource(a.Subresource)
+	if obj == nil || sub == nil || sub.View == nil {
+		return labelled(h.objects, obj)
+	}
+	view, err := sub.View(obj)
+	if err != nil {
+		return false
+	}
+	meta, ok := view.(metav1.Object)
+	return ok && h.objects.Matches(labels.Set(meta.GetLabels()))
 }
 
 // selectsNamespace asks for the labels of the object's namespace: of a namespace that is written, for those which it is to have.

@@ -117,7 +117,7 @@ func legacyAnswer(r *admissionv1beta1.AdmissionResponse, mutates bool) (*admissi
 	if r == nil {
 		return nil, errors.New("webhook response was absent")
 	}
-	response := &admissionv1.AdmissionResponse{Allowed: r.Allowed, Result: r.Result, Warnings: r.Warnings}
+	response := &admissionv1.AdmissionResponse{Allowed: r.Allowed, Result: r.Result, Warnings: r.Warnings, AuditAnnotations: r.AuditAnnotations}
 	if mutates && len(r.Patch) > 0 {
 		response.Patch, response.PatchType = r.Patch, new(admissionv1.PatchTypeJSONPatch)
 	}

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -74,9 +75,9 @@ func (s *subject) texts() (now, old []byte, err error) {
 // set makes a patched text the new state, with the defaults of its version, and says whether that is another than before.
 func (s *subject) set(text []byte) (changed bool, err error) {
 	before := s.a.Object.DeepCopyObject()
-	if s.sub != nil {
+	if err = s.remains(text); err == nil && s.sub != nil {
 		err = s.setView(text)
-	} else {
+	} else if err == nil {
 		err = s.setObject(text)
 	}
 	if err != nil {
@@ -87,6 +88,18 @@ func (s *subject) set(text []byte) (changed bool, err error) {
 	}
 	s.json[0] = nil
 	return !reflect.DeepEqual(before, runtime.Object(s.a.Object)), nil
+}
+
+// remains checks that a text is of the kind that was shown.
+func (s *subject) remains(text []byte) error {
+	var t metav1.TypeMeta
+	if err := json.Unmarshal(text, &t); err != nil {
+		return err
+	}
+	if t.GroupVersionKind() != s.kind {
+		return fmt.Errorf("a %v was made a %v", s.kind, t.GroupVersionKind())
+	}
+	return nil
 }
 
 func (s *subject) setView(text []byte) error {

@@ -1,5 +1,6 @@
 // Package caller asks somebody's HTTPS server, a webhook, as Kubernetes does: by URL or through a Service, trusting the
-// certificates of a bundle or the system's, in JSON, and reading no more of the answer than there may be. Package
+// certificates of a bundle or the system's, in JSON. Otherwise than there, it reads no more of the answer than there may be, and
+// goes nowhere else. Package
 // structural/webhook converts custom resources by it, package admission/webhook has writes admitted by it. What a question and
 // its answer are is theirs.
 package caller
@@ -26,8 +27,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// patience is how long a connection may take, and how long it is kept when nobody uses it.
+// patience is how long a connection may take, how long it is kept when nobody uses it, and how long a silent one is believed.
 const patience = 30 * time.Second
+
+// idleConnections are how many connections that one request each goes over (HTTP/1.1) are kept for the next ones.
+const idleConnections = 25
 
 // Resolver finds where the Service of a webhook is, as host and port.
 type Resolver func(namespace, name string, port int32) (address string, err error)
@@ -63,7 +67,8 @@ type Caller struct {
 func New(ctx context.Context, config Config, resolve Resolver, codec func() (runtime.Codec, error)) *Caller {
 	c := &Caller{config: config, resolve: resolve}
 	c.client = sync.OnceValues(func() (*rest.RESTClient, error) { return c.connect(codec) })
-	c.transport.IdleConnTimeout = patience
+	c.transport.IdleConnTimeout, c.transport.MaxIdleConnsPerHost = patience, idleConnections
+	c.transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: patience, PingTimeout: patience / 2}
 	c.forget = context.AfterFunc(ctx, c.transport.CloseIdleConnections)
 	return c
 }
@@ -112,7 +117,13 @@ func (c *Caller) connect(codec func() (runtime.Codec, error)) (*rest.RESTClient,
 	config.ContentType = runtime.ContentTypeJSON
 	config.NegotiatedSerializer = serializer.NegotiatedSerializerWrapper(runtime.SerializerInfo{Serializer: reviews})
 	bounded := bounded{&c.transport, c.config.Largest}
-	return rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: bounded, Timeout: patience})
+	return rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: bounded, Timeout: patience, CheckRedirect: stay})
+}
+
+// stay follows no redirect: who answers a review could have this server ask whomever it reaches (CVE-2020-8561, which Kubernetes
+// leaves to firewalls).
+func stay(to *http.Request, _ []*http.Request) error {
+	return fmt.Errorf("it redirects to %s, where nobody is asked: name that in the configuration", to.URL.Redacted())
 }
 
 // target reads the configuration.

@@ -1,0 +1,278 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// badAnswers are what webhooks say that nobody can go by, and a part of what the writer is told. All answers but those that do
+// not come have the question's uid for UID.
+var badAnswers = []struct {
+	name   string
+	answer func(w http.ResponseWriter, r *http.Request, uid string)
+	text   string
+}{
+	{"garbage", say(`<html>what?</html>`), "failed to call webhook"},
+	{"nothing", say(``), "failed to call webhook"},
+	{"half of an answer", say(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"UID","allo`), "failed to call webhook"},
+	{"something else", say(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}}`), "failed to call webhook"},
+	{"a review without a response", say(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`), "webhook response was absent"},
+	{"another uid", reviewed(`"uid":"other","allowed":true`), `expected response.uid="`},
+	{"no uid", reviewed(`"allowed":true`), `expected response.uid="`},
+	{"a huge answer", huge, "the answer is larger than 16777216 bytes"},
+	{"an error", fails(http.StatusInternalServerError), "failed to call webhook"},
+	{"not found", fails(http.StatusNotFound), "failed to call webhook: the server could not find the requested resource"},
+	{"a redirect", redirects(http.StatusTemporaryRedirect), "it redirects to https://192.0.2.1/admit, where nobody is asked"},
+	{"a redirect that makes it a GET", redirects(http.StatusFound), "it redirects to https://192.0.2.1/admit, where nobody is asked"},
+	{"a connection that breaks", func(http.ResponseWriter, *http.Request, string) { panic(http.ErrAbortHandler) }, "failed to call webhook"},
+	{"a patch that is none", reviewed(`"uid":"UID","allowed":true,"patchType":"JSONPatch","patch":"e30="`), "received undecodable patch"},
+	{"a patch of no type", reviewed(`"uid":"UID","allowed":true,"patch":"W10="`), "webhook returned response.patch but not response.patchType"},
+	{"a type of no patch", reviewed(`"uid":"UID","allowed":true,"patchType":"JSONPatch"`), "webhook returned response.patchType but not response.patch"},
+	{"a patch of another type", reviewed(`"uid":"UID","allowed":true,"patchType":"Merge","patch":"W3sib3AiOiJhZGQifV0="`), `unsupported patch type "Merge"`},
+}
+
+// say answers with a text.
+func say(text string) func(http.ResponseWriter, *http.Request, string) {
+	return func(w http.ResponseWriter, _ *http.Request, uid string) {
+		fmt.Fprint(w, strings.ReplaceAll(text, "UID", uid))
+	}
+}
+
+// reviewed answers with a review that has these members of a response.
+func reviewed(members string) func(http.ResponseWriter, *http.Request, string) {
+	return say(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{` + members + `}}`)
+}
+
+func fails(code int) func(http.ResponseWriter, *http.Request, string) {
+	return func(w http.ResponseWriter, _ *http.Request, _ string) { http.Error(w, "no", code) }
+}
+
+func redirects(code int) func(http.ResponseWriter, *http.Request, string) {
+	return func(w http.ResponseWriter, r *http.Request, _ string) {
+		http.Redirect(w, r, "https://192.0.2.1/admit", code)
+	}
+}
+
+// huge begins an answer that goes on for 17 MiB.
+func huge(w http.ResponseWriter, _ *http.Request, _ string) {
+	fmt.Fprint(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"`)
+	mebibyte := strings.Repeat("0123456789abcdef", 1<<16)
+	for range 17 {
+		if _, err := fmt.Fprint(w, mebibyte); err != nil {
+			return // nobody reads on
+		}
+	}
+}
+
+// answering is a webhook with one of those answers.
+func answering(t testing.TB, answer func(http.ResponseWriter, *http.Request, string)) *guard {
+	t.Helper()
+	g := startGuard(t, nil)
+	g.raw = answer
+	return g
+}
+
+// TestBadAnswersRefuseTheWrite, or, where the failure policy says so, are ignored.
+func TestBadAnswersRefuseTheWrite(t *testing.T) {
+	t.Parallel()
+	for _, bad := range badAnswers {
+		t.Run(bad.name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t)
+			g := answering(t, bad.answer)
+			w.register(t, mutatingPath, "bad", g, "")
+			r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
+			r.refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, `failed calling webhook "bad.example.com": `)
+			r.refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, bad.text)
+			w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
+			w.hook(t, mutatingPath, "bad", "failurePolicy", `"Ignore"`)
+			w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+			if n := len(g.requests()); n < 2 {
+				t.Errorf("asked %d times: one that is ignored is asked all the same", n)
+			}
+		})
+	}
+}
+
+// hook replaces a member of a configuration's webhook.
+func (w *world) hook(t testing.TB, path, name, member, value string) {
+	t.Helper()
+	patch := `[{"op":"add","path":"/webhooks/0/` + member + `","value":` + value + `}]`
+	w.send(t, http.MethodPatch, path+"/"+name, patch, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+}
+
+// TestValidatingWebhookMayNotPatch what it is asked about.
+func TestValidatingWebhookMayNotPatch(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.register(t, validatingPath, "patches", startGuard(t, patched(`[{"op":"add","path":"/data","value":{}}]`)), "")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
+		metav1.StatusReasonInternalError, "received invalid webhook response: validating webhook may not return response.patch")
+}
+
+// TestAdmissionWebhookThatHangs is given the time that its configuration says, and told how long that is: also one that says a little from
+// time to time, and one that wants to be asked again later.
+func TestAdmissionWebhookThatHangs(t *testing.T) {
+	t.Parallel()
+	hang := func(w http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }
+	for name, answer := range map[string]func(http.ResponseWriter, *http.Request, string){
+		"says nothing": hang,
+		"never ends its answer": func(w http.ResponseWriter, r *http.Request, uid string) {
+			fmt.Fprint(w, `{"apiVersion":"admission.k8s.io/v1",`)
+			w.(http.Flusher).Flush()
+			hang(w, r, uid)
+		},
+		"puts off": func(w http.ResponseWriter, _ *http.Request, _ string) {
+			w.Header().Set("Retry-After", "3600")
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+	} {
+		for _, path := range []string{mutatingPath, validatingPath} {
+			t.Run(name+path, func(t *testing.T) {
+				t.Parallel()
+				w := start(t)
+				told := make(chan string, 100)
+				g := answering(t, func(w http.ResponseWriter, r *http.Request, uid string) {
+					told <- r.URL.Query().Get("timeout")
+					answer(w, r, uid)
+				})
+				w.register(t, path, "hangs", g, `"timeoutSeconds":1`)
+				begun := time.Now()
+				w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
+					metav1.StatusReasonInternalError, `failed calling webhook "hangs.example.com": failed to call webhook: `)
+				if took := time.Since(begun); took < 900*time.Millisecond {
+					t.Errorf("given up after %v", took)
+				}
+				if got := <-told; got != "1s" {
+					t.Errorf("told that it has %q", got)
+				}
+				w.hook(t, path, "hangs", "failurePolicy", `"Ignore"`)
+				w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+			})
+		}
+	}
+}
+
+// TestWriterWhoLeavesEndsTheQuestion: nobody waits for a webhook longer than the writer does.
+func TestWriterWhoLeavesEndsTheQuestion(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	asked, ended := make(chan bool), make(chan bool)
+	g := answering(t, func(_ http.ResponseWriter, r *http.Request, _ string) {
+		asked <- true
+		<-r.Context().Done()
+		ended <- true
+	})
+	w.register(t, mutatingPath, "hangs", g, `"timeoutSeconds":30`)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	go w.try(ctx, http.MethodPost, configMaps, strings.NewReader(`{"metadata":{"name":"a"}}`))
+	<-asked
+	leave()
+	<-ended
+	w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
+}
+
+// TestWebhookThatLoops asks for a write of its own for each that it is asked about, and so forever: its timeouts and the server's
+// seats end that, nothing is stored, and others are served as before.
+func TestWebhookThatLoops(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	g := answering(t, func(rw http.ResponseWriter, r *http.Request, uid string) {
+		again, err := w.try(r.Context(), http.MethodPost, configMaps, strings.NewReader(`{"metadata":{"generateName":"loop-"}}`))
+		if err != nil || again.code != http.StatusCreated {
+			reviewed(`"uid":"UID","allowed":false,"status":{"message":"round and round"}`)(rw, r, uid)
+			return
+		}
+		reviewed(`"uid":"UID","allowed":true`)(rw, r, uid)
+	})
+	w.register(t, mutatingPath, "loops", g, `"timeoutSeconds":1`)
+	if r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`); r.code < 400 {
+		t.Errorf("%d: nothing can come of it", r.code)
+	}
+	w.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodDelete, mutatingPath+"/loops", "").want(t, http.StatusOK)
+	if names := w.names(t, configMaps); names != "" {
+		t.Errorf("stored: %s", names)
+	}
+	t.Logf("asked %d times", len(g.requests()))
+}
+
+// TestWebhooksThatUndoEachOther are asked twice each, and not again.
+func TestWebhooksThatUndoEachOther(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	a := startGuard(t, patched(`[{"op":"add","path":"/data","value":{"whose":"a"}}]`))
+	b := startGuard(t, patched(`[{"op":"add","path":"/data","value":{"whose":"b"}}]`))
+	w.register(t, mutatingPath, "a", a, `"reinvocationPolicy":"IfNeeded"`)
+	w.register(t, mutatingPath, "b", b, `"reinvocationPolicy":"IfNeeded"`)
+	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"x"}}`).want(t, http.StatusCreated).object(t)
+	if n, m := len(a.requests()), len(b.requests()); n != 2 || m != 2 || at(obj, "data", "whose") != "b" {
+		t.Errorf("asked %d and %d times; it is %v's", n, m, at(obj, "data", "whose"))
+	}
+}
+
+// TestValidatingWebhooksAreAskedAtOnce: each waits until all have been asked. Of two refusals that of the first counts.
+func TestValidatingWebhooksAreAskedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	const count = 5
+	asked, all := make(chan bool, count), make(chan bool)
+	go func() {
+		for range count {
+			<-asked
+		}
+		close(all)
+	}()
+	for i := range count {
+		g := answering(t, func(rw http.ResponseWriter, r *http.Request, uid string) {
+			asked <- true
+			select {
+			case <-all:
+			case <-r.Context().Done():
+				return
+			}
+			answer := `"uid":"UID","allowed":true`
+			if i > 2 {
+				answer = fmt.Sprintf(`"uid":"UID","allowed":false,"status":{"code":403,"message":"refused by %d"}`, i)
+			}
+			reviewed(answer)(rw, r, uid)
+		})
+		w.register(t, validatingPath, fmt.Sprintf("v%d", i), g, "")
+	}
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusForbidden, "",
+		`admission webhook "v3.example.com" denied the request: refused by 3`)
+}
+
+// TestRefusalsAreTheWebhooks: its status is the answer, but where that is no refusal.
+func TestRefusalsAreTheWebhooks(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	for i, s := range []struct {
+		status *metav1.Status
+		code   int
+		reason metav1.StatusReason
+		text   string
+	}{
+		{nil, http.StatusBadRequest, "", "denied the request without explanation"},
+		{&metav1.Status{Reason: "TooMany"}, http.StatusBadRequest, "TooMany", "denied the request: TooMany"},
+		{&metav1.Status{Code: http.StatusTeapot, Message: "tea"}, http.StatusTeapot, "", "denied the request: tea"},
+		{&metav1.Status{Code: http.StatusOK, Message: "fine"}, http.StatusBadRequest, "", "denied the request: fine"},
+	} {
+		name := fmt.Sprintf("r%d", i)
+		g := startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+			return &admissionv1.AdmissionResponse{Result: s.status}
+		})
+		w.register(t, validatingPath, name, g, "")
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, s.code, s.reason,
+			`admission webhook "`+name+`.example.com" `+s.text)
+		w.send(t, http.MethodDelete, validatingPath+"/"+name, "").want(t, http.StatusOK)
+	}
+}

@@ -1,0 +1,82 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TestWebhookIsAskedOfWhatItSelects: by labels of the object, of what it was before, and of its namespace.
+func TestWebhookIsAskedOfWhatItSelects(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"guarded","labels":{"guard":"yes"}}}`).want(t, http.StatusCreated)
+	byObject, byNamespace := startGuard(t, nil), startGuard(t, nil)
+	w.register(t, validatingPath, "object", byObject, `"objectSelector":{"matchLabels":{"app":"web"}}`)
+	w.register(t, validatingPath, "namespace", byNamespace, `"namespaceSelector":{"matchLabels":{"guard":"yes"}},"rules":[
+		{"operations":["*"],"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps","namespaces","nodes"]}]`)
+	const guarded = "/api/v1/namespaces/guarded/configmaps"
+	w.send(t, http.MethodPost, guarded, `{"metadata":{"name":"plain"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"web","labels":{"app":"web"}}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPatch, configMaps+"/web", `{"metadata":{"labels":null}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, configMaps+"/web", `{"data":{"a":"b"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPost, "/api/v1/nodes", `{"metadata":{"name":"n"}}`).want(t, http.StatusCreated) // in no namespace: always
+	w.send(t, http.MethodPatch, "/api/v1/namespaces/default", `{"metadata":{"labels":{"guard":"yes"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, "/api/v1/namespaces/default", `{"metadata":{"labels":{"guard":null}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodDelete, configMaps+"/web", "").want(t, http.StatusOK)
+	if got := strings.Join(byObject.requests(), ", "); got != "CREATE configmaps/ web, UPDATE configmaps/ web" {
+		t.Errorf("by the object's labels: %s", got)
+	}
+	if got := strings.Join(byNamespace.requests(), ", "); got != "CREATE configmaps/ plain, CREATE nodes/ n, UPDATE namespaces/ default" {
+		t.Errorf("by the namespace's labels: %s", got)
+	}
+}
+
+// TestConditionsOfWebhooks decide in CEL who is asked about what. One that cannot be evaluated refuses the write, or, where the
+// failure policy says so, has the webhook not asked.
+func TestConditionsOfWebhooks(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	g := startGuard(t, nil)
+	w.register(t, validatingPath, "v", g, `"matchConditions":[
+		{"name":"not-by-system","expression":"!request.userInfo.username.startsWith('system:')"},
+		{"name":"changed","expression":"object == null || oldObject == null || object.?data != oldObject.?data"},
+		{"name":"labelled","expression":"object == null || object.metadata.labels['app'] == 'web'"}]`)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a","labels":{"app":"web"}}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"b","labels":{"app":"mail"}}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"annotations":{"a":"b"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"a":"b"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"c"}}`).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "no such key: labels")
+	w.hook(t, validatingPath, "v", "failurePolicy", `"Ignore"`)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"c"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
+	if got := strings.Join(g.requests(), ", "); got != "CREATE configmaps/ a, UPDATE configmaps/ a, DELETE configmaps/ a" {
+		t.Errorf("asked about %s", got)
+	}
+}
+
+// TestDryRunsReachWebhooksWithoutSideEffects, and no others, whatever the failure policy; each is told that it is one.
+func TestDryRunsReachWebhooksWithoutSideEffects(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	for effects, text := range map[string]string{
+		"None": "", "NoneOnDryRun": "", "Some": "does not support dry run", "Unknown": "does not support dry run",
+	} {
+		g, name := startGuard(t, nil), strings.ToLower(effects)
+		path := strings.Replace(validatingPath, "/v1/", "/v1beta1/", 1) // which has all four
+		w.register(t, path, name, g, `"failurePolicy":"Ignore","sideEffects":"`+effects+`"`)
+		r := w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"a"}}`)
+		if text == "" {
+			r.want(t, http.StatusCreated)
+			if len(g.requests()) != 1 || !*g.last().DryRun {
+				t.Errorf("%s: asked about %q", effects, g.requests())
+			}
+		} else {
+			r.refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, text)
+		}
+		w.send(t, http.MethodDelete, path+"/"+name, "").want(t, http.StatusOK)
+	}
+	w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
+}
