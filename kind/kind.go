@@ -92,7 +92,7 @@ type Info struct {
 	// Verbs is nil for all of create, delete, deletecollection, get, list, patch, update and watch.
 	Verbs []string
 
-	// Subresources are served below each object, under every endpoint.
+	// Subresources are served below each object, under every endpoint unless they say otherwise.
 	Subresources []Subresource
 
 	// Protobuf says that objects have a protobuf form beside JSON: those of typed kinds have.
@@ -143,6 +143,17 @@ func (i *Info) Endpoint(gv schema.GroupVersion) *Endpoint {
 	}
 	return nil
 }
+
+// SubresourcesOf are those that a group-version has. The caller must not change them.
+func (i *Info) SubresourcesOf(gv schema.GroupVersion) []Subresource {
+	if !slices.ContainsFunc(i.Subresources, func(s Subresource) bool { return !s.ServedIn(gv) }) {
+		return i.Subresources
+	}
+	return slices.DeleteFunc(slices.Clone(i.Subresources), func(s Subresource) bool { return !s.ServedIn(gv) })
+}
+
+// ServedIn says whether a group-version has the subresource.
+func (s *Subresource) ServedIn(gv schema.GroupVersion) bool { return s.Only.Empty() || s.Only == gv }
 
 // Subresource finds a subresource by name, or nil.
 func (i *Info) Subresource(name string) *Subresource {
@@ -201,6 +212,8 @@ type Subresource struct {
 	Kind schema.GroupVersionKind
 	// Verbs are what it serves, of get, patch, update and create, in discovery's order.
 	Verbs []string
+	// Only is the one group-version that has it; the zero value is all of them.
+	Only schema.GroupVersion
 
 	// Replicas says, of a scale, which field (a dotted path) the Scale's spec.replicas is in each apiVersion; versions that
 	// are left out have no scale. nil means spec.replicas in all of them.
@@ -220,6 +233,8 @@ type Subresource struct {
 	// Apply writes a body into obj (scale: update and patch; binding: create). The answer to a create is a Status.
 	// obj may be changed; an error that is a metav1 Status is answered as it is.
 	Apply func(obj Object, body runtime.Object) error
+	// Done is what the Status that answers a create says; nil says nothing.
+	Done func(body runtime.Object) string
 	// Evicts makes of a create a delete of the object, with the DeleteOptions that it finds in the body (nil: none).
 	Evicts func(body runtime.Object) *metav1.DeleteOptions
 	// Text makes the plain text that a GET answers with (log); without any, the answer is 204.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bowline-dev/bowline/auth"
 	"github.com/bowline-dev/bowline/kind"
@@ -23,7 +24,7 @@ func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Reque
 	}
 	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user, spans: x.spans, exchange: x}
 	if target.subresource != "" {
-		if c.sub = c.info().Subresource(target.subresource); c.sub == nil {
+		if c.sub = c.info().Subresource(target.subresource); c.sub == nil || !c.sub.ServedIn(target.gvr.GroupVersion()) {
 			return c.noSubresource()
 		}
 	}
@@ -142,15 +143,19 @@ func (s *Server) act(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.answerDone()
+	c.answerDone(body)
 	return nil
 }
 
 // answerDone is the answer to the create of a subresource that did something to the object.
-func (c *call) answerDone() {
+func (c *call) answerDone(body runtime.Object) {
 	c.spans.at(stageAnswer)
 	c.sendWarnings()
-	writeStatus(c.w, c.http, &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	status := &metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}
+	if c.sub.Done != nil {
+		status.Message = c.sub.Done(body)
+	}
+	writeStatus(c.w, c.http, status)
 }
 
 // pageNotFound is the 404 of a path that leads nowhere.

@@ -90,6 +90,6 @@ func (s *Server) evict(c *call) error {
 	if _, err := s.remove(c, c.key(), options); err != nil {
 		return err
 	}
-	c.answerDone()
+	c.answerDone(body)
 	return nil
 }

@@ -28,6 +28,7 @@ var examples = map[string]string{
 	"events":                 `"involvedObject":{"namespace":"default"}`,
 	"namespaces":             `"spec":{}`,
 	"nodes":                  `"spec":{}`,
+	"persistentvolumeclaims": `"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}`,
 	"pods":                   pod,
 	"podtemplates":           `"template":{` + pod + `}`,
 	"replicationcontrollers": `"spec":{"template":{"metadata":{"labels":{"a":"b"}},` + pod + `}}`,
@@ -35,6 +36,7 @@ var examples = map[string]string{
 	"serviceaccounts":        `"automountServiceAccountToken":false`,
 	"services":               `"spec":{"ports":[{"port":80}]}`,
 
+	"initializerconfigurations.admissionregistration.k8s.io":       `"initializers":[]`,
 	"mutatingwebhookconfigurations.admissionregistration.k8s.io":   webhooks,
 	"validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,
 	"customresourcedefinitions.apiextensions.k8s.io": `"spec":{"group":"example.com","scope":"Namespaced",
@@ -72,6 +74,7 @@ const job = `"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{
 // bodies are what a create of a subresource sends.
 var bodies = map[string]string{
 	"binding":  `{"metadata":{"name":"example"},"target":{"name":"node"}}`,
+	"rollback": `{"name":"example","rollbackTo":{"revision":0}}`,
 	"eviction": `{"metadata":{"name":"example"}}`,
 }
 
@@ -117,7 +120,7 @@ func TestEveryVerbIsAnswered(t *testing.T) {
 	for _, gv := range servedGroups(kind.NewRegistry(builtin.Kinds(object.NewCache(0))...)) {
 		for _, k := range gv.kinds {
 			want += len(k.Kind.Info().ServedVerbs())
-			for _, s := range k.Kind.Info().Subresources {
+			for _, s := range k.Kind.Info().SubresourcesOf(gv.GroupVersion) {
 				want += len(s.Verbs)
 			}
 		}

@@ -58,7 +58,7 @@ func writeServed(w *bytes.Buffer, served []groupVersion) {
 			if info.Namespaced {
 				name += " *"
 			}
-			fmt.Fprintf(w, "| %s | %s | %s | %s |\n", name, info.Kind, verbs(info.ServedVerbs()), subresources(info))
+			fmt.Fprintf(w, "| %s | %s | %s | %s |\n", name, info.Kind, verbs(info.ServedVerbs()), subresources(k))
 		}
 		w.WriteByte('\n')
 	}
@@ -77,9 +77,10 @@ func verbs(served []string) string {
 	return strings.Join(served, ", ")
 }
 
-func subresources(info *kind.Info) string {
+func subresources(e kind.Entry) string {
+	info := e.Kind.Info()
 	var out []string
-	for _, s := range info.Subresources {
+	for _, s := range info.SubresourcesOf(e.Endpoint.GroupVersion()) {
 		text := strings.Join(s.Verbs, ", ")
 		if s.Kind.Kind != "" && s.Kind.GroupVersion() != info.Endpoints[0].GroupVersion() {
 			text += "; " + s.Kind.GroupVersion().String() + " " + s.Kind.Kind

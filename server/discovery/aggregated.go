@@ -83,7 +83,7 @@ func aggregateResource(entry kind.Entry) apidiscovery.APIResourceDiscovery {
 	if info.Namespaced {
 		r.Scope = apidiscovery.ScopeNamespace
 	}
-	for _, sub := range subresources(entry.Kind) {
+	for _, sub := range subresources(entry) {
 		plain := describeSubresource(info, sub, gv)
 		r.Subresources = append(r.Subresources, apidiscovery.APISubresourceDiscovery{
 			Subresource:  sub.Name,

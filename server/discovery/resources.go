@@ -24,7 +24,7 @@ func resourceList(entries []kind.Entry, gv schema.GroupVersion) *metav1.APIResou
 	for _, entry := range entries {
 		info := entry.Kind.Info()
 		list.APIResources = append(list.APIResources, describeResource(info, gv))
-		for _, sub := range subresources(entry.Kind) {
+		for _, sub := range subresources(entry) {
 			list.APIResources = append(list.APIResources, describeSubresource(info, sub, gv))
 		}
 	}
@@ -88,12 +88,13 @@ func storageVersionHash(info *kind.Info) string {
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-// subresources are those of a kind by name; those of custom resources are in Kubernetes' order already.
-func subresources(k kind.Kind) []kind.Subresource {
-	if isCustom(k) {
-		return k.Info().Subresources
+// subresources are those of an entry by name; those of custom resources are in Kubernetes' order already.
+func subresources(e kind.Entry) []kind.Subresource {
+	subs := e.Kind.Info().SubresourcesOf(e.Endpoint.GroupVersion())
+	if isCustom(e.Kind) {
+		return subs
 	}
-	subs := slices.Clone(k.Info().Subresources)
+	subs = slices.Clone(subs)
 	slices.SortFunc(subs, func(a, b kind.Subresource) int { return cmp.Compare(a.Name, b.Name) })
 	return subs
 }

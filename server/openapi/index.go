@@ -176,7 +176,7 @@ func writeFacts(sum interface{ Write([]byte) (int, error) }, k kind.Entry) error
 	facts := []any{
 		info.Kind, info.ListKind(), info.Plural, info.Namespaced, info.Verbs, info.AnswersDeleted, k.Endpoint,
 	}
-	for _, s := range info.Subresources {
+	for _, s := range info.SubresourcesOf(k.Endpoint.GroupVersion()) {
 		facts = append(facts, s.Name, s.Kind, s.Verbs, s.Text != nil)
 	}
 	if own, ok := k.Kind.(kind.Schematic); ok {

@@ -178,7 +178,7 @@ func (r *resource) addWatches() {
 
 // addSubresources writes the paths of subresources; one with a kind of its own is described by that kind.
 func (r *resource) addSubresources() error {
-	for _, sub := range r.Kind.Info().Subresources {
+	for _, sub := range r.Kind.Info().SubresourcesOf(r.gv) {
 		schema := r.item
 		if sub.Kind.Kind != "" {
 			if schema = r.definitions.known(sub.Kind); schema == "" {

@@ -33,6 +33,7 @@ func deploymentKind(cache *object.Cache) kind.Kind {
 				func(d *appsv1.Deployment, n int32) { d.Spec.Replicas = &n },
 			),
 			{Name: "status", Verbs: []string{"get", "patch", "update"}, Keeps: []string{"metadata.labels"}},
+			deploymentRollback,
 		},
 	}, kind.Rules[*appsv1.Deployment]{
 		Versions: pastDeployments(),
