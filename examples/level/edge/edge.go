@@ -1,0 +1,124 @@
+// Package edge keeps a Deployment's pods by events. Each is heard once, and has done what it calls for: a Deployment that came
+// has its pods created, one that was changed has pods added or removed, and a pod that went is created again.
+package edge
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/examples/level"
+)
+
+// Run hears of events until ctx ends.
+func Run(ctx context.Context, config *rest.Config) error {
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	k := &keeper{ctx: ctx, clients: clients, known: map[string]*appsv1.Deployment{}}
+	var both sync.WaitGroup
+	both.Go(func() { k.listen(clients.AppsV1().Deployments("").Watch, k.deployment) })
+	both.Go(func() { k.listen(clients.CoreV1().Pods("").Watch, k.pod) })
+	both.Wait()
+	return nil
+}
+
+type keeper struct {
+	ctx     context.Context
+	clients kubernetes.Interface
+
+	mu    sync.Mutex
+	known map[string]*appsv1.Deployment
+}
+
+// listen hears of events. What happens between two watches, nobody hears of.
+func (k *keeper) listen(begin func(context.Context, metav1.ListOptions) (watch.Interface, error), react func(watch.Event)) {
+	for k.ctx.Err() == nil {
+		if events, err := begin(k.ctx, metav1.ListOptions{}); err == nil {
+			for event := range events.ResultChan() {
+				react(event)
+			}
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// deployment does what the event of a Deployment calls for.
+func (k *keeper) deployment(event watch.Event) {
+	d, ok := event.Object.(*appsv1.Deployment)
+	if !ok {
+		return
+	}
+	had := k.remember(d, event.Type)
+	switch event.Type {
+	case watch.Added, watch.Modified:
+		for number := had; number < level.Replicas(d); number++ {
+			k.create(d, number)
+		}
+		for number := level.Replicas(d); number < had; number++ {
+			k.remove(d, number)
+		}
+	case watch.Deleted:
+		for number := range had {
+			k.remove(d, number)
+		}
+	}
+}
+
+// remember keeps the Deployment for events of its pods, and says how many pods it had.
+func (k *keeper) remember(d *appsv1.Deployment, event watch.EventType) (had int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if before := k.known[d.Name]; before != nil {
+		had = level.Replicas(before)
+	}
+	k.known[d.Name] = d
+	if event == watch.Deleted {
+		delete(k.known, d.Name)
+	}
+	return had
+}
+
+// pod has a pod that went created again.
+func (k *keeper) pod(event watch.Event) {
+	p, ok := event.Object.(*corev1.Pod)
+	if !ok || event.Type != watch.Deleted {
+		return
+	}
+	k.mu.Lock()
+	d := k.known[metav1.GetControllerOf(p).Name]
+	k.mu.Unlock()
+	if d == nil {
+		return
+	}
+	for number := range level.Replicas(d) {
+		if level.Pod(d, number).Name == p.Name {
+			k.create(d, number)
+		}
+	}
+}
+
+func (k *keeper) create(d *appsv1.Deployment, number int) {
+	_, err := k.clients.CoreV1().Pods(d.Namespace).Create(k.ctx, level.Pod(d, number), metav1.CreateOptions{})
+	report(err)
+}
+
+func (k *keeper) remove(d *appsv1.Deployment, number int) {
+	report(k.clients.CoreV1().Pods(d.Namespace).Delete(k.ctx, level.Pod(d, number).Name, metav1.DeleteOptions{}))
+}
+
+// report is all that becomes of an error: the event will not come again.
+func report(err error) {
+	if err != nil {
+		slog.Error("a pod is not as it should be", "error", err)
+	}
+}
