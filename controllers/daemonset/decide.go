@@ -1,0 +1,171 @@
+package daemonset
+
+import (
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/adopt"
+	"github.com/bowline-dev/bowline/controllers/failing"
+	"github.com/bowline-dev/bowline/controllers/history"
+	"github.com/bowline-dev/bowline/controllers/pods"
+)
+
+// Seen is what a decision is made of.
+type Seen struct {
+	Set *appsv1.DaemonSet
+	// Nodes are all that there are, by name.
+	Nodes []*corev1.Node
+	// Pods are those that the set controls and those that nobody does, in its namespace; and so are Revisions.
+	Pods      []*corev1.Pod
+	Revisions []*appsv1.ControllerRevision
+	// Pod and Revision are those of the namespace with a name, or nil. They may have come since Pods and Revisions were looked at.
+	Pod      func(name string) *corev1.Pod
+	Revision func(name string) *appsv1.ControllerRevision
+	// Pauses space out what is done about pods that fail.
+	Pauses *failing.Pauses
+	Now    time.Time
+}
+
+// Plan is what to do. Claim must have succeeded before Keep; the status is written whatever became of that.
+type Plan struct {
+	// Claim says whose pods and revisions are whose, and writes the template down.
+	Claim []action.Action
+	// Keep makes and deletes pods, and forgets templates.
+	Keep   []action.Action
+	Status appsv1.DaemonSetStatus
+	// Again is when something will be otherwise although nothing happens; 0 for never.
+	Again time.Duration
+}
+
+// Decide says what is to be done so that there is a pod of the template on each node where one should be.
+func Decide(s Seen) (Plan, error) {
+	selector, err := metav1.LabelSelectorAsSelector(s.Set.Spec.Selector)
+	switch {
+	case err != nil:
+		return Plan{}, err
+	case selector.Empty():
+		return Plan{Status: s.Set.Status, Keep: []action.Action{action.Event{
+			About: s.Set, Warning: true, Reason: "SelectingAll",
+			Message: "This daemon set is selecting all pods. A non-empty selector is required.",
+		}}}, nil
+	case s.Set.DeletionTimestamp != nil: // nobody knows what of it has gone
+		return Plan{Status: s.Set.Status}, nil
+	}
+	owner := adopt.Owner{Object: s.Set, Kind: kind, In: resource, Selector: selector}
+	line, err := history.Of(history.Workload{
+		Owner: owner, Template: &s.Set.Spec.Template, Collisions: s.Set.Status.CollisionCount,
+		Hash:  func(_ []byte, collisions *int32) string { return pods.Hash(&s.Set.Spec.Template, collisions) },
+		Label: appsv1.DefaultDaemonSetUniqueLabelKey,
+	}, s.Revisions, s.Revision)
+	if err != nil {
+		return Plan{}, err
+	}
+	claims := adopt.Claim(owner, s.Pods)
+	d := newDaemons(s, line, append(claims.Owned, claims.Adopted...))
+	d.keep()
+	if len(d.remove)+len(d.create) > 0 { // which follows from what all pods are
+		d.told = slices.Concat([]action.Action{action.Same[*corev1.Pod]{In: pods.Resource, Owner: s.Set, Selector: selector, Objects: s.Pods}}, d.told)
+	}
+	plan := Plan{Claim: append(line.Actions, claims.Actions(owner, pods.Resource)...), Keep: d.actions(), Status: d.status()}
+	plan.Again = d.again
+	if len(plan.Claim)+len(plan.Keep) > 0 { // all that follows from the set, which may be another one by now
+		current := action.Current[*appsv1.DaemonSet]{In: resource, Objects: []*appsv1.DaemonSet{s.Set}}
+		plan.Claim = slices.Concat([]action.Action{current}, plan.Claim)
+	}
+	return plan, nil
+}
+
+// daemons is a decision that is being made.
+type daemons struct {
+	Seen
+	line history.Line
+	// hash and generation are the labels of pods that are of the template.
+	hash, generation string
+	place            place
+	pods             []*corev1.Pod
+	// on are the pods by the name of the node that they are on, or are to be on.
+	on map[string][]*corev1.Pod
+	// create are the nodes that get a pod, remove what deletes pods, told what is told of them.
+	create []string
+	remove action.Together
+	told   []action.Action
+	again  time.Duration
+}
+
+func newDaemons(s Seen, line history.Line, mine []*corev1.Pod) *daemons {
+	d := &daemons{
+		Seen: s, line: line, pods: mine, on: map[string][]*corev1.Pod{},
+		hash:       line.Now.Labels[appsv1.DefaultDaemonSetUniqueLabelKey],
+		generation: generationOf(s.Set),
+		place:      placeOf(&s.Set.Spec.Template),
+	}
+	for _, pod := range mine {
+		if pods.HasEnded(pod) && pod.DeletionTimestamp != nil {
+			continue // there is nothing to do about it any more
+		}
+		if node := nodeOf(pod); node != "" {
+			d.on[node] = append(d.on[node], pod)
+		}
+	}
+	for _, of := range d.on {
+		slices.SortFunc(of, oldestFirst)
+	}
+	return d
+}
+
+// keep decides about pods. Another template has to wait until there is a pod where one should be.
+func (d *daemons) keep() {
+	known := map[string]bool{}
+	for _, node := range d.Nodes {
+		known[node.Name] = true
+		d.onNode(node)
+	}
+	for _, node := range d.nodesWithPods() {
+		for _, pod := range d.on[node] {
+			if !known[node] && pod.Spec.NodeName == "" { // nobody will ever start it, and nobody else deletes it
+				d.delete(pod)
+			}
+		}
+	}
+	if len(d.create) == 0 && len(d.remove) == 0 && d.Set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+		d.roll()
+	}
+}
+
+// most is how many pods are created, and how many deleted, in one run: the status is told in between.
+const most = 250
+
+// actions are what was decided about pods, and about templates that nobody needs any more.
+func (d *daemons) actions() []action.Action {
+	actions := d.told
+	if len(d.remove) > 0 {
+		actions = append(actions, d.remove[:min(len(d.remove), most)])
+	}
+	if len(d.create) > 0 {
+		actions = append(actions, d.created())
+	}
+	return append(actions, d.forget()...)
+}
+
+// forget deletes the oldest templates, if they are more than the set wants to keep and no pod is of them.
+func (d *daemons) forget() []action.Action {
+	used := map[string]bool{}
+	for _, pod := range d.pods {
+		used[pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]] = true
+	}
+	needed := func(r *appsv1.ControllerRevision) bool { return used[r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]] }
+	return history.Forget(d.line.Old, needed, len(d.line.Old)-int(ptr.Deref(d.Set.Spec.RevisionHistoryLimit, 10)))
+}
+
+// soon notes that something will be otherwise after a while.
+func (d *daemons) soon(after time.Duration) {
+	if after > 0 && (d.again == 0 || after < d.again) {
+		d.again = after
+	}
+}

@@ -1,0 +1,139 @@
+package daemonset
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+)
+
+// place is where the pods of a template may be.
+type place struct {
+	node        string // if they name one
+	affinity    nodeaffinity.RequiredNodeAffinity
+	tolerations []corev1.Toleration
+}
+
+func placeOf(template *corev1.PodTemplateSpec) place {
+	spec := &template.Spec
+	return place{
+		node: spec.NodeName, affinity: nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, spec.Affinity), tolerations: tolerations(spec),
+	}
+}
+
+// on says whether a node should have a pod, and whether one that is there may stay: a taint that only keeps new pods away does not
+// drive it out.
+func (p place) on(node *corev1.Node) (should, may bool) {
+	if p.node != "" && p.node != node.Name {
+		return false, false
+	}
+	if fits, err := p.affinity.Match(node); !fits || err != nil {
+		return false, false
+	}
+	should, may = true, true
+	for i := range node.Spec.Taints {
+		taint := &node.Spec.Taints[i]
+		if taint.Effect == corev1.TaintEffectPreferNoSchedule || p.tolerates(taint) {
+			continue
+		}
+		should = false
+		if taint.Effect == corev1.TaintEffectNoExecute {
+			may = false
+		}
+	}
+	return should, may
+}
+
+func (p place) tolerates(taint *corev1.Taint) bool {
+	return slices.ContainsFunc(p.tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(klog.Logger{}, taint, false) })
+}
+
+// tolerated are the taints that a node gets by its own condition: what watches over nodes must run there in bad times too.
+var tolerated = []corev1.Toleration{
+	{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
+	{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
+	{Key: corev1.TaintNodeDiskPressure, Effect: corev1.TaintEffectNoSchedule},
+	{Key: corev1.TaintNodeMemoryPressure, Effect: corev1.TaintEffectNoSchedule},
+	{Key: corev1.TaintNodePIDPressure, Effect: corev1.TaintEffectNoSchedule},
+	{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
+}
+
+// tolerations are those of a template and the ones that all daemons have.
+func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
+	all := slices.Clone(spec.Tolerations)
+	add := func(t corev1.Toleration) {
+		t.Operator = corev1.TolerationOpExists
+		if i := slices.IndexFunc(all, func(has corev1.Toleration) bool { return t.MatchToleration(&has) }); i >= 0 {
+			all[i] = t // for as long as it takes
+			return
+		}
+		all = append(all, t)
+	}
+	for _, t := range tolerated {
+		add(t)
+	}
+	if spec.HostNetwork { // which they may be there to bring up
+		add(corev1.Toleration{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule})
+	}
+	return all
+}
+
+// onlyOn is an affinity that a scheduler can but bring to one node. What else the template required of nodes holds for that one.
+func onlyOn(affinity *corev1.Affinity, node string) *corev1.Affinity {
+	if affinity == nil {
+		affinity = &corev1.Affinity{}
+	}
+	if affinity.NodeAffinity == nil {
+		affinity.NodeAffinity = &corev1.NodeAffinity{}
+	}
+	affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &corev1.NodeSelector{
+		NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+			{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}},
+		}}},
+	}
+	return affinity
+}
+
+// nodeOf is the node that a pod is on, or can but come to; "" for none.
+func nodeOf(pod *corev1.Pod) string {
+	if pod.Spec.NodeName != "" {
+		return pod.Spec.NodeName
+	}
+	affinity := pod.Spec.Affinity
+	if affinity == nil || affinity.NodeAffinity == nil || affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return ""
+	}
+	for _, term := range affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+		for _, field := range term.MatchFields {
+			if field.Key == metav1.ObjectNameField && field.Operator == corev1.NodeSelectorOpIn && len(field.Values) == 1 {
+				return field.Values[0]
+			}
+		}
+	}
+	return ""
+}
+
+// oldestFirst sorts pods such that the one to keep comes first: one that a node has, then the oldest.
+func oldestFirst(a, b *corev1.Pod) int {
+	return cmp.Or(
+		cmp.Compare(bound(b), bound(a)),
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(a.Name, b.Name),
+	)
+}
+
+func bound(pod *corev1.Pod) int {
+	if pod.Spec.NodeName != "" {
+		return 1
+	}
+	return 0
+}
+
+// samePlace says whether a node is as good a place for daemons as it was.
+func samePlace(old, now *corev1.Node) bool {
+	return equality.Semantic.DeepEqual(old.Labels, now.Labels) && equality.Semantic.DeepEqual(old.Spec.Taints, now.Spec.Taints)
+}
