@@ -117,6 +117,7 @@ func preparePod(pod, old *corev1.Pod, sub string) {
 	case sub == "binding":
 		// A binding is the scheduler's word, not a change of what the user declared: the generation stays.
 		pod.Generation = old.Generation
+		pod.Status.NominatedNodeName = "" // what was promised is kept, or no more needed
 		markScheduled(pod)
 	}
 }

@@ -1,0 +1,141 @@
+package scheduler
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// resources are amounts of what nodes have and pods ask for.
+type resources struct {
+	cpu             int64 // in thousandths of a core
+	memory, storage int64 // in bytes
+	others          map[corev1.ResourceName]int64
+}
+
+// amounts reads a list. How many pods a node takes is not among them.
+func amounts(list corev1.ResourceList) (r resources) {
+	for name, quantity := range list {
+		switch name {
+		case corev1.ResourceCPU:
+			r.cpu = quantity.MilliValue()
+		case corev1.ResourceMemory:
+			r.memory = quantity.Value()
+		case corev1.ResourceEphemeralStorage:
+			r.storage = quantity.Value()
+		case corev1.ResourcePods:
+		default:
+			r.addOther(name, quantity.Value())
+		}
+	}
+	return r
+}
+
+func (r *resources) addOther(name corev1.ResourceName, amount int64) {
+	if r.others == nil {
+		r.others = map[corev1.ResourceName]int64{}
+	}
+	r.others[name] += amount
+}
+
+// add adds amounts so many times; -1 takes them away.
+func (r *resources) add(o *resources, times int64) {
+	r.cpu += times * o.cpu
+	r.memory += times * o.memory
+	r.storage += times * o.storage
+	for name, amount := range o.others {
+		r.addOther(name, times*amount)
+	}
+}
+
+// assumed is what a container that asks for nothing counts as when nodes are compared, as in Kubernetes: else all such pods would
+// go to one node.
+var assumed = corev1.ResourceList{
+	corev1.ResourceCPU:    resource.MustParse("100m"),
+	corev1.ResourceMemory: resource.MustParse("200Mi"),
+}
+
+// needs are what a pod asks for, and what it counts as when nodes are compared.
+func needs(pod *corev1.Pod) (need, weight resources) {
+	need = amounts(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}))
+	if need.cpu > 0 && need.memory > 0 && len(pod.Spec.Containers) == 1 && len(pod.Spec.InitContainers) == 0 {
+		return need, resources{cpu: need.cpu, memory: need.memory}
+	}
+	with := amounts(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{NonMissingContainerRequests: assumed}))
+	return need, resources{cpu: with.cpu, memory: with.memory}
+}
+
+// lacks is what a node has too little of for a pod. It is final when the node would not even have enough if it were empty.
+func (n *Node) lacks(p *Pod) (short []string, final bool) {
+	if len(n.Pods)+1 > n.most {
+		short = append(short, "Too many pods")
+	}
+	compare := func(name corev1.ResourceName, need, used, room int64) {
+		if need > 0 && need > room-used {
+			short = append(short, "Insufficient "+string(name))
+			final = final || need > room
+		}
+	}
+	compare(corev1.ResourceCPU, p.need.cpu, n.used.cpu, n.room.cpu)
+	compare(corev1.ResourceMemory, p.need.memory, n.used.memory, n.room.memory)
+	compare(corev1.ResourceEphemeralStorage, p.need.storage, n.used.storage, n.room.storage)
+	for name, need := range p.need.others {
+		compare(name, need, n.used.others[name], n.room.others[name])
+	}
+	return short, final
+}
+
+// hostPort is a port of its node that a container has.
+type hostPort struct {
+	ip       string
+	protocol corev1.Protocol
+	port     int32
+}
+
+const everyAddress = "0.0.0.0"
+
+// hostPorts are the ports of its node that a pod has.
+func hostPorts(pod *corev1.Pod) (ports []hostPort) {
+	read := func(c *corev1.Container) {
+		for _, port := range c.Ports {
+			if port.HostPort == 0 {
+				continue
+			}
+			p := hostPort{port.HostIP, port.Protocol, port.HostPort}
+			if p.ip == "" {
+				p.ip = everyAddress
+			}
+			if p.protocol == "" {
+				p.protocol = corev1.ProtocolTCP
+			}
+			ports = append(ports, p)
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		if c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+			read(c)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		read(&pod.Spec.Containers[i])
+	}
+	return ports
+}
+
+// clash says that two ports cannot both be had.
+func (p hostPort) clash(o hostPort) bool {
+	return p.port == o.port && p.protocol == o.protocol && (p.ip == o.ip || p.ip == everyAddress || o.ip == everyAddress)
+}
+
+// occupied says that a port that a pod needs is taken.
+func (n *Node) occupied(p *Pod) bool {
+	for _, port := range p.ports {
+		if slices.ContainsFunc(n.ports, port.clash) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,244 @@
+package scheduler
+
+import (
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// best is the highest score of one kind. Scores are added up with weights; all of it is as in Kubernetes, whose default
+// profile this is without the places of images.
+const (
+	best           = 100
+	weightTaints   = 3
+	weightAffinity = 2
+	weightSpread   = 2
+	weightPods     = 2
+)
+
+// choose is the best of nodes that all take the pod; of several, the first.
+func (d *deciding) choose(fitting []*Node) *Node {
+	if len(fitting) == 1 {
+		return fitting[0]
+	}
+	scores := make([]int64, len(fitting))
+	for i, n := range fitting {
+		scores[i] = d.pod.free(n) + d.pod.balanced(n)
+	}
+	d.scoreTaints(fitting, scores)
+	d.scoreNodes(fitting, scores)
+	d.scorePods(fitting, scores)
+	d.scoreSpread(fitting, scores)
+	chosen := 0
+	for i := range scores {
+		if scores[i] > scores[chosen] {
+			chosen = i
+		}
+	}
+	return fitting[chosen]
+}
+
+// free is how much of a node is still free when the pod is there.
+func (p *Pod) free(n *Node) int64 {
+	var score, kinds int64
+	for _, r := range [...][2]int64{{n.weight.cpu + p.weight.cpu, n.room.cpu}, {n.weight.memory + p.weight.memory, n.room.memory}} {
+		if r[1] == 0 {
+			continue
+		}
+		kinds++
+		if r[0] <= r[1] {
+			score += (r[1] - r[0]) * best / r[1]
+		}
+	}
+	if kinds == 0 {
+		return 0
+	}
+	return score / kinds
+}
+
+// balanced is how much more alike the shares of a node's processor and memory that are taken become by the pod.
+func (p *Pod) balanced(n *Node) int64 {
+	if p.need.cpu == 0 && p.need.memory == 0 {
+		return 0
+	}
+	after := balance(n.used.cpu+p.need.cpu, n.room.cpu, n.used.memory+p.need.memory, n.room.memory)
+	before := balance(n.used.cpu, n.room.cpu, n.used.memory, n.room.memory)
+	return best/2 + (best/2+after-before)/2
+}
+
+func balance(cpu, cpus, memory, memories int64) int64 {
+	if cpus == 0 || memories == 0 {
+		return best
+	}
+	a, b := min(1, float64(cpu)/float64(cpus)), min(1, float64(memory)/float64(memories))
+	return int64((1 - math.Abs(a-b)/2) * best)
+}
+
+// scoreTaints prefers nodes without taints that would rather have the pod elsewhere.
+func (d *deciding) scoreTaints(fitting []*Node, scores []int64) {
+	disliked := make([]int64, len(fitting))
+	var most int64
+	for i, n := range fitting {
+		if len(n.Spec.Taints) > 0 {
+			disliked[i] = d.pod.disliked(n.Spec.Taints)
+			most = max(most, disliked[i])
+		}
+	}
+	if most == 0 {
+		return
+	}
+	for i := range scores {
+		scores[i] += weightTaints * (best - best*disliked[i]/most)
+	}
+}
+
+// scoreNodes prefers what the pod's affinity to nodes prefers.
+func (d *deciding) scoreNodes(fitting []*Node, scores []int64) {
+	if d.pod.prefers == nil {
+		return
+	}
+	preferred := make([]int64, len(fitting))
+	var most int64
+	for i, n := range fitting {
+		preferred[i] = d.pod.prefers.Score(n.Node)
+		most = max(most, preferred[i])
+	}
+	if most == 0 {
+		return
+	}
+	for i := range scores {
+		scores[i] += weightAffinity * best * preferred[i] / most
+	}
+}
+
+// scorePods prefers places where the pod likes to be, by those who are there.
+func (d *deciding) scorePods(fitting []*Node, scores []int64) {
+	if len(d.pod.likes) == 0 && !d.Minding {
+		return
+	}
+	liked := liking(d.pod, d.Nodes, d.Namespaces)
+	if len(liked) == 0 {
+		return
+	}
+	raw := make([]int64, len(fitting))
+	least, most := int64(math.MaxInt64), int64(math.MinInt64)
+	for i, n := range fitting {
+		for at, liked := range liked {
+			if value, ok := n.Labels[at.key]; ok && value == at.value {
+				raw[i] += liked
+			}
+		}
+		least, most = min(least, raw[i]), max(most, raw[i])
+	}
+	if least == most {
+		return
+	}
+	for i := range scores {
+		scores[i] += weightPods * int64(best*float64(raw[i]-least)/float64(most-least))
+	}
+}
+
+// scoreSpread prefers places with few of the pods that should be spread. Where nothing is said, those of one controller should be,
+// over nodes and over zones.
+func (d *deciding) scoreSpread(fitting []*Node, scores []int64) {
+	p, alike := d.pod, false
+	spread, means := p.evenly, func(c *constraint, n *Node) (pods int) {
+		for _, q := range n.Pods {
+			if c.means(p, q) {
+				pods++
+			}
+		}
+		return pods
+	}
+	if len(p.Spec.TopologySpreadConstraints) == 0 && p.owner != "" {
+		alike, spread = true, byDefault
+		means = func(_ *constraint, n *Node) int { return n.owners[p.owner] }
+	}
+	if len(spread) == 0 {
+		return
+	}
+	raw, ignored := d.crowding(fitting, spread, means, !alike)
+	least, most := int64(math.MaxInt64), int64(0)
+	for i := range raw {
+		if !ignored[i] {
+			least, most = min(least, raw[i]), max(most, raw[i])
+		}
+	}
+	for i := range scores {
+		switch {
+		case ignored[i]:
+		case most == 0:
+			scores[i] += weightSpread * best
+		default:
+			scores[i] += weightSpread * (best * (most + least - raw[i]) / most)
+		}
+	}
+}
+
+// byDefault is how the pods of one controller are spread.
+var byDefault = []constraint{{key: corev1.LabelHostname, skew: 3}, {key: corev1.LabelTopologyZone, skew: 5}}
+
+// crowding is how many pods of each constraint there are around each node, where more count more among many domains. Nodes that lack
+// a label are ignored, if all labels are asked for.
+func (d *deciding) crowding(
+	fitting []*Node, spread []constraint, means func(*constraint, *Node) int, all bool,
+) (raw []int64, ignored []bool) {
+	ignored = make([]bool, len(fitting))
+	sums := make([]float64, len(fitting))
+	hosts := 0
+	for i, n := range fitting {
+		if ignored[i] = all && !hasKeys(n, spread); !ignored[i] {
+			hosts++
+		}
+	}
+	for k := range spread {
+		c := &spread[k]
+		pods := d.around(c, fitting, ignored, means, all)
+		domains := len(pods)
+		if c.key == corev1.LabelHostname {
+			domains = hosts
+		}
+		weight := math.Log(float64(domains + 2))
+		for i, n := range fitting {
+			domain, ok := n.Labels[c.key]
+			if !ok || ignored[i] {
+				continue
+			}
+			count := pods[domain]
+			if c.key == corev1.LabelHostname {
+				count = means(c, n)
+			}
+			sums[i] += float64(count)*weight + float64(c.skew-1)
+		}
+	}
+	raw = make([]int64, len(fitting))
+	for i, sum := range sums {
+		raw[i] = int64(math.Round(sum))
+	}
+	return raw, ignored
+}
+
+// around is how many of a constraint's pods there are in the domains of some nodes, on all nodes. A node that is a domain of its own
+// is counted where it is looked at.
+func (d *deciding) around(c *constraint, fitting []*Node, ignored []bool, means func(*constraint, *Node) int, all bool) map[string]int {
+	pods := map[string]int{}
+	if c.key == corev1.LabelHostname {
+		return pods
+	}
+	for i, n := range fitting {
+		if domain, ok := n.Labels[c.key]; ok && !ignored[i] {
+			pods[domain] = 0
+		}
+	}
+	if len(pods) == 0 {
+		return pods
+	}
+	for _, n := range d.Nodes {
+		domain, ok := n.Labels[c.key]
+		if _, wanted := pods[domain]; !ok || !wanted || all && !c.counts(d.pod, n) {
+			continue
+		}
+		pods[domain] += means(c, n)
+	}
+	return pods
+}

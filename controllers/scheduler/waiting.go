@@ -1,0 +1,139 @@
+package scheduler
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// wait is a pod that no node took.
+type wait struct {
+	pod      *Pod
+	cause    cause
+	promised bool // others are leaving for it
+	attempts int
+	since    time.Time
+}
+
+// How long a pod that no node took waits before it is looked at again, although something has changed: doubled each time.
+const (
+	firstPause = time.Second
+	maxPause   = 10 * time.Second
+)
+
+// pause is how long the pod has still to wait when something has changed.
+func (w *wait) pause(now time.Time) time.Duration {
+	pause := firstPause << min(w.attempts-1, 4)
+	return max(0, w.since.Add(min(pause, maxPause)).Sub(now))
+}
+
+// wait has a pod wait, from now on. The lock is held.
+func (c *cluster) wait(p *Pod, d Decision, now time.Time) {
+	key := informer.KeyOf(p.Pod)
+	w := c.waiting[key]
+	if w == nil || w.pod.UID != p.UID {
+		w = &wait{}
+		c.waiting[key] = w
+	}
+	w.pod, w.cause, w.promised, w.since = p, d.waits, d.Promise != "" || d.Keep, now
+	w.attempts++
+}
+
+// woken is a pod that waits, and for which something may be better in so long.
+type woken struct {
+	controller.Request
+	pause time.Duration
+}
+
+// podChanged are the pods that may find room because of another one.
+func (c *cluster) podChanged(pod *corev1.Pod, now time.Time) (all []woken) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	on := c.touch(pod)
+	if pending(pod) {
+		c.asking.add(pod)
+	} else {
+		c.asking.remove(pod)
+	}
+	if len(on) == 0 || len(c.waiting) == 0 {
+		return nil
+	}
+	c.sync()
+	changed := NewPod(pod)
+	for key, w := range c.waiting {
+		if key == informer.KeyOf(pod) {
+			continue
+		}
+		room := w.cause&forRoom != 0 && slices.ContainsFunc(on, func(name string) bool { return c.takes(name, w) })
+		if room || w.cause&forPods != 0 && w.pod.minds(changed, c.labelsOf) {
+			all = append(all, woken{key, w.pause(now)})
+		}
+	}
+	return all
+}
+
+// nodeChanged are the pods that may find room because of a node.
+func (c *cluster) nodeChanged(node *corev1.Node, now time.Time) (all []woken) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed[node.Name] = true
+	if len(c.waiting) == 0 {
+		return nil
+	}
+	c.sync()
+	for key, w := range c.waiting {
+		if c.takes(node.Name, w) || w.cause&forPods != 0 && len(w.pod.even) > 0 {
+			all = append(all, woken{key, w.pause(now)})
+		}
+	}
+	return all
+}
+
+// namespaceChanged are the pods that may find room because a namespace has other labels.
+func (c *cluster) namespaceChanged(*corev1.Namespace) (requests []controller.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, w := range c.waiting {
+		if w.cause&forPods != 0 {
+			requests = append(requests, key)
+		}
+	}
+	return requests
+}
+
+// takes says whether a node, by itself, takes a pod that waits, or would if less important ones left.
+func (c *cluster) takes(name string, w *wait) bool {
+	n := c.byName[name]
+	if n == nil {
+		return false
+	}
+	r := n.refuses(w.pod)
+	return r == nil || !r.final && n.lowest < w.pod.priority && !w.pod.neverPreempts() && !w.promised
+}
+
+// minds says whether it matters to a pod that another one comes, goes, or is labelled otherwise.
+func (p *Pod) minds(q *Pod, namespaces NamespaceLabels) bool {
+	for _, terms := range [][]term{p.with, p.without} {
+		for i := range terms {
+			if terms[i].means(q, namespaces) {
+				return true
+			}
+		}
+	}
+	for i := range q.without {
+		if q.without[i].means(p, namespaces) {
+			return true
+		}
+	}
+	for i := range p.even {
+		if q.Namespace == p.Namespace && p.even[i].pods.Matches(labels.Set(q.Labels)) {
+			return true
+		}
+	}
+	return false
+}
