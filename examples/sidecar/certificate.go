@@ -1,0 +1,47 @@
+package sidecar
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+)
+
+// lifetime of a certificate. The webhook makes a new one whenever it begins.
+const lifetime = 365 * 24 * time.Hour
+
+// selfSigned is a certificate for an address of this machine that vouches for itself, and the PEM by which it is known.
+func selfSigned(address net.Addr) (certificate tls.Certificate, authority []byte, err error) {
+	host, _, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return certificate, nil, err
+	}
+	ip := net.ParseIP(host)
+	if ip == nil || ip.IsUnspecified() {
+		return certificate, nil, fmt.Errorf("%s is no address that the server could ask at: name one, such as 127.0.0.1:0", address)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return certificate, nil, err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: WebhookName},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime), IPAddresses: []net.IP{ip},
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true, IsCA: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return certificate, nil, err
+	}
+	certificate = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
+}

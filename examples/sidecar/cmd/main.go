@@ -1,0 +1,54 @@
+// Command cmd is the sidecar example as a program, beside any server that speaks the Kubernetes API: it puts the containers of
+// the ConfigMap envoy-initializer into new pods.
+//
+//	go run ./examples/sidecar/cmd [--kubeconfig FILE] [--listen ADDRESS] [--namespace NAME] [--only-annotated]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/klog/v2"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/examples/sidecar"
+)
+
+func main() {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	klog.SetSlogLogger(log) // what client-go has to say
+	if err := run(os.Args[1:], log); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, log *slog.Logger) error {
+	o, server, listen := sidecar.Options{Log: log}, client.Flags{}, ""
+	set := flag.NewFlagSet("sidecar", flag.ContinueOnError)
+	server.Bind(set)
+	set.StringVar(&listen, "listen", "127.0.0.1:0", "`address` at which the server asks the webhook; port 0 is any free one")
+	set.StringVar(&o.Namespace, "namespace", "default", "`namespace` of the ConfigMap "+sidecar.ConfigMap)
+	set.BoolVar(&o.OnlyAnnotated, "only-annotated", false, "leave pods alone without the annotation "+sidecar.Annotation+`: "true"`)
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if set.NArg() > 0 {
+		return fmt.Errorf("%q is no flag: this program takes flags only, see --help", set.Arg(0))
+	}
+	var err error
+	if o.Config, err = client.Load(server); err != nil {
+		return fmt.Errorf("find the server: %w; or start one, with: go run ./cmd/bowline up", err)
+	}
+	o.Config.UserAgent = "bowline-sidecar"
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	return sidecar.ServeWebhook(ctx, o, listen)
+}

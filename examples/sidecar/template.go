@@ -1,0 +1,121 @@
+package sidecar
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"sigs.k8s.io/yaml"
+)
+
+// Template is what pods get. What is there already, by its name, stays as it is: to add it twice is to add it once.
+type Template struct {
+	Containers []corev1.Container `json:"containers"`
+	Volumes    []corev1.Volume    `json:"volumes"`
+}
+
+// ReadTemplate reads the template that a ConfigMap has. It takes no field that containers and volumes do not have: a typo would
+// otherwise be missed in every pod.
+func ReadTemplate(cm *corev1.ConfigMap) (*Template, error) {
+	wrong := func(err error) error { return fmt.Errorf("config map %s/%s, %s: %w", cm.Namespace, cm.Name, Key, err) }
+	text, there := cm.Data[Key]
+	if !there {
+		return nil, wrong(errors.New("is not there: it is to have containers and volumes, in YAML"))
+	}
+	t := &Template{}
+	if err := yaml.UnmarshalStrict([]byte(text), t); err != nil {
+		return nil, wrong(err)
+	}
+	if len(t.Containers) == 0 {
+		return nil, wrong(errors.New("has no containers"))
+	}
+	for i, c := range t.Containers {
+		if c.Name == "" {
+			return nil, wrong(fmt.Errorf("containers[%d] has no name, by which it is found in pods", i))
+		}
+	}
+	for i, v := range t.Volumes {
+		if v.Name == "" {
+			return nil, wrong(fmt.Errorf("volumes[%d] has no name, by which it is found in pods", i))
+		}
+	}
+	return t, nil
+}
+
+// missing is what a pod has not of the template, which is shared. A pod without any container misses nothing: it is no pod, and
+// the server says so better.
+func (t *Template) missing(pod *corev1.Pod) (containers []corev1.Container, volumes []corev1.Volume) {
+	if len(pod.Spec.Containers) == 0 {
+		return nil, nil
+	}
+	for _, c := range t.Containers {
+		if !slices.ContainsFunc(pod.Spec.Containers, func(has corev1.Container) bool { return has.Name == c.Name }) {
+			containers = append(containers, c)
+		}
+	}
+	for _, v := range t.Volumes {
+		if !slices.ContainsFunc(pod.Spec.Volumes, func(has corev1.Volume) bool { return has.Name == v.Name }) {
+			volumes = append(volumes, v)
+		}
+	}
+	return containers, volumes
+}
+
+// Inject is the pod with all of the template; the pod itself where it has that already. It changes nothing of pod.
+func (t *Template) Inject(pod *corev1.Pod) *corev1.Pod {
+	containers, volumes := t.missing(pod)
+	if len(containers)+len(volumes) == 0 {
+		return pod
+	}
+	injected, own := pod.DeepCopy(), (&corev1.PodSpec{Containers: containers, Volumes: volumes}).DeepCopy()
+	injected.Spec.Containers = append(injected.Spec.Containers, own.Containers...)
+	injected.Spec.Volumes = append(injected.Spec.Volumes, own.Volumes...)
+	return injected
+}
+
+// MergePatch is the strategic merge patch that makes of the pod what Inject does, and {} where nothing is missing. It names what
+// is added and nothing else, so that it may be sent to a pod that others change meanwhile, with fields that this program
+// never heard of. (A diff between the pod and one that has nothing but the template, as some tell it, would remove the
+// pod's own containers: the server is to make of one what the other is.)
+func (t *Template) MergePatch(pod *corev1.Pod) ([]byte, error) {
+	before, err := json.Marshal(pod)
+	if err != nil {
+		return nil, err
+	}
+	after, err := json.Marshal(t.Inject(pod))
+	if err != nil {
+		return nil, err
+	}
+	return strategicpatch.CreateTwoWayMergePatch(before, after, &corev1.Pod{})
+}
+
+// operation is a step of a JSON Patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// JSONPatch is the same as a JSON Patch, which webhooks answer with; nil where nothing is missing.
+func (t *Template) JSONPatch(pod *corev1.Pod) ([]byte, error) {
+	var steps []operation
+	containers, volumes := t.missing(pod)
+	for _, c := range containers {
+		steps = append(steps, operation{"add", "/spec/containers/-", c})
+	}
+	switch {
+	case len(volumes) > 0 && len(pod.Spec.Volumes) == 0:
+		steps = append(steps, operation{"add", "/spec/volumes", volumes})
+	default:
+		for _, v := range volumes {
+			steps = append(steps, operation{"add", "/spec/volumes/-", v})
+		}
+	}
+	if steps == nil {
+		return nil, nil
+	}
+	return json.Marshal(steps)
+}
