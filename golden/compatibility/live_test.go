@@ -32,6 +32,7 @@ var examples = map[string]string{
 	"pods":                   pod,
 	"podtemplates":           `"template":{` + pod + `}`,
 	"replicationcontrollers": `"spec":{"template":{"metadata":{"labels":{"a":"b"}},` + pod + `}}`,
+	"resourcequotas":         `"spec":{"hard":{"pods":"1"}}`,
 	"secrets":                `"stringData":{"a":"b"}`,
 	"serviceaccounts":        `"automountServiceAccountToken":false`,
 	"services":               `"spec":{"ports":[{"port":80}]}`,

@@ -33,6 +33,7 @@ func Kinds(cache *object.Cache) []kind.Kind {
 		podKind(cache),
 		podTemplateKind(cache),
 		replicationControllerKind(cache),
+		resourceQuotaKind(cache),
 		secretKind(cache),
 		serviceAccountKind(cache),
 		serviceKind(cache),
