@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/disruption"
+	"github.com/bowline-dev/bowline/controllers/endpoint"
+	"github.com/bowline-dev/bowline/controllers/endpointslice"
 	"github.com/bowline-dev/bowline/controllers/garbagecollector"
 	"github.com/bowline-dev/bowline/controllers/namespace"
 	"github.com/bowline-dev/bowline/controllers/nodelifecycle"
@@ -15,6 +18,9 @@ import (
 
 // controllers are all that a plane can run, by name.
 var controllers = map[string]func(*controller.Manager){
+	disruption.Name:       func(m *controller.Manager) { disruption.Add(m) },
+	endpoint.Name:         func(m *controller.Manager) { endpoint.Add(m) },
+	endpointslice.Name:    func(m *controller.Manager) { endpointslice.Add(m) },
 	nodelifecycle.Name:    func(m *controller.Manager) { nodelifecycle.Add(m) },
 	namespace.Name:        func(m *controller.Manager) { namespace.Add(m) },
 	garbagecollector.Name: func(m *controller.Manager) { garbagecollector.Add(m) },

@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"time"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -21,7 +23,9 @@ type Source interface {
 
 // For reconciles the objects of an informer, when a change passes all predicates.
 func For[T client.Object](i *informer.Informer[T], predicates ...Predicate) Source {
-	return primary[T]{watched[T]{i, func(obj T) []Request { return []Request{informer.KeyOf(obj)} }, And(predicates...)}}
+	return primary[T]{watched[T]{
+		informer: i, requests: func(obj T) []Request { return []Request{informer.KeyOf(obj)} }, passes: And(predicates...),
+	}}
 }
 
 // primary feeds the objects themselves.
@@ -63,7 +67,14 @@ func controllerOf(obj client.Object, owner schema.GroupKind) *metav1.OwnerRefere
 // Watches reconciles whatever requests says of an informer's objects. It is asked about both states of one that
 // changes.
 func Watches[T client.Object](i *informer.Informer[T], requests func(obj T) []Request, predicates ...Predicate) Source {
-	return watched[T]{i, requests, And(predicates...)}
+	return watched[T]{informer: i, requests: requests, passes: And(predicates...)}
+}
+
+// WatchesLater is Watches, but what it asks for is reconciled only after the delay, unless something else asks for it before. It is for
+// objects that the controller writes itself: two instances, of which one sees the state of a while ago, would undo each other's writes
+// as fast as they can.
+func WatchesLater[T client.Object](i *informer.Informer[T], delay time.Duration, requests func(obj T) []Request, predicates ...Predicate) Source {
+	return watched[T]{informer: i, requests: requests, passes: And(predicates...), delay: delay}
 }
 
 // watched feeds from an informer, by asking whom an object concerns.
@@ -71,6 +82,7 @@ type watched[T client.Object] struct {
 	informer *informer.Informer[T]
 	requests func(T) []Request
 	passes   Predicate
+	delay    time.Duration
 }
 
 func (w watched[T]) filled() <-chan struct{} { return w.informer.Synced() }
@@ -143,6 +155,10 @@ func (f *feeding[T]) OnVanish(obj T, finalStateUnknown bool) {
 
 func (f *feeding[T]) add(obj T, cause why.Cause) {
 	for _, request := range f.requests(obj) {
-		f.in.add(request, cause)
+		if f.delay > 0 {
+			f.in.addAfter(request, f.delay, cause)
+		} else {
+			f.in.add(request, cause)
+		}
 	}
 }
