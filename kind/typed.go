@@ -24,6 +24,8 @@ type Pointer[T any] interface {
 type Rules[P any] struct {
 	// Default fills what the user left out, as Kubernetes' defaulting of the version does.
 	Default func(obj P)
+	// Restore gives back to a stored object what its protobuf leaves out, as that of embedded objects' kinds does.
+	Restore func(obj P)
 	// Prepare runs after the common part, which Typed.Prepare tells.
 	Prepare func(obj, old P, sub string)
 	// Validate: see Kind.
@@ -116,7 +118,11 @@ func (k *Typed[T, P]) Decode(form object.Form, data []byte) (runtime.Object, err
 	if err := unmarshalStored(form.Format, data, obj); err != nil {
 		return nil, err
 	}
-	return k.toHub(form.APIVersion, obj)
+	hub, err := k.toHub(form.APIVersion, obj)
+	if err == nil && k.rules.Restore != nil {
+		k.rules.Restore(hub)
+	}
+	return hub, err
 }
 
 // DecodeRequest implements Kind.

@@ -16,10 +16,11 @@ type aliases struct {
 }
 
 // note gives generated names their numbers: those of one command by name, so that where two are alike and a controller takes the
-// first one by name it is the same one each time.
+// first one by name it is the same one each time. Names that only begin like that, as those of a StatefulSet's pods, need none.
 func (a *aliases) note(objects []object) {
 	for _, obj := range objects {
-		if prefix := obj.GetGenerateName(); prefix != "" {
+		prefix := obj.GetGenerateName()
+		if end, ok := strings.CutPrefix(obj.GetName(), prefix); ok && prefix != "" && suffix.MatchString(end) {
 			a.add(prefix, obj.GetName())
 		}
 	}

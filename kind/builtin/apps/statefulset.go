@@ -36,6 +36,7 @@ func statefulSetKind(cache *object.Cache) kind.Kind {
 	}, kind.Rules[*appsv1.StatefulSet]{
 		Versions: pastStatefulSets(),
 		Default:  defaultStatefulSet,
+		Restore:  nameClaims,
 		Validate: validateStatefulSet,
 		Warnings: statefulSetWarnings,
 		Columns:  statefulSetColumns,
@@ -72,9 +73,15 @@ func defaultStatefulSet(s *appsv1.StatefulSet) {
 	}
 	core.DefaultPodTemplate(&spec.Template)
 	for i := range spec.VolumeClaimTemplates {
-		claim := &spec.VolumeClaimTemplates[i]
-		claim.TypeMeta = metav1.TypeMeta{Kind: "PersistentVolumeClaim", APIVersion: "v1"}
-		core.DefaultClaim(claim)
+		core.DefaultClaim(&spec.VolumeClaimTemplates[i])
+	}
+	nameClaims(s)
+}
+
+// nameClaims says of the templates of claims what kind they are of, which clients may leave out, and protobuf does.
+func nameClaims(s *appsv1.StatefulSet) {
+	for i := range s.Spec.VolumeClaimTemplates {
+		s.Spec.VolumeClaimTemplates[i].TypeMeta = metav1.TypeMeta{Kind: "PersistentVolumeClaim", APIVersion: "v1"}
 	}
 }
 

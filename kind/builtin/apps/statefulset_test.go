@@ -104,6 +104,27 @@ func TestStatefulSetDefaults(t *testing.T) {
 	}
 }
 
+// Protobuf has no place for it, and without it the set would be another one: an update of its size would be refused.
+func TestStatefulSetClaimsSayWhatTheyAreHoweverTheyAreStored(t *testing.T) {
+	t.Parallel()
+	k := statefulSetKind(object.NewCache(1 << 20))
+	set := made(t, k, `spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce]}}]}`)
+	for _, format := range []object.Format{object.JSON, object.Protobuf} {
+		form := object.Form{APIVersion: "apps/v1", Format: format}
+		data, err := k.Encode(form, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := k.Decode(form, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if claim := got.(*appsv1.StatefulSet).Spec.VolumeClaimTemplates[0]; claim.Kind != "PersistentVolumeClaim" || claim.APIVersion != "v1" {
+			t.Errorf("stored in form %v, the claim is of %s %q", form, claim.APIVersion, claim.Kind)
+		}
+	}
+}
+
 func TestStatefulSetWarnings(t *testing.T) {
 	t.Parallel()
 	k := statefulSetKind(object.NewCache(1 << 20))
