@@ -14,6 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/controllers/garbagecollector"
 	"github.com/bowline-dev/bowline/controllers/namespace"
 	"github.com/bowline-dev/bowline/controllers/nodelifecycle"
+	"github.com/bowline-dev/bowline/controllers/scheduler"
 )
 
 // controllers are all that a plane can run, by name.
@@ -22,6 +23,7 @@ var controllers = map[string]func(*controller.Manager){
 	endpoint.Name:         func(m *controller.Manager) { endpoint.Add(m) },
 	endpointslice.Name:    func(m *controller.Manager) { endpointslice.Add(m) },
 	nodelifecycle.Name:    func(m *controller.Manager) { nodelifecycle.Add(m) },
+	scheduler.Name:        func(m *controller.Manager) { scheduler.Add(m) },
 	namespace.Name:        func(m *controller.Manager) { namespace.Add(m) },
 	garbagecollector.Name: func(m *controller.Manager) { garbagecollector.Add(m) },
 }
