@@ -22,6 +22,7 @@ const (
 	mebibytes    unit = "MiB"       // less is better
 	kibibytes    unit = "KiB"       // less is better
 	bytesEach    unit = "B"         // less is better
+	allocations  unit = "allocs"    // less is better
 	times        unit = "x"         // less is better
 	timesFaster  unit = "x as fast" // more is better
 	perSecond    unit = "per s"     // more is better
@@ -86,6 +87,7 @@ var measurements = []measurement{
 	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(false), millionObjects(true),
 	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), adapted(), sampleControllers(),
 	recordedNetworks(), neutronNetworks(), ingressChanges(),
+	webhookBySelf(), webhookByMany(), unaskedWebhooks(),
 }
 
 // result is a figure with all its readings, or what went wrong.
