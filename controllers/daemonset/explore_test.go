@@ -142,7 +142,7 @@ func (s strategy) act(ctx context.Context, config *rest.Config) error {
 		if _, err := sets.Patch(ctx, "default", "agent", "", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 			return err
 		}
-		time.Sleep(20 * time.Second)
+		time.Sleep(time.Minute) // longer than anything is late: each template is seen
 	}
 	return nil
 }

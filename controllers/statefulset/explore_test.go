@@ -1,0 +1,157 @@
+package statefulset_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/controllers/statefulset"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+func TestNoFaultMakesTwoPodsOfAnOrdinal(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, scenario(bowlinetest.Process{Name: "statefulset", Run: process}))
+}
+
+func TestTwoControllersMakeOnePodOfAnOrdinal(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, scenario(bowlinetest.Process{Name: "one", Run: process}, bowlinetest.Process{Name: "two", Run: process}))
+}
+
+// scenario is a set of three that gets another template and becomes smaller, with faults in the midst of it.
+func scenario(processes ...bowlinetest.Process) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{alone(), bowlinetest.Manage(nodes)},
+		Processes:  processes,
+		Act:        act,
+		Settle:     3 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{oneOfAnOrdinal, oneAtATime, withClaims},
+		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Budget:     30,
+	}
+}
+
+// process is the controller as a program of its own.
+func process(ctx context.Context, config *rest.Config) error {
+	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	statefulset.Add(m)
+	return m.Run(ctx)
+}
+
+// nodes has pods run and be ready, two seconds after they were made.
+func nodes(m *controller.Manager) error {
+	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
+	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
+	m.Add(controller.Options{
+		Name:    "nodes",
+		Sources: []controller.Source{controller.For(all)},
+		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
+			pod, ok := all.Indexer().Get(request)
+			if !ok || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
+				return controller.Result{}, nil
+			}
+			if wait := time.Until(pod.CreationTimestamp.Add(2 * time.Second)); wait > 0 {
+				return controller.Result{RequeueAfter: wait}, nil
+			}
+			pod = pod.DeepCopy()
+			pod.Status.Phase = corev1.PodRunning
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
+			_, err := writes.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+			return controller.Result{}, err
+		}),
+	})
+	return nil
+}
+
+// act is what a user does.
+func act(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	sets := client.For[*appsv1.StatefulSet](c)
+	labels := map[string]string{"app": "web"}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
+	set.Spec.Replicas = new(int32(3))
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	set.Spec.Template.Labels = labels
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
+	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
+	if _, err := sets.Create(ctx, set, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	for _, patch := range []string{
+		`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`,
+		`{"spec":{"replicas":2}}`,
+	} {
+		time.Sleep(time.Minute) // longer than anything is late: each template is seen
+		if _, err := sets.Patch(ctx, "default", "web", "", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneOfAnOrdinal is broken by two pods that say that they have the same ordinal.
+func oneOfAnOrdinal(s bowlinetest.State) error {
+	of := map[string]string{}
+	for _, pod := range s.Kind("Pod") {
+		ordinal := pod.GetLabels()[appsv1.PodIndexLabel]
+		if other := of[ordinal]; other != "" {
+			return fmt.Errorf("%s and %s are both number %s", other, pod.GetName(), ordinal)
+		}
+		of[ordinal] = pod.GetName()
+	}
+	return nil
+}
+
+// oneAtATime is broken when more than one of the pods up to the highest is missing or not ready.
+func oneAtATime(s bowlinetest.State) error {
+	highest, ready := -1, 0
+	for _, pod := range s.Kind("Pod") {
+		ordinal, err := strconv.Atoi(pod.GetLabels()[appsv1.PodIndexLabel])
+		if err != nil {
+			return err
+		}
+		highest = max(highest, ordinal)
+		if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == "Running" {
+			ready++
+		}
+	}
+	if missing := highest + 1 - ready; missing > 1 {
+		return fmt.Errorf("of %d pods %d are missing or not ready", highest+1, missing)
+	}
+	return nil
+}
+
+// withClaims is broken by a pod whose claim is not there.
+func withClaims(s bowlinetest.State) error {
+	for _, pod := range s.Kind("Pod") {
+		if s.Find("PersistentVolumeClaim", "default", "data-"+pod.GetName()) == nil {
+			return fmt.Errorf("%s has no claim", pod.GetName())
+		}
+	}
+	return nil
+}
