@@ -150,7 +150,7 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 		Kinds:          kind.NewRegistry(builtin.Kinds(object.NewCache(encodingBudget))...),
 		Authenticator:  auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths()),
-		Plugins:        slices.Concat(admission.Defaults(), o.Plugins, webhook.Plugins(p.ctx, o.Log)),
+		Plugins:        slices.Concat(admission.Defaults(), o.Plugins, []admission.Plugin{&admission.Initializers{}}, webhook.Plugins(p.ctx, o.Log)),
 		Initial:        p.initial(),
 		Like:           like,
 		Checks:         p.checks(o.Storage),

@@ -53,6 +53,8 @@ type Attributes struct {
 	// Manager is who becomes the owner of what is written; empty for a delete, which has Deletion.
 	Manager  string
 	Deletion *metav1.DeleteOptions
+	// Rights are what else the writer may do; nil for everything.
+	Rights Rights
 	// DryRun says that nothing will be stored: a plugin that acts elsewhere must not.
 	DryRun bool
 	// Warn adds a text to the Warning headers of the answer.
@@ -78,6 +80,12 @@ func (a *Attributes) Forbidden(format string, args ...any) *apierrors.StatusErro
 		}
 	}
 	return apierrors.NewForbidden(a.Resource.GroupResource(), name, fmt.Errorf(format, args...))
+}
+
+// Rights are what somebody may do with an object beside writing it.
+type Rights interface {
+	// May is nil when a verb is allowed, and else says why it is not.
+	May(ctx context.Context, verb string) error
 }
 
 // Plugin has a say in some writes. Its methods are called concurrently, and again when a write is tried again. An error

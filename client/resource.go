@@ -22,6 +22,8 @@ import (
 type Resource[T Object] struct {
 	client *Client
 	known  served // zero when it has to be found
+	// uninitialized says that lists show objects that initializers have still to act on, too.
+	uninitialized bool
 }
 
 // For is the resource of a Go type: of a built-in one, or one that the client was told of by Types. The first call finds
@@ -31,6 +33,13 @@ func For[T Object](c *Client) Resource[T] { return Resource[T]{client: c} }
 // Of is a resource of a server. The kind of a typed T is its struct's name.
 func Of[T Object](c *Client, resource schema.GroupVersionResource) Resource[T] {
 	return Resource[T]{client: c, known: served{resource, kindOf[T]()}}
+}
+
+// Uninitialized is the resource with its objects that initializers have still to act on: List and Watch leave them out
+// otherwise. A Create does not wait for the initializers.
+func (r Resource[T]) Uninitialized() Resource[T] {
+	r.uninitialized = true
+	return r
 }
 
 // Which is the resource that it is. For asks the server, if it has not yet.
@@ -52,7 +61,11 @@ func (r Resource[T]) at(ctx context.Context, verb, namespace, name, subresource 
 	if err != nil {
 		return nil, err
 	}
-	return asks[T](r.client.ask(verb, found.resource, namespace, name, subresource)), nil
+	q := r.client.ask(verb, found.resource, namespace, name, subresource)
+	if r.uninitialized {
+		q = q.Param(includeUninitialized, "true")
+	}
+	return asks[T](q), nil
 }
 
 // of is at for an object. It refuses an empty name, which would make the path that of the whole collection.
@@ -220,7 +233,11 @@ func (r Resource[T]) Watch(ctx context.Context, namespace string, options metav1
 	if err != nil {
 		return nil, err
 	}
-	frames, err := r.client.watch(ctx, found.resource, namespace, options)
+	q := r.client.ask(http.MethodGet, found.resource, namespace, "", "")
+	if r.uninitialized {
+		q = q.Param(includeUninitialized, "true")
+	}
+	frames, err := r.client.watch(ctx, q, options)
 	if err != nil {
 		return nil, r.checked(err)
 	}

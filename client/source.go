@@ -29,6 +29,8 @@ type Options struct {
 	// Labels and Fields are nil for everything.
 	Labels labels.Selector
 	Fields fields.Selector
+	// Uninitialized asks for objects that initializers have still to act on, too. Others do not see them: docs/initializers.md.
+	Uninitialized bool
 	// After is where a watch begins: the revision of a list, or of the last event that was seen.
 	After object.Revision
 	// MetadataOnly says that the reader looks at nothing but metadata: a server over the wire is asked for no more, which it

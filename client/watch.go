@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/object"
 )
@@ -51,11 +50,10 @@ type frame struct {
 }
 
 // watch starts a watch, which ends with ctx or stop.
-func (c *Client) watch(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) (*frames, error) {
+func (c *Client) watch(ctx context.Context, q *rest.Request, options metav1.ListOptions) (*frames, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	options.Watch = true
-	q := c.options(c.ask(http.MethodGet, resource, namespace, "", ""), &options)
-	body, err := q.Stream(ctx)
+	body, err := c.options(q, &options).Stream(ctx)
 	if err != nil {
 		cancel()
 		return nil, err

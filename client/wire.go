@@ -116,8 +116,15 @@ func (l *List) add(o *object.Object, err error) {
 // request is one for a list or a watch, in the forms that the reader reads. As is List for a list.
 func (s *wireSource) request(resource schema.GroupVersionResource, options Options, query *metav1.ListOptions, as string) *rest.Request {
 	q := s.client.ask(http.MethodGet, resource, options.Namespace, "", "")
+	if options.Uninitialized {
+		q = q.Param(includeUninitialized, "true")
+	}
 	return s.client.options(q, query).SetHeader("Accept", accepted(options, as))
 }
+
+// includeUninitialized is the parameter that asks for objects which initializers have still to act on. A server that knows no
+// initializers passes over it.
+const includeUninitialized = "includeUninitialized"
 
 // accepted is what a reader takes, the best first.
 func accepted(options Options, as string) string {

@@ -37,6 +37,7 @@ type FactoryOptions struct {
 	Server         string
 	Resync, Relist time.Duration
 	Lazy           bool
+	Uninitialized  bool
 	// Transform is Options' for objects of all types. What it returns must be of the type of what it was given.
 	Transform func(client.Object) (client.Object, error)
 	Mutations *Mutations
@@ -125,6 +126,7 @@ func optionsFor[T client.Object](shared FactoryOptions, scope Scope) Options[T] 
 		Mutations: shared.Mutations,
 		Log:       shared.Log,
 	}
+	options.Uninitialized = shared.Uninitialized
 	if shared.Transform != nil {
 		options.Transform = func(obj T) (T, error) {
 			changed, err := shared.Transform(obj)

@@ -40,6 +40,8 @@ type Options[T client.Object] struct {
 	Namespace string
 	Labels    labels.Selector
 	Fields    fields.Selector
+	// Uninitialized has the cache hold objects that initializers have still to act on, too: see client.Options.
+	Uninitialized bool
 
 	// Indexes are those that the cache begins with.
 	Indexes map[string]IndexFunc[T]
@@ -126,7 +128,7 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 		source:   source,
 		resource: resource,
 		options: client.Options{
-			Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields,
+			Namespace: options.Namespace, Labels: options.Labels, Fields: options.Fields, Uninitialized: options.Uninitialized,
 			MetadataOnly: onlyMetadata[T](), Protobuf: options.Decode == nil && client.ReadsProtobuf[T](), New: newObject(options),
 		},
 		relist: options.Relist,

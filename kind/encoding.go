@@ -47,6 +47,9 @@ func openEnvelope(data []byte) (unknown runtime.Unknown, err error) {
 // Marshal writes a Go struct with the kind and apiVersion that it carries: JSON without a closing newline, or
 // protobuf in its envelope.
 func Marshal(format object.Format, obj runtime.Object) ([]byte, error) {
+	if carries(obj) {
+		return marshalUninitialized(format, obj)
+	}
 	if format == object.JSON {
 		return json.Marshal(obj)
 	}

@@ -118,6 +118,9 @@ func (k *Typed[T, P]) Decode(form object.Form, data []byte) (runtime.Object, err
 	if err := unmarshalStored(form.Format, data, obj); err != nil {
 		return nil, err
 	}
+	if err := decodeInitializers(form.Format, data, obj); err != nil {
+		return nil, err
+	}
 	hub, err := k.toHub(form.APIVersion, obj)
 	if err == nil && k.rules.Restore != nil {
 		k.rules.Restore(hub)
@@ -153,7 +156,8 @@ func (k *Typed[T, P]) Receive(form object.Form, body []byte, lenient bool) (runt
 	} else if err := Unmarshal(form.Format, body, obj); err != nil {
 		return nil, nil, err
 	}
-	return obj, strict, nil
+	strict, err := receiveInitializers(form.Format, body, obj, strict)
+	return obj, strict, err
 }
 
 // Accept implements Receiver.

@@ -19,7 +19,7 @@ import (
 // Header is what the server knows of an object without decoding it.
 type Header struct {
 	Key  Key
-	mark Mark // of the labels; beside the key, for quick scans
+	mark Mark // of the labels, and of being uninitialized; beside the key, for quick scans
 	// UID tells the object from others of the same key, before and after it.
 	UID types.UID
 	// Labels is nil when there are none.
@@ -60,7 +60,7 @@ type shared struct {
 // digits, as its resourceVersion; the object owns its bytes from now on. The codec wrote them; nil when none did, and
 // nobody will decode the object.
 func New(header Header, codec Codec, first Encoding) *Object {
-	header.mark = markOf(header.Labels)
+	header.setMark()
 	o := &Object{Header: header, first: first}
 	if codec != nil {
 		o.stamp = codec.Stamp()
@@ -71,7 +71,7 @@ func New(header Header, codec Codec, first Encoding) *Object {
 // Ready is an object that somebody has made a Go object of already, of which nothing else is kept: it has no bytes, and
 // Decoded by a codec of the stamp is that Go object.
 func Ready(header Header, revision Revision, by Codec, obj runtime.Object) *Object {
-	header.mark = markOf(header.Labels)
+	header.setMark()
 	o := &Object{Header: header, Revision: revision, stamp: by.Stamp()}
 	o.decoded.Store(&shared{o.stamp, obj})
 	return o

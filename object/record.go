@@ -92,7 +92,7 @@ func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error
 	if h.failed || h.rest != "" || !o.first.placed() {
 		return nil, fmt.Errorf("%s at revision %d: %w: its head does not read", key, revision, ErrDamaged)
 	}
-	o.mark = markOf(o.Labels)
+	o.setMark()
 	return o, nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/bowline-dev/bowline/kind"
 )
 
 func applyStrategic(current, patch []byte, prototype runtime.Object, lenient bool) (next []byte, strict []string, err error) {
@@ -22,12 +24,40 @@ func applyStrategic(current, patch []byte, prototype runtime.Object, lenient boo
 	if err != nil {
 		return nil, nil, err
 	}
-	is, err := strategicpatch.StrategicMergeMapPatch(was, change, prototype)
+	tags, err := strategicpatch.NewPatchMetaFromStruct(prototype)
+	if err != nil {
+		return nil, nil, strategicError(err)
+	}
+	is, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(was, change, objectTags{tags})
 	if err != nil {
 		return nil, nil, strategicError(err)
 	}
 	next, err = json.Marshal(is)
 	return next, strict, err
+}
+
+// objectTags are the tags of an object, with those of metadata.initializers, for which its struct has no field.
+type objectTags struct{ strategicpatch.LookupPatchMeta }
+
+// LookupPatchMetadataForStruct implements strategicpatch.LookupPatchMeta.
+func (o objectTags) LookupPatchMetadataForStruct(name string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+	tags, own, err := o.LookupPatchMeta.LookupPatchMetadataForStruct(name)
+	if err == nil && name == "metadata" {
+		tags = metadataTags{tags}
+	}
+	return tags, own, err
+}
+
+// metadataTags are those of the metadata.
+type metadataTags struct{ strategicpatch.LookupPatchMeta }
+
+// LookupPatchMetadataForStruct implements strategicpatch.LookupPatchMeta.
+func (m metadataTags) LookupPatchMetadataForStruct(name string) (strategicpatch.LookupPatchMeta, strategicpatch.PatchMeta, error) {
+	if name != "initializers" {
+		return m.LookupPatchMeta.LookupPatchMetadataForStruct(name)
+	}
+	tags, err := strategicpatch.NewPatchMetaFromStruct(kind.Initializers{})
+	return tags, strategicpatch.PatchMeta{}, err
 }
 
 // decodeStrategic reads a strategic merge patch. Its errors have no words before them, unlike those of other patches.

@@ -25,11 +25,12 @@ func (s *Server) apply(c *call, o writeOptions, body []byte) error {
 	}
 	o.owned = true
 	next := func(live kind.Object) (kind.Object, error) {
+		kept := takeInitializers(live)
 		obj, err := s.merged(c, o, live, document, body)
 		if err != nil {
 			return nil, err
 		}
-		return obj, c.oneOfEach(o, twice)
+		return withInitializers(obj, kept), c.oneOfEach(o, twice)
 	}
 	for try := 0; ; try++ {
 		if c.sub == nil && s.store.Get(c.key()) == nil {

@@ -46,6 +46,7 @@ func (s *Server) create(c *call) error {
 // createObject admits, validates and commits a decoded object, and answers.
 func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
 	wipeCreate(obj)
+	tidyNull(obj)
 	c.spans.at(stageOwn)
 	s.own(c, o, obj, nil)
 	if err := s.mutate(c, o, obj, nil); err != nil {
@@ -56,6 +57,7 @@ func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
 	}
 	generated := obj.GetName() == ""
 	fillCreate(obj)
+	tidyInitializers(obj, nil, "")
 	c.kind.Prepare(obj, nil, "")
 	w, err := s.insert(c, o, obj, generated)
 	if err != nil {
@@ -63,6 +65,9 @@ func (s *Server) createObject(c *call, o writeOptions, obj kind.Object) error {
 	}
 	if w.committed == nil {
 		return s.answerUncommitted(c, http.StatusCreated, w.state)
+	}
+	if w.committed, err = s.initialized(c, o, w.committed); err != nil {
+		return err
 	}
 	return s.answer(c, http.StatusCreated, w.committed)
 }

@@ -22,7 +22,7 @@ func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Reque
 	if target.gvr.GroupResource() == definitionsResource && r.Method != http.MethodGet {
 		r = r.WithContext(context.WithoutCancel(r.Context())) // what follows the commit is done, be the client gone or not
 	}
-	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user, spans: x.spans, exchange: x}
+	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user, spans: x.spans, exchange: x, server: s}
 	if target.subresource != "" {
 		if c.sub = c.info().Subresource(target.subresource); c.sub == nil || !c.sub.ServedIn(target.gvr.GroupVersion()) {
 			return c.noSubresource()

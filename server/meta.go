@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -125,6 +127,9 @@ func validateUpdate(ctx context.Context, k kind.Kind, obj, old kind.Object, sub 
 		errs = append(errs, field.Invalid(metadataPath.Child("name"), obj.GetName(), msg))
 	}
 	errs = append(errs, errs...)
+	if sub == "" && kind.SaysInitializers(old) {
+		old = nil // to others it is new still: what no update may change, an initializer may
+	}
 	errs = append(errs, k.Validate(ctx, obj, old, sub)...)
 	if err := ctx.Err(); err != nil {
 		return err
@@ -149,6 +154,13 @@ func header(k kind.Kind, obj kind.Object) object.Header {
 	}
 	for _, o := range obj.GetOwnerReferences() {
 		h.Owners = append(h.Owners, o.UID)
+	}
+	if kind.SaysInitializers(obj) {
+		h.Fields = maps.Clone(h.Fields)
+		if h.Fields == nil {
+			h.Fields = map[string]string{}
+		}
+		h.Fields[object.InitializersField] = strings.Join(kind.InitializersOf(obj).Names(), ",")
 	}
 	return h
 }

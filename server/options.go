@@ -25,6 +25,8 @@ type writeOptions struct {
 	force   bool
 	// owned says that the new state says already who owns what.
 	owned bool
+	// uninitialized says that a create does not wait for initializers.
+	uninitialized bool
 }
 
 func newWriteOptions(r *http.Request, dryRun []string, fieldValidation, manager string) writeOptions {
@@ -32,10 +34,11 @@ func newWriteOptions(r *http.Request, dryRun []string, fieldValidation, manager 
 		manager = managerOf(r.UserAgent())
 	}
 	return writeOptions{
-		dryRun:  len(dryRun) > 0,
-		strict:  fieldValidation == metav1.FieldValidationStrict,
-		warn:    fieldValidation == "" || fieldValidation == metav1.FieldValidationWarn,
-		manager: manager,
+		dryRun:        len(dryRun) > 0,
+		strict:        fieldValidation == metav1.FieldValidationStrict,
+		warn:          fieldValidation == "" || fieldValidation == metav1.FieldValidationWarn,
+		manager:       manager,
+		uninitialized: r.URL.RawQuery != "" && asksUninitialized(r.URL.Query()),
 	}
 }
 

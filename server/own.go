@@ -23,6 +23,7 @@ func (s *Server) own(c *call, o writeOptions, obj, old kind.Object) {
 	if o.owned {
 		return
 	}
+	defer beside(obj, old)()
 	s.owners.of(c.kind, c.endpoint).Update(c.endpoint.APIVersion(), c.subresource, old, obj, o.manager)
 }
 

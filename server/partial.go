@@ -44,6 +44,9 @@ func (c *call) metadata(o *object.Object, format object.Format) ([]byte, error) 
 	if e.Form.Format == format {
 		return data, nil
 	}
+	if o.Uninitialized() { // the struct has no field for it
+		return c.metadataOf(o, format)
+	}
 	var meta metav1.ObjectMeta
 	if format == object.JSON {
 		if err := meta.Unmarshal(data); err != nil {
@@ -55,6 +58,15 @@ func (c *call) metadata(o *object.Object, format object.Format) ([]byte, error) 
 		return nil, err
 	}
 	return meta.Marshal()
+}
+
+// metadataOf is that of a stored object as the whole of it is written in a format.
+func (c *call) metadataOf(o *object.Object, format object.Format) ([]byte, error) {
+	e, err := o.Encoding(c.codec(), object.Form{APIVersion: c.endpoint.APIVersion(), Format: format})
+	if err != nil {
+		return nil, err
+	}
+	return e.Metadata(), nil
 }
 
 // appendPartial appends a PartialObjectMetadata in JSON around an object's metadata.

@@ -31,6 +31,8 @@ type call struct {
 	user     *auth.User
 	accept   media
 	spans    *spans // nil while nobody traces
+	// server answers it; nil in process.
+	server *Server
 	// exchange is told of a watch that goes on; nil in process.
 	exchange *exchange
 	// warnings are sent with the answer, in order.

@@ -33,6 +33,8 @@ type selection struct {
 	// converts says that it may be another one than the stored object, unless that is in the form.
 	converts bool
 	form     object.Form
+	// uninitialized says that objects count which initializers have still to act on.
+	uninitialized bool
 	// marks are the bits of labels that selected objects have: of each group, those of one mark at least.
 	marks [][]object.Mark
 }
@@ -45,6 +47,9 @@ func (s *selection) single() bool { return !strings.HasSuffix(string(s.prefix), 
 
 // matches says whether an object is selected. One that cannot be shown is: who sends it meets the error.
 func (s *selection) matches(o *object.Object) bool {
+	if !s.uninitialized && o.Uninitialized() {
+		return false
+	}
 	if s.converts && !s.everything() {
 		other, err := s.shown(s.codec(), o)
 		if err != nil {
@@ -129,6 +134,7 @@ func (c *call) selectionOf(q url.Values, continues bool) (*selection, error) {
 		s.converts, s.form = true, object.Form{APIVersion: v.APIVersion()}
 	}
 	s.parent = s.prefix
+	s.uninitialized = c.verb == "deletecollection" || asksUninitialized(q)
 	if !c.info().Namespaced {
 		s.parent += "/" // the namespace in their keys is empty
 	}

@@ -47,6 +47,7 @@ func (src source) call(ctx context.Context, verb string, gvr schema.GroupVersion
 	if err != nil {
 		return nil, err
 	}
+	selected.uninitialized = o.Uninitialized
 	selected.selectLabels(o.Labels)
 	if o.Fields != nil {
 		if err := c.selectable(o.Fields); err != nil {
@@ -150,10 +151,7 @@ func (w *sourceWatch) seen(events []*object.Event) ([]client.Event, error) {
 	var out []client.Event
 	codec := w.selected.codec()
 	for _, e := range events {
-		kind, ok := e.Type(), true
-		if !w.selected.everything() {
-			kind, ok = e.TypeFor(w.selected.matches)
-		}
+		kind, ok := w.selected.typeOf(e)
 		if !ok {
 			continue
 		}

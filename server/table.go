@@ -135,7 +135,7 @@ func (c *call) uncommittedTable(obj kind.Object) ([]byte, error) {
 	case metav1.IncludeObject:
 		row.Object.Raw, err = c.kind.Encode(object.Form{APIVersion: c.endpoint.APIVersion()}, obj)
 	case metav1.IncludeMetadata:
-		row.Object.Raw, err = json.Marshal(partial(obj, c.metaVersion()))
+		row.Object.Raw, err = kind.Marshal(object.JSON, partial(obj, c.metaVersion()))
 	}
 	if err != nil {
 		return nil, err

@@ -44,7 +44,9 @@ func (s *Server) update(c *call) error {
 			return err
 		}
 	}
-	written, err := s.write(c, o, func(kind.Object) (kind.Object, error) { return obj.DeepCopyObject().(kind.Object), nil })
+	written, err := s.write(c, o, func(current kind.Object) (kind.Object, error) {
+		return keepInitializers(obj.DeepCopyObject().(kind.Object), current), nil
+	})
 	if err != nil {
 		return err
 	}
@@ -182,6 +184,7 @@ func registryPath(c *call) string {
 // admitUpdate takes a new state through admission and the kind's rules.
 func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) error {
 	fillUpdate(obj, old)
+	tidyInitializers(obj, old, c.subresource)
 	c.spans.at(stageOwn)
 	s.own(c, o, obj, old)
 	if err := s.mutate(c, o, obj, old); err != nil {
@@ -189,6 +192,7 @@ func (s *Server) admitUpdate(c *call, o writeOptions, obj, old kind.Object) erro
 	}
 	c.spans.at(stageValidate)
 	sub := c.subresource
+	tidyInitializers(obj, old, sub)
 	c.kind.Prepare(obj, old, sub)
 	keepTimes(obj, old)
 	if c.sub == nil || c.sub.Apply != nil {
@@ -220,7 +224,7 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 		return nil, err
 	}
 	if same, err := unchanged(c.codec(), fresh, current); err != nil || same {
-		return &written{committed: current}, err
+		return s.unlessGivenUp(c, &written{committed: current}, obj, err)
 	}
 	if err := storable(fresh, current); err != nil {
 		return nil, err
@@ -230,7 +234,7 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 	if err := s.commit(c.context(), c.kind, change, obj, old); err != nil {
 		return nil, err
 	}
-	return &written{committed: fresh}, s.settle(c.context(), c.kind, current, fresh)
+	return s.unlessGivenUp(c, &written{committed: fresh}, obj, s.settle(c.context(), c.kind, current, fresh))
 }
 
 // unchanged says whether a new state is the current one but for its revision. One that is stored in another version, or
@@ -249,8 +253,8 @@ func unchanged(codec object.Codec, fresh, current *object.Object) (bool, error) 
 	return was.EqualExceptRevision(fresh.Stored()), nil
 }
 
-// finish removes an object that nothing holds any longer; obj is its last state.
-func (s *Server) finish(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object) (*written, error) {
+// finish removes an object that nothing holds any longer, and commits what else changes by that; obj is its last state.
+func (s *Server) finish(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object, also ...store.Change) (*written, error) {
 	change := store.Change{Key: current.Key, Expect: store.At(current.Revision)}
 	var old kind.Object
 	if k.Info().Claims {
@@ -259,7 +263,10 @@ func (s *Server) finish(ctx context.Context, k kind.Kind, current *object.Object
 			return nil, err
 		}
 	}
-	if err := s.commit(ctx, k, change, nil, old); err != nil {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if _, err := s.store.Commit(ctx, append(append(also, change), claimChanges(k, nil, old)...)...); err != nil {
 		return nil, err
 	}
 	obj.SetResourceVersion(current.Revision.String())

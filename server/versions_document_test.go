@@ -16,7 +16,13 @@ var transcript = regexp.MustCompile("(?s)```http\n([A-Z]+) (\\S+)\n(.*?)\n\n?([0
 // TestVersionsGoTheWayThatTheDocumentDraws sends the requests of docs/versions.md.
 func TestVersionsGoTheWayThatTheDocumentDraws(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/versions.md")
+	followDocument(t, "../docs/versions.md")
+}
+
+// followDocument sends the requests of a document, and compares the answers.
+func followDocument(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}

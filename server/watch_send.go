@@ -15,10 +15,7 @@ func (w *watching) drain() (more bool, err error) {
 		return false, err
 	}
 	for _, e := range events {
-		kind, seen := e.Type(), true
-		if !w.selected.everything() {
-			kind, seen = e.TypeFor(w.selected.matches)
-		}
+		kind, seen := w.selected.typeOf(e)
 		if !seen {
 			continue
 		}

@@ -181,6 +181,12 @@ type coercion struct {
 // fit makes an object what a version allows: metadata of the right types, no unknown fields, no nulls where there may be
 // none. A nil version knows no field but the metadata.
 func (d *definition) fit(u *unstructured.Unstructured, v *definedVersion, o coercion) ([]string, error) {
+	if kind.SaysInitializers(u) { // the library's metadata has none
+		if err := kind.CheckInitializers(u); err != nil {
+			return nil, err
+		}
+		defer kind.WithoutInitializers(u)()
+	}
 	var meta *metav1.ObjectMeta
 	var found bool
 	var unknown []string

@@ -1,10 +1,10 @@
 // Package admissionregistration is the kinds of the admissionregistration.k8s.io group that say whom the server asks about
 // writes: mutating and validating webhook configurations, as v1, which is stored, and as v1beta1, which Kubernetes no longer
-// serves and old manifests still use. What a rule refuses, and in which words, follows Kubernetes 1.36
-// (pkg/apis/admissionregistration/validation).
+// serves and old manifests still use; and initializer configurations, v1alpha1 of Kubernetes 1.7 to 1.13. What a rule refuses,
+// and in which words, follows Kubernetes 1.36 and, of initializers, 1.13 (pkg/apis/admissionregistration/validation).
 //
-// The package asks nobody: package admission/webhook reads the configurations and calls what they name. Package kind/builtin
-// puts the kinds into a server's registry.
+// The package asks nobody: package admission/webhook reads the configurations of webhooks and calls what they name, package
+// admission those of initializers. Package kind/builtin puts the kinds into a server's registry.
 package admissionregistration
 
 import (
@@ -32,7 +32,7 @@ type (
 
 // Kinds are all kinds of the group, for one server. The cache bounds their second encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
-	return []kind.Kind{mutatingKind(cache), validatingKind(cache)}
+	return []kind.Kind{mutatingKind(cache), validatingKind(cache), initializerKind(cache)}
 }
 
 func mutatingKind(cache *object.Cache) kind.Kind {

@@ -1,5 +1,5 @@
 // Command gen writes definitions.zip, the OpenAPI definitions of all built-in types, from the Go structs in
-// k8s.io/api, k8s.io/apimachinery and k8s.io/apiextensions-apiserver. Developers run it through `go generate
+// k8s.io/api, k8s.io/apimachinery and k8s.io/apiextensions-apiserver, and of our own where those have none any more. Developers run it through `go generate
 // ./server/openapi` after those modules were updated or a package was added to the list below; nothing of it is linked
 // into a server.
 //
@@ -52,6 +52,9 @@ var packages = []string{
 	"k8s.io/apimachinery/pkg/runtime",
 	"k8s.io/apimachinery/pkg/util/intstr",
 	"k8s.io/apimachinery/pkg/version",
+
+	// What Kubernetes no longer has.
+	"github.com/bowline-dev/bowline/kind/builtin/admissionregistration/v1alpha1",
 }
 
 // printer is the program that prints the definitions; it is compiled together with what openapi-gen writes.

@@ -1,0 +1,113 @@
+package v1alpha1
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Size implements runtime.ProtobufMarshaller.
+func (c *InitializerConfiguration) Size() int {
+	data, _ := c.Marshal() // its error comes again
+	return len(data)
+}
+
+// MarshalTo implements runtime.ProtobufMarshaller.
+func (c *InitializerConfiguration) MarshalTo(into []byte) (int, error) {
+	data, err := c.Marshal()
+	if err == nil && len(into) < len(data) {
+		err = fmt.Errorf("an InitializerConfiguration of %d bytes does not fit into %d", len(data), len(into))
+	}
+	return copy(into, data), err
+}
+
+// Marshal is the object as Kubernetes' message of this name.
+func (c *InitializerConfiguration) Marshal() ([]byte, error) {
+	meta, err := c.ObjectMeta.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	data := appendField(nil, 1, meta)
+	for _, i := range c.Initializers {
+		one := appendField(nil, 1, i.Name)
+		for _, r := range i.Rules {
+			var rule []byte
+			for n, texts := range [...][]string{r.APIGroups, r.APIVersions, r.Resources} {
+				for _, text := range texts {
+					rule = appendField(rule, protowire.Number(n+1), text)
+				}
+			}
+			one = appendField(one, 2, rule)
+		}
+		data = appendField(data, 2, one)
+	}
+	return data, nil
+}
+
+func appendField[T string | []byte](message []byte, number protowire.Number, value T) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(message, number, protowire.BytesType), []byte(value))
+}
+
+// Unmarshal reads what Marshal makes.
+func (c *InitializerConfiguration) Unmarshal(data []byte) error {
+	return each(data, func(number protowire.Number, value []byte) error {
+		switch number {
+		case 1:
+			return c.ObjectMeta.Unmarshal(value)
+		case 2:
+			var i Initializer
+			err := i.unmarshal(value)
+			c.Initializers = append(c.Initializers, i)
+			return err
+		}
+		return nil
+	})
+}
+
+func (i *Initializer) unmarshal(data []byte) error {
+	return each(data, func(number protowire.Number, value []byte) error {
+		switch number {
+		case 1:
+			i.Name = string(value)
+		case 2:
+			var r Rule
+			err := r.unmarshal(value)
+			i.Rules = append(i.Rules, r)
+			return err
+		}
+		return nil
+	})
+}
+
+func (r *Rule) unmarshal(data []byte) error {
+	texts := map[protowire.Number]*[]string{1: &r.APIGroups, 2: &r.APIVersions, 3: &r.Resources}
+	return each(data, func(number protowire.Number, value []byte) error {
+		if list := texts[number]; list != nil {
+			*list = append(*list, string(value))
+		}
+		return nil
+	})
+}
+
+// each yields the length-delimited fields of a message.
+func each(message []byte, yield func(number protowire.Number, value []byte) error) error {
+	for len(message) > 0 {
+		number, wire, tag := protowire.ConsumeTag(message)
+		if tag < 0 {
+			return protowire.ParseError(tag)
+		}
+		message = message[tag:]
+		length := protowire.ConsumeFieldValue(number, wire, message)
+		if length < 0 {
+			return protowire.ParseError(length)
+		}
+		if wire == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(message)
+			if err := yield(number, value); err != nil {
+				return err
+			}
+		}
+		message = message[length:]
+	}
+	return nil
+}
