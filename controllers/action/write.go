@@ -38,13 +38,18 @@ func (t Tell) tell(by *Hand, err error) {
 type Create[T client.Object] struct {
 	In     schema.GroupVersionResource
 	Object T
-	Tell   Tell
+	// Anybodys says that one which is there will do, whoever has made it.
+	Anybodys bool
+	Tell     Tell
 }
 
 func (c Create[T]) String() string { return "create " + nameOf(c.In, c.Object) }
 
 func (c Create[T]) Do(ctx context.Context, by *Hand) error {
 	_, err := client.Of[T](by.Client, c.In).Create(ctx, c.Object, metav1.CreateOptions{})
+	if c.Anybodys && apierrors.IsAlreadyExists(err) {
+		return nil
+	}
 	if apierrors.IsAlreadyExists(err) {
 		return c.there(ctx, by, err)
 	}
@@ -76,7 +81,9 @@ type Delete[T client.Object] struct {
 	// Unchanged says that it must not have been changed either.
 	Unchanged   bool
 	Propagation metav1.DeletionPropagation // empty is the kind's default
-	Tell        Tell
+	// AtOnce gives nobody time to end, as for what nobody runs any more.
+	AtOnce bool
+	Tell   Tell
 }
 
 func (d Delete[T]) String() string { return "delete " + nameOf(d.In, d.Object) }
@@ -87,6 +94,9 @@ func (d Delete[T]) Do(ctx context.Context, by *Hand) error {
 	if d.Unchanged {
 		revision := d.Object.GetResourceVersion()
 		options.Preconditions.ResourceVersion = &revision
+	}
+	if d.AtOnce {
+		options.GracePeriodSeconds = new(int64)
 	}
 	if d.Propagation != "" {
 		options.PropagationPolicy = &d.Propagation
