@@ -235,8 +235,8 @@ type Subresource struct {
 	Apply func(obj Object, body runtime.Object) error
 	// Done is what the Status that answers a create says; nil says nothing.
 	Done func(body runtime.Object) string
-	// Evicts makes of a create a delete of the object, with the DeleteOptions that it finds in the body (nil: none).
-	Evicts func(body runtime.Object) *metav1.DeleteOptions
+	// Evicts makes of a create a delete of the object, if those agree who guard it.
+	Evicts *Eviction
 	// Text makes the plain text that a GET answers with (log); without any, the answer is 204.
 	Text func(obj Object) (string, error)
 }

@@ -64,8 +64,14 @@ type removed struct {
 
 // remove deletes the object of a key; again, when another writer changed it in between.
 func (s *Server) remove(c *call, key object.Key, o *metav1.DeleteOptions) (*removed, error) {
+	return s.removeAsking(c, key, o, nil)
+}
+
+// removeAsking is remove, if ask has nothing against it: it is told the object before it is marked deleted, may change it, and
+// returns what else to commit with it. A nil ask is asked nothing.
+func (s *Server) removeAsking(c *call, key object.Key, o *metav1.DeleteOptions, ask func(kind.Object) ([]store.Change, error)) (*removed, error) {
 	for try := 0; ; try++ {
-		out, err := s.removeOnce(c, key, o)
+		out, err := s.removeOnce(c, key, o, ask)
 		var conflict *store.ConflictError
 		if !errors.As(err, &conflict) {
 			return out, err
@@ -76,7 +82,7 @@ func (s *Server) remove(c *call, key object.Key, o *metav1.DeleteOptions) (*remo
 	}
 }
 
-func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*removed, error) {
+func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions, ask func(kind.Object) ([]store.Change, error)) (*removed, error) {
 	current := s.store.Get(key)
 	if current == nil {
 		if s.store.Damage(key) != nil {
@@ -97,6 +103,12 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*
 	if err := s.admitDelete(c, o, obj); err != nil {
 		return nil, err
 	}
+	var also []store.Change
+	if ask != nil {
+		if also, err = ask(obj); err != nil {
+			return nil, err
+		}
+	}
 	plan := planDelete(c.kind, obj, o, c.endpoint.Orphans)
 	if len(o.DryRun) > 0 {
 		return plan.dryRun(c.kind, current, obj), nil
@@ -106,9 +118,9 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions) (*
 	case plan.unchanged:
 		return &removed{uid: current.UID, stays: true, kept: current}, s.settle(c.context(), c.kind, current, current)
 	case plan.keep:
-		return s.mark(c, current, obj)
+		return s.mark(c, current, obj, also)
 	}
-	return s.removeNow(c.context(), c.kind, current, obj, plan)
+	return s.removeNow(c.context(), c.kind, current, obj, plan, also)
 }
 
 // deletePreconditions compares the uid and revision that a delete asks for with what is there.
@@ -127,22 +139,22 @@ func deletePreconditions(c *call, current *object.Object, p *metav1.Precondition
 	return nil
 }
 
-// mark commits an object that is marked deleted and stays.
-func (s *Server) mark(c *call, current *object.Object, obj kind.Object) (*removed, error) {
+// mark commits an object that is marked deleted and stays, and what else changes by that.
+func (s *Server) mark(c *call, current *object.Object, obj kind.Object, also []store.Change) (*removed, error) {
 	fresh, err := encode(c.kind, obj, c.accept.form(c.endpoint.GroupVersion()))
 	if err != nil {
 		return nil, err
 	}
 	change := store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}
-	if _, err := s.store.Commit(c.context(), change); err != nil {
+	if _, err := s.store.Commit(c.context(), append(also, change)...); err != nil {
 		return nil, err
 	}
 	return &removed{uid: current.UID, stays: true, kept: fresh}, s.settle(c.context(), c.kind, current, fresh)
 }
 
-// removeNow takes the object out of the store.
-func (s *Server) removeNow(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object, plan deletePlan) (*removed, error) {
-	w, err := s.finish(ctx, k, current, obj)
+// removeNow takes the object out of the store, and commits what else changes by that.
+func (s *Server) removeNow(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object, plan deletePlan, also []store.Change) (*removed, error) {
+	w, err := s.finish(ctx, k, current, obj, also...)
 	if err != nil {
 		return nil, err
 	}

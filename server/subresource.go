@@ -1,7 +1,6 @@
 package server
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 
@@ -68,28 +67,4 @@ func (s *Server) writeView(c *call, o writeOptions, next func(view kind.Object) 
 	return s.write(c, whole, func(current kind.Object) (kind.Object, error) {
 		return s.ownView(c, o, current.DeepCopyObject().(kind.Object), next)
 	})
-}
-
-// evict serves the create of an eviction: a delete with the options that the body carries.
-func (s *Server) evict(c *call) error {
-	o, err := createOptions(c.http)
-	if err != nil {
-		return err
-	}
-	body, err := c.decodeSubresource(o)
-	if err != nil {
-		return err
-	}
-	options := c.sub.Evicts(body)
-	if options == nil {
-		options = &metav1.DeleteOptions{}
-	}
-	if o.dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	if _, err := s.remove(c, c.key(), options); err != nil {
-		return err
-	}
-	c.answerDone(body)
-	return nil
 }

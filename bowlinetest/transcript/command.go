@@ -38,6 +38,8 @@ func (s *stage) do(command string) error {
 		return s.delete(first, second)
 	case "run":
 		return s.run(s.real(first))
+	case "evict":
+		return s.evict(first)
 	case "wait":
 		d, err := time.ParseDuration(first)
 		time.Sleep(d)

@@ -32,6 +32,7 @@
 //	status KIND/NAME PATCH        the same, of the status
 //	delete KIND/NAME [POLICY]     with Background, Foreground or Orphan
 //	run [NAME]                    do what nodes would: pending pods, or one of them, become Running and Ready
+//	evict pod/NAME                ask for its eviction, which its disruption budget may refuse
 //	wait DURATION                 let time pass
 //
 // In a file, $uid(KIND/NAME) is the uid of an object that there was before the command, as owner references need it.

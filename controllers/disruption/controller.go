@@ -9,6 +9,7 @@ package disruption
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -34,8 +35,12 @@ const Name = "disruption"
 // component tells of its events, in Kubernetes' name for it.
 const component = "controllermanager"
 
-// workers is how many budgets are counted at a time.
-const workers = 2
+// workers is how many budgets are counted at a time, and hesitation how long a count of somebody else's stands, and how soon to count
+// again what the cache shows late.
+const (
+	workers    = 2
+	hesitation = time.Second
+)
 
 var resource = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 
@@ -53,7 +58,10 @@ func Add(m *controller.Manager) *controller.Controller {
 		Name:       Name,
 		Reconciler: r,
 		Sources: []controller.Source{
-			controller.For(r.budgets),
+			controller.For(r.budgets, controller.GenerationChanged),
+			controller.WatchesLater(r.budgets, hesitation, func(b *policyv1.PodDisruptionBudget) []controller.Request {
+				return []controller.Request{informer.KeyOf(b)}
+			}),
 			controller.Watches(r.pods, func(pod *corev1.Pod) []controller.Request {
 				return r.selecting(pod.Namespace, pod.Labels)
 			}, controller.If(counts)),
@@ -117,6 +125,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	}
 	actions, failed := Decide(r.see(ctx, budget))
 	result, err := r.hand.Do(ctx, actions...)
+	if errors.Is(err, action.ErrBehind) {
+		return controller.Result{RequeueAfter: hesitation}, nil
+	}
 	return result, cmp.Or(err, failed)
 }
 

@@ -48,7 +48,7 @@ func Decide(s Seen) ([]action.Action, error) {
 	next := s.Budget.DeepCopy()
 	next.Status = policyv1.PodDisruptionBudgetStatus{
 		ObservedGeneration: next.Generation, DisruptedPods: disrupted, Conditions: next.Status.Conditions,
-		CurrentHealthy: s.healthy(disrupted), DesiredHealthy: desired, ExpectedPods: expected,
+		CurrentHealthy: int32(len(s.healthy(disrupted))), DesiredHealthy: desired, ExpectedPods: expected,
 	}
 	if expected > 0 {
 		next.Status.DisruptionsAllowed = max(0, next.Status.CurrentHealthy-desired)
@@ -61,10 +61,14 @@ func Decide(s Seen) ([]action.Action, error) {
 	return actions, nil
 }
 
-// write writes a status if it is another one, and tells what there is to tell then: else it has been told before.
+// write writes a status if it is another one, and tells what there is to tell then: else it has been told before. Before it allows more
+// than it did, the pods that it counts on must be as they were seen.
 func (s Seen) write(next *policyv1.PodDisruptionBudget, tell ...action.Action) []action.Action {
 	if equality.Semantic.DeepEqual(next.Status, s.Budget.Status) {
 		return nil
+	}
+	if next.Status.DisruptionsAllowed > s.Budget.Status.DisruptionsAllowed {
+		tell = append([]action.Action{unchanged{s.Budget, s.healthy(next.Status.DisruptedPods)}}, tell...)
 	}
 	return append(tell, action.Update[*policyv1.PodDisruptionBudget]{In: resource, Object: next, Subresource: "status"})
 }
@@ -166,14 +170,14 @@ func (s Seen) replaced(pod *corev1.Pod, evicted metav1.Time) bool {
 	}
 }
 
-// healthy is how many pods are ready and stay so.
-func (s Seen) healthy(disrupted map[string]metav1.Time) (count int32) {
+// healthy are the pods that are ready and stay so.
+func (s Seen) healthy(disrupted map[string]metav1.Time) (ready []*corev1.Pod) {
 	for _, pod := range s.Pods {
 		if _, goes := disrupted[pod.Name]; !goes && pod.DeletionTimestamp == nil && pods.IsReady(pod) {
-			count++
+			ready = append(ready, pod)
 		}
 	}
-	return count
+	return ready
 }
 
 // events are what people should know about a budget.

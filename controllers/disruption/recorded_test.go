@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/disruption"
@@ -72,9 +71,4 @@ func parse(t *testing.T, data []byte) (v any) {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// alone has a plane run no controllers but those of the test.
-func alone() bowlinetest.Option {
-	return bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })
 }

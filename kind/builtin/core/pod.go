@@ -4,11 +4,8 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
@@ -150,17 +147,6 @@ func markScheduled(pod *corev1.Pod) {
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
 	})
-}
-
-// podEviction deletes the pod with the options that the eviction carries.
-var podEviction = kind.Subresource{
-	Name:  "eviction",
-	Kind:  schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"},
-	Verbs: []string{"create"},
-	New:   func() runtime.Object { return &policyv1.Eviction{} },
-	Evicts: func(body runtime.Object) *metav1.DeleteOptions {
-		return body.(*policyv1.Eviction).DeleteOptions
-	},
 }
 
 // podLog is empty: nothing runs pods here, so nothing has written any. A pod that a node's agent elsewhere runs has its

@@ -1,0 +1,36 @@
+package transcript
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// evict asks for the eviction of a pod. What refuses it says why in the causes of its answer.
+func (s *stage) evict(which string) error {
+	gvr, namespace, name, err := s.named(which)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(policyv1.Eviction{
+		TypeMeta:   metav1.TypeMeta{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "Eviction"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+	})
+	if err != nil {
+		return err
+	}
+	err = s.client.REST().Post().AbsPath("api", gvr.Version, "namespaces", namespace, gvr.Resource, name, "eviction").
+		SetHeader("Content-Type", "application/json").Body(body).MaxRetries(0).Do(context.Background()).Error()
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		for _, cause := range status.Status().Details.Causes {
+			err = fmt.Errorf("%w %s.", err, cause.Message)
+		}
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+package disruption_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/disruption"
+)
+
+// run is the controller as a program.
+func run(ctx context.Context, config *rest.Config) error {
+	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	disruption.Add(m)
+	return m.Run(ctx)
+}
+
+func TestNoFaultBreaksABudget(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, draining(bowlinetest.Process{Name: "controller", Run: run}))
+}
+
+func TestTwoAtOnceBreakNoBudget(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, draining(bowlinetest.Process{Name: "one", Run: run}, bowlinetest.Process{Name: "two", Run: run}))
+}
+
+// draining evicts three pods of a budget that needs two of them, each as soon as it may go, and makes another for each.
+func draining(processes ...bowlinetest.Process) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{alone()},
+		Processes:  processes,
+		Act:        drain,
+		Settle:     5 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{enough},
+		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Budget:     30,
+	}
+}
+
+func drain(ctx context.Context, config *rest.Config) error {
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	least := intstr.FromInt32(2)
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	budget.Spec = policyv1.PodDisruptionBudgetSpec{MinAvailable: &least, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
+	if _, err := c.PolicyV1().PodDisruptionBudgets("default").Create(ctx, budget, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if err := runPod(ctx, c, name); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		time.Sleep(5 * time.Second)
+		for refused := range 60 {
+			err := c.CoreV1().Pods("default").EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+				DeleteOptions: metav1.NewDeleteOptions(0)})
+			if err == nil {
+				break
+			}
+			if !apierrors.IsTooManyRequests(err) || refused == 59 {
+				return err
+			}
+			time.Sleep(5 * time.Second)
+		}
+		if err := runPod(ctx, c, name); err != nil { // another one, under the same name
+			return err
+		}
+	}
+	return nil
+}
+
+// runPod makes a pod that is ready a second later.
+func runPod(ctx context.Context, c kubernetes.Interface, name string) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "web"}}}
+	pod.Spec.NodeName = "n"
+	pod.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
+	if _, err := c.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	time.Sleep(time.Second)
+	status, err := json.Marshal(map[string]any{"status": corev1.PodStatus{
+		Phase:      corev1.PodRunning,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}},
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = c.CoreV1().Pods("default").Patch(ctx, name, types.MergePatchType, status, metav1.PatchOptions{}, "status")
+	return err
+}
+
+// enough is broken when, once three pods have been ready, fewer than two are.
+func enough(s bowlinetest.State) error {
+	ready, c := 0, s.Find("Pod", "default", "c")
+	if c == nil {
+		return nil // not begun, or the last one is being replaced
+	}
+	for _, pod := range s.Kind("Pod") {
+		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+		if pod.GetDeletionTimestamp() == nil && phase == "Running" {
+			ready++
+		}
+	}
+	if phase, _, _ := unstructured.NestedString(c.Object, "status", "phase"); ready < 2 && phase == "Running" {
+		return fmt.Errorf("%d pods are ready, and 2 are the least", ready)
+	}
+	return nil
+}

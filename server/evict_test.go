@@ -1,0 +1,147 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const budgetsPath = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+
+// runs makes a pod that runs, with the status of its condition Ready.
+func (w *world) runs(t testing.TB, name, ready string) {
+	t.Helper()
+	w.create(t, podsPath, `{"metadata":{"name":"`+name+`","labels":{"app":"web"}},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`)
+	status := `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"` + ready + `"}]}}`
+	w.send(t, http.MethodPatch, podsPath+"/"+name+"/status", status, "Content-Type", "application/merge-patch+json").want(t, http.StatusOK)
+}
+
+// budget makes a budget of the pods of app web, with that status.
+func (w *world) budget(t testing.TB, name, spec, status string) {
+	t.Helper()
+	w.create(t, budgetsPath, `{"metadata":{"name":"`+name+`"},"spec":{"selector":{"matchLabels":{"app":"web"}}`+spec+`}}`)
+	w.send(t, http.MethodPatch, budgetsPath+"/"+name+"/status", `{"status":`+status+`}`, "Content-Type", "application/merge-patch+json").want(t, http.StatusOK)
+}
+
+// evict asks for an eviction.
+func (w *world) evict(t testing.TB, name, query string) reply {
+	t.Helper()
+	return w.send(t, http.MethodPost, podsPath+"/"+name+"/eviction"+query, evictionOf(name))
+}
+
+func evictionOf(name string) string {
+	return `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"` + name + `"}}`
+}
+
+// TestEvictionsKeepToBudgets: the answers are those of Kubernetes' pkg/registry/core/pod/storage/eviction.go.
+func TestEvictionsKeepToBudgets(t *testing.T) {
+	t.Parallel()
+	const cannot = "Cannot evict pod as it would violate the pod's disruption budget."
+	for _, c := range []struct {
+		name, ready, spec, status string
+		code                      int
+		say                       []string // in the answer
+	}{
+		{"there is room", "True", ``, `{"observedGeneration":1,"disruptionsAllowed":1}`, 201, nil},
+		{"there is none", "True", ``, `{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":2,"expectedPods":2}`, 429,
+			[]string{cannot, `"reason":"DisruptionBudget"`, "The disruption budget web needs 2 healthy pods and has 2 currently"}},
+		{"nobody has counted yet", "True", ``, `{"disruptionsAllowed":1}`, 429,
+			[]string{cannot, "The disruption budget web is still being processed by the server.", `"retryAfterSeconds":10`}},
+		{"nobody can count", "True", ``, `{"observedGeneration":1,"currentHealthy":3,"conditions":[{"type":"DisruptionAllowed","status":"False",
+			"reason":"SyncFailed","message":"no scale","lastTransitionTime":"2000-01-01T00:00:00Z"}]}`, 429,
+			[]string{"The disruption budget web does not allow evicting pods currently because it failed sync: no scale"}},
+		{"not ready, and there are too few", "False", ``, `{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":1}`, 429,
+			[]string{"needs 2 healthy pods and has 1 currently"}},
+		{"not ready, and there are enough", "False", ``, `{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":2}`, 201, nil},
+		{"not ready, and never counted", "False", `,"unhealthyPodEvictionPolicy":"AlwaysAllow"`, `{"observedGeneration":1,"desiredHealthy":2,"currentHealthy":1}`, 201, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t)
+			w.runs(t, "p", c.ready)
+			w.budget(t, "web", c.spec, c.status)
+			got := w.evict(t, "p", "").want(t, c.code)
+			for _, text := range c.say {
+				if !strings.Contains(string(got.body), text) {
+					t.Errorf("%s does not say %s", got.body, text)
+				}
+			}
+			if deleted := at(w.get(t, podsPath+"/p").object(t), "metadata", "deletionTimestamp") != nil; deleted != (c.code == 201) {
+				t.Errorf("deleted: %t", deleted)
+			}
+		})
+	}
+}
+
+// TestAnEvictionIsPaidFor at once with it: the pod says why it goes, and the budget which pod went.
+func TestAnEvictionIsPaidFor(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.runs(t, "p", "True")
+	w.budget(t, "web", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
+	w.evict(t, "p", "?dryRun=All").want(t, http.StatusCreated)
+	if got := at(w.get(t, budgetsPath+"/web").object(t), "status", "disruptionsAllowed"); got != 1.0 {
+		t.Errorf("a dry run left %v", got)
+	}
+	w.evict(t, "p", "").want(t, http.StatusCreated)
+	budget := w.get(t, budgetsPath+"/web").object(t)
+	if at(budget, "status", "disruptionsAllowed") != 0.0 || at(budget, "status", "disruptedPods", "p") == nil {
+		t.Errorf("the budget has %v", budget["status"])
+	}
+	pod := string(w.get(t, podsPath+"/p").body)
+	if !strings.Contains(pod, `"type":"DisruptionTarget"`) || !strings.Contains(pod, `"reason":"EvictionByEvictionAPI"`) {
+		t.Errorf("the pod does not say why it goes: %s", pod)
+	}
+	w.evict(t, "p", "").want(t, http.StatusCreated) // it goes already, and costs nothing
+}
+
+// TestManyEvictionsAtOnceBreakNoBudget: as many succeed as the budget allows.
+func TestManyEvictionsAtOnceBreakNoBudget(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	const pods, allowed = 20, 7
+	for i := range pods {
+		w.runs(t, fmt.Sprint("p", i), "True")
+	}
+	w.budget(t, "web", "", fmt.Sprintf(`{"observedGeneration":1,"disruptionsAllowed":%d}`, allowed))
+	var evicted atomic.Int32
+	w.together(t, pods, func(ctx context.Context, i int) error {
+		name := fmt.Sprint("p", i)
+		r, err := w.try(ctx, http.MethodPost, podsPath+"/"+name+"/eviction", strings.NewReader(evictionOf(name)))
+		switch {
+		case err != nil:
+			return err
+		case r.code == http.StatusCreated:
+			evicted.Add(1)
+		case r.code != http.StatusTooManyRequests:
+			return fmt.Errorf("%s: %d %s", name, r.code, r.body)
+		}
+		return nil
+	})
+	if n := evicted.Load(); n != allowed {
+		t.Errorf("%d pods were evicted, and %d may be", n, allowed)
+	}
+	noted, _ := at(w.get(t, budgetsPath+"/web").object(t), "status", "disruptedPods").(map[string]any)
+	if len(noted) != allowed {
+		t.Errorf("%d pods are noted", len(noted))
+	}
+}
+
+func TestBadEvictions(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.runs(t, "p", "True")
+	w.send(t, http.MethodPost, podsPath+"/p/eviction", evictionOf("q")).
+		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "name in URL does not match name in Eviction object")
+	w.send(t, http.MethodPost, podsPath+"/p/eviction", `{"metadata":{"name":"p"},"deleteOptions":{"ignoreStoreReadErrorWithClusterBreakingPotential":true}}`).
+		refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "can not be set for pod eviction, try after removing the option")
+	w.budget(t, "web", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
+	w.budget(t, "also", "", `{"observedGeneration":1,"disruptionsAllowed":1}`)
+	w.evict(t, "p", "").refused(t, http.StatusInternalServerError, "",
+		"This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")
+}
