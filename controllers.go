@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/daemonset"
 	"github.com/bowline-dev/bowline/controllers/disruption"
 	"github.com/bowline-dev/bowline/controllers/endpoint"
 	"github.com/bowline-dev/bowline/controllers/endpointslice"
@@ -15,10 +16,13 @@ import (
 	"github.com/bowline-dev/bowline/controllers/namespace"
 	"github.com/bowline-dev/bowline/controllers/nodelifecycle"
 	"github.com/bowline-dev/bowline/controllers/scheduler"
+	"github.com/bowline-dev/bowline/controllers/statefulset"
 )
 
 // controllers are all that a plane can run, by name.
 var controllers = map[string]func(*controller.Manager){
+	statefulset.Name:      func(m *controller.Manager) { statefulset.Add(m) },
+	daemonset.Name:        func(m *controller.Manager) { daemonset.Add(m) },
 	disruption.Name:       func(m *controller.Manager) { disruption.Add(m) },
 	endpoint.Name:         func(m *controller.Manager) { endpoint.Add(m) },
 	endpointslice.Name:    func(m *controller.Manager) { endpointslice.Add(m) },
