@@ -99,7 +99,7 @@ func (s *stage) all() (all []object) {
 		if gvr.Group == "events.k8s.io" {
 			continue // the same objects as the core group's
 		}
-		page, err := s.of(gvr).List(context.Background(), "", metav1.ListOptions{})
+		page, err := s.of(gvr).Uninitialized().List(context.Background(), "", metav1.ListOptions{})
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -51,7 +51,7 @@ func (c content) delete(ctx context.Context, namespace string) *remains {
 
 // deleteAll deletes the objects of one resource, and counts what is there afterwards.
 func (c content) deleteAll(ctx context.Context, resource resources.Resource, namespace string, left *remains) {
-	objects := client.Of[*metav1.PartialObjectMetadata](c.client, resource.GroupVersionResource)
+	objects := client.Of[*metav1.PartialObjectMetadata](c.client, resource.GroupVersionResource).Uninitialized()
 	if !resource.Serves("list") {
 		left.failed(resource, c.deleteUnseen(ctx, resource, objects, namespace))
 		return

@@ -2,6 +2,7 @@
 // has an Envoy proxy with it, whose definition is in a ConfigMap. It does so in either of two ways, from the one template:
 //
 //	webhook.go, serve.go   a mutating webhook: the server asks before it stores the pod, and gets a patch
+//	initializer.go         an initializer: the server stores the pod and hides it, and a controller patches it
 //	template.go            what both add, and the patches that add it
 //
 // Its callers are the example's program (cmd) and its tests.

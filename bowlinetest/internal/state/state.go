@@ -76,9 +76,9 @@ func (s Server) list(ctx context.Context, resource schema.GroupVersionResource, 
 	if resource.Group == "" {
 		path = "/api/" + resource.Version
 	}
-	url := "http://bowline.in-process" + path + "/" + resource.Resource
+	url := "http://bowline.in-process" + path + "/" + resource.Resource + "?includeUninitialized=true"
 	if at != 0 {
-		url += "?resourceVersionMatch=Exact&resourceVersion=" + at.String()
+		url += "&resourceVersionMatch=Exact&resourceVersion=" + at.String()
 	}
 	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

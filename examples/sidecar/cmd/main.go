@@ -1,7 +1,7 @@
 // Command cmd is the sidecar example as a program, beside any server that speaks the Kubernetes API: it puts the containers of
 // the ConfigMap envoy-initializer into new pods.
 //
-//	go run ./examples/sidecar/cmd [--kubeconfig FILE] [--listen ADDRESS] [--namespace NAME] [--only-annotated]
+//	go run ./examples/sidecar/cmd [--kubeconfig FILE] [--listen ADDRESS | --initializer] [--namespace NAME] [--only-annotated]
 package main
 
 import (
@@ -30,10 +30,11 @@ func main() {
 }
 
 func run(args []string, log *slog.Logger) error {
-	o, server, listen := sidecar.Options{Log: log}, client.Flags{}, ""
+	o, server, listen, initializer := sidecar.Options{Log: log}, client.Flags{}, "", false
 	set := flag.NewFlagSet("sidecar", flag.ContinueOnError)
 	server.Bind(set)
 	set.StringVar(&listen, "listen", "127.0.0.1:0", "`address` at which the server asks the webhook; port 0 is any free one")
+	set.BoolVar(&initializer, "initializer", false, "be an initializer, and no webhook")
 	set.StringVar(&o.Namespace, "namespace", "default", "`namespace` of the ConfigMap "+sidecar.ConfigMap)
 	set.BoolVar(&o.OnlyAnnotated, "only-annotated", false, "leave pods alone without the annotation "+sidecar.Annotation+`: "true"`)
 	if err := set.Parse(args); err != nil {
@@ -50,5 +51,8 @@ func run(args []string, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	if initializer {
+		return sidecar.Initialize(ctx, o)
+	}
 	return sidecar.ServeWebhook(ctx, o, listen)
 }
