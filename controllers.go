@@ -9,12 +9,15 @@ import (
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/daemonset"
+	"github.com/bowline-dev/bowline/controllers/deployment"
 	"github.com/bowline-dev/bowline/controllers/disruption"
 	"github.com/bowline-dev/bowline/controllers/endpoint"
 	"github.com/bowline-dev/bowline/controllers/endpointslice"
 	"github.com/bowline-dev/bowline/controllers/garbagecollector"
 	"github.com/bowline-dev/bowline/controllers/namespace"
 	"github.com/bowline-dev/bowline/controllers/nodelifecycle"
+	"github.com/bowline-dev/bowline/controllers/replicaset"
+	"github.com/bowline-dev/bowline/controllers/replicationcontroller"
 	"github.com/bowline-dev/bowline/controllers/scheduler"
 	"github.com/bowline-dev/bowline/controllers/statefulset"
 )
@@ -30,6 +33,10 @@ var controllers = map[string]func(*controller.Manager){
 	scheduler.Name:        func(m *controller.Manager) { scheduler.Add(m) },
 	namespace.Name:        func(m *controller.Manager) { namespace.Add(m) },
 	garbagecollector.Name: func(m *controller.Manager) { garbagecollector.Add(m) },
+
+	deployment.Name:            func(m *controller.Manager) { deployment.Add(m) },
+	replicaset.Name:            func(m *controller.Manager) { replicaset.Add(m) },
+	replicationcontroller.Name: func(m *controller.Manager) { replicationcontroller.Add(m) },
 }
 
 // life are the controllers that run where nobody says which: those without which the API does not do what it says. Those that
