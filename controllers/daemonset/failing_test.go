@@ -1,0 +1,70 @@
+package daemonset_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/daemonset"
+	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// On each of many nodes pods fail as soon as they are made, for an hour. Each node's is made a dozen times, and not without end.
+func TestPodsThatAlwaysFailAreMadeLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	const nodes, hour = 30, time.Hour
+	var all []client.Object
+	for i := range nodes {
+		all = append(all, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)}})
+	}
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default"}}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
+	set.Spec.Template.Labels = set.Spec.Selector.MatchLabels
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
+	made := map[types.UID]bool{}
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		if err := ready(t.Context(), p.Config()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(hour)
+	}, alone(), bowlinetest.Objects(append(all, set)...), bowlinetest.Manage(func(m *controller.Manager) error {
+		daemonset.Add(m)
+		failAll(m, made)
+		return nil
+	}))
+	// The pauses of an hour are of 1, 2, 4 seconds and so on, up to 15 minutes: twelve of them, or one more.
+	if most, least := 14*nodes, 8*nodes; len(made) > most || len(made) < least {
+		t.Errorf("%d pods were made, and should be %d to %d", len(made), least, most)
+	}
+}
+
+// failAll has every pod fail, and notes that it was made.
+func failAll(m *controller.Manager, made map[types.UID]bool) {
+	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
+	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
+	m.Add(controller.Options{
+		Name:    "nodes",
+		Sources: []controller.Source{controller.For(all)},
+		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
+			pod, ok := all.Indexer().Get(request)
+			if !ok || pods.HasEnded(pod) {
+				return controller.Result{}, nil
+			}
+			made[pod.UID] = true
+			pod = pod.DeepCopy()
+			pod.Status.Phase = corev1.PodFailed
+			_, err := writes.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+			return controller.Result{}, err
+		}),
+	})
+}
