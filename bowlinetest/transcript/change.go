@@ -179,7 +179,7 @@ func (s *stage) plain(v any) any {
 	case map[string]any:
 		out := map[string]any{}
 		for key, value := range v {
-			if key != "lastTransitionTime" && key != "lastUpdateTime" && key != "lastProbeTime" && key != "uid" {
+			if key != "lastTransitionTime" && key != "lastUpdateTime" && key != "lastProbeTime" && key != "uid" && key != "resourceVersion" {
 				out[key] = s.plain(value)
 			}
 		}

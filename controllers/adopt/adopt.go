@@ -26,6 +26,8 @@ type Owner struct {
 	Kind     schema.GroupVersionKind
 	In       schema.GroupVersionResource
 	Selector labels.Selector
+	// Finalizer is what adopted objects get too; empty is none.
+	Finalizer string
 }
 
 // Claims are what there is to do about whose objects are whose.
@@ -97,7 +99,7 @@ func (a adoption[T]) Do(ctx context.Context, by *action.Hand) error {
 			Body: patchOf(obj.GetUID(), reference{
 				APIVersion: a.owner.Kind.GroupVersion().String(), Kind: a.owner.Kind.Kind, Name: owner.GetName(), UID: owner.GetUID(),
 				Controller: &yes, BlockOwnerDeletion: &yes,
-			}),
+			}, a.owner.Finalizer),
 		}
 		if err := patch.Do(ctx, by); err != nil {
 			return err
@@ -131,9 +133,13 @@ type reference struct {
 	BlockOwnerDeletion *bool     `json:"blockOwnerDeletion,omitempty"`
 }
 
-// patchOf is a strategic merge patch of the owner references of the object with that uid.
-func patchOf(uid types.UID, r reference) []byte {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid, "ownerReferences": []reference{r}}})
+// patchOf is a strategic merge patch of the owner references of the object with that uid. It adds a finalizer, unless that is empty.
+func patchOf(uid types.UID, r reference, finalizer string) []byte {
+	meta := map[string]any{"uid": uid, "ownerReferences": []reference{r}}
+	if finalizer != "" {
+		meta["finalizers"] = []string{finalizer}
+	}
+	body, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
 		panic(err) // strings and booleans
 	}
@@ -143,6 +149,6 @@ func patchOf(uid types.UID, r reference) []byte {
 func release[T client.Object](owner Owner, in schema.GroupVersionResource, obj T) action.Action {
 	return action.Patch[T]{
 		In: in, Object: obj, Type: types.StrategicMergePatchType, Does: "release",
-		Body: patchOf(obj.GetUID(), reference{Delete: "delete", UID: owner.Object.GetUID()}),
+		Body: patchOf(obj.GetUID(), reference{Delete: "delete", UID: owner.Object.GetUID()}, ""),
 	}
 }

@@ -47,8 +47,11 @@ func Prefix(owner string) string {
 // Name is the n-th name of an owner's pods. It looks like one that the server generated, but follows from the owner: two
 // controllers that both see the n-th pod missing, because one of them sees the state of a while ago or both work at a time,
 // make the same pod, and the server refuses it to the second. Kubernetes' pods have random names, and then there are two.
-func Name(owner client.Object, n int) string {
-	return Prefix(owner.GetName()) + nameSuffix(owner.GetUID(), n)
+func Name(owner client.Object, n int) string { return NameAfter(Prefix(owner.GetName()), owner, n) }
+
+// NameAfter is the n-th name of those of an owner's pods that begin with a prefix of their own.
+func NameAfter(prefix string, owner client.Object, n int) string {
+	return prefix + nameSuffix(owner.GetUID(), n)
 }
 
 // letters are those of generated names: no vowels, and nothing that looks like something else.

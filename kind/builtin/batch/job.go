@@ -112,6 +112,9 @@ func prepareJob(j, old *batchv1.Job, _ string) {
 		j.Spec.Selector.MatchLabels = map[string]string{}
 	}
 	setMissing(j.Spec.Selector.MatchLabels, batchv1.ControllerUidLabel, uid)
+	if len(j.Labels) == 0 {
+		j.Labels = labels
+	}
 }
 
 func setMissing(labels map[string]string, name, value string) {

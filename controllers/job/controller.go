@@ -1,0 +1,136 @@
+// Package job is the controller that has pods do a piece of work: as many of them as a Job says, until as many have succeeded. One
+// that fails is replaced, later each time, until too many have. Each pod is counted once, whatever happens to it or to the
+// controller.
+//
+// decide.go is what it does, of nothing but what was seen: keep.go makes and deletes pods of template.go, perindex.go tells the
+// parts of the work apart, backoff.go waits, policy.go reads a job's policies, end.go finds out why a job ends, and report.go
+// counts. This file reads the cache and carries it out. leftover.go releases the pods that no job counts any more.
+package job
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/adopt"
+	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// Name of the controller, as --controllers takes it.
+const Name = "job"
+
+// workers is how many jobs are worked on at a time.
+const workers = 5
+
+var (
+	kind     = batchv1.SchemeGroupVersion.WithKind("Job")
+	resource = batchv1.SchemeGroupVersion.WithResource("jobs")
+)
+
+// Add adds the controller to a manager, with the one that releases what jobs leave.
+func Add(m *controller.Manager) []*controller.Controller {
+	r := &reconciler{
+		jobs: informer.For[*batchv1.Job](m.Informers(), resource),
+		pods: adopt.CacheOf[*corev1.Pod](m, pods.Resource),
+		hand: action.NewHand(m, "job-controller"),
+	}
+	return []*controller.Controller{
+		m.Add(controller.Options{
+			Name:       Name,
+			Reconciler: r,
+			Sources: []controller.Source{
+				controller.For(r.jobs),
+				controller.Owns(r.pods.Informer, kind.GroupKind()),
+				controller.Watches(r.pods.Informer, r.whoMayAdopt),
+			},
+			Workers: workers,
+		}),
+		addLeftover(m, r),
+	}
+}
+
+// reconciler works on one job at a time.
+type reconciler struct {
+	jobs *informer.Informer[*batchv1.Job]
+	pods adopt.Cache[*corev1.Pod]
+	hand *action.Hand
+	lost losses
+}
+
+// whoMayAdopt are the jobs that a pod without a controller matches.
+func (r *reconciler) whoMayAdopt(pod *corev1.Pod) (requests []controller.Request) {
+	if metav1.GetControllerOfNoCopy(pod) != nil {
+		return nil
+	}
+	for j := range r.jobs.Indexer().Each("namespace", pod.Namespace) {
+		if selector, err := metav1.LabelSelectorAsSelector(j.Spec.Selector); err == nil && selector.Matches(labels.Set(pod.Labels)) {
+			requests = append(requests, informer.KeyOf(j))
+		}
+	}
+	return requests
+}
+
+// Reconcile takes a job one step further.
+func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
+	j, err := r.jobs.Lister().Get(request.Namespace, request.Name)
+	if apierrors.IsNotFound(err) {
+		return controller.Result{}, nil
+	}
+	if err != nil || isOthers(j) {
+		return controller.Result{}, err
+	}
+	if HasEnded(j) != "" {
+		r.lost.forget(j.UID)
+		return controller.Result{}, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(j.Spec.Selector)
+	if err != nil {
+		return controller.Result{}, controller.Terminal(err)
+	}
+	d := Decide(r.see(j, selector))
+	r.lost.note(d)
+	controller.Note(ctx, "%d pods at work, %d have succeeded, %d have failed", len(d.active), d.succeeded, d.failures)
+	if _, err := r.hand.Do(ctx, d.Claim...); err != nil {
+		return controller.Result{}, unlessBehind(err)
+	}
+	_, failure := r.hand.Do(ctx, d.Keep...)
+	result, err := r.hand.Do(ctx, d.Report(failure)...)
+	if failure == nil {
+		failure = err
+	}
+	return result, failure
+}
+
+// see reads the cache.
+func (r *reconciler) see(j *batchv1.Job, selector labels.Selector) Seen {
+	return Seen{
+		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Lost: r.lost.of(j.UID), Now: time.Now(),
+		Taken: func(name string) bool {
+			pod, taken := r.pods.Indexer().Get(informer.Key{Namespace: j.Namespace, Name: name})
+			return taken && !metav1.IsControlledBy(pod, j)
+		},
+	}
+}
+
+// isOthers says that another controller is asked to do the job.
+func isOthers(j *batchv1.Job) bool {
+	return ptr.Deref(j.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName
+}
+
+// unlessBehind is an error, or none where the cache is behind: what it will show is a reason to look again.
+func unlessBehind(err error) error {
+	if errors.Is(err, action.ErrBehind) {
+		return nil
+	}
+	return err
+}

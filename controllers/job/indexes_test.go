@@ -1,0 +1,58 @@
+package job
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestIndexesAreReadAndWrittenAsKubernetesDoes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"": "", "0": "0", "0,1": "0,1", "0-2": "0-2", "0,1,2": "0-2", "1,3-5,7": "1,3-5,7", "3-4,0": "0,3,4", "0-99": "0-9", "8,12": "8", "x,2,-1,4-": "2",
+	} {
+		if got := parseIndexes(text, 10).String(); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What is said of spans is what is true of sets.
+func TestIndexesAreSets(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	const end = 30
+	set := func() (list []int) {
+		for n := range end {
+			if random.IntN(3) == 0 {
+				list = append(list, n)
+			}
+		}
+		return list
+	}
+	for range 200 {
+		a, b := set(), set()
+		x, y := only(a...), only(b...)
+		common := 0
+		var missing []int
+		both := union(x, y)
+		for n := range end {
+			inA, inB := slices.Contains(a, n), slices.Contains(b, n)
+			if x.has(n) != inA || both.has(n) != (inA || inB) {
+				t.Fatalf("%v, %v: %d is in it or not", x, both, n)
+			}
+			if inA && inB {
+				common++
+			}
+			if !inA && len(missing) < 5 {
+				missing = append(missing, n)
+			}
+		}
+		if x.count() != len(a) || x.common(y) != common || !slices.Equal(x.missing(5, end), missing) {
+			t.Fatalf("%v: %d, %d with %v, missing %v", x, x.count(), x.common(y), y, x.missing(5, end))
+		}
+		if again := parseIndexes(x.String(), end); !slices.Equal(again, x) {
+			t.Fatalf("%v is read as %v", x, again)
+		}
+	}
+}

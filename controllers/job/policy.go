@@ -1,0 +1,87 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// verdict is what a job's failure policy says of a pod that has failed.
+type verdict struct {
+	action batchv1.PodFailurePolicyAction // empty where no rule matches
+	// message is why the whole job fails; empty when it does not.
+	message string
+}
+
+// counts says whether the failure counts towards the limit of failures.
+func (v verdict) counts() bool { return v.action != batchv1.PodFailurePolicyActionIgnore }
+
+// judge finds the first rule of a policy that matches a failed pod. Without a policy each failure counts.
+func judge(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) verdict {
+	if policy == nil {
+		return verdict{}
+	}
+	for i := range policy.Rules {
+		rule := &policy.Rules[i]
+		why := matches(rule, pod)
+		if why == "" {
+			continue
+		}
+		v := verdict{action: rule.Action}
+		if rule.Action == batchv1.PodFailurePolicyActionFailJob {
+			v.message = fmt.Sprintf("%s matching %v rule at index %d", why, rule.Action, i)
+		}
+		return v
+	}
+	return verdict{}
+}
+
+// matches says why a rule matches a pod, or nothing.
+func matches(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) string {
+	if on := rule.OnExitCodes; on != nil {
+		for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
+			if c.State.Terminated != nil && exits(on, &c) {
+				return fmt.Sprintf("Container %s for pod %s/%s failed with exit code %v", c.Name, pod.Namespace, pod.Name, c.State.Terminated.ExitCode)
+			}
+		}
+		return ""
+	}
+	for _, c := range pod.Status.Conditions {
+		for _, on := range rule.OnPodConditions {
+			if c.Type == on.Type && c.Status == on.Status {
+				return fmt.Sprintf("Pod %s/%s has condition %v", pod.Namespace, pod.Name, c.Type)
+			}
+		}
+	}
+	return ""
+}
+
+// exits says whether a container that has ended did so with an exit code that a rule is about.
+func exits(on *batchv1.PodFailurePolicyOnExitCodesRequirement, c *corev1.ContainerStatus) bool {
+	code := c.State.Terminated.ExitCode
+	if code == 0 || on.ContainerName != nil && *on.ContainerName != c.Name {
+		return false
+	}
+	return slices.Contains(on.Values, code) == (on.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn)
+}
+
+// succeeds says by which rule of a success policy a job has succeeded whose indexes done are so many completions' part.
+func succeeds(policy *batchv1.SuccessPolicy, done indexes, completions int) (message string, met bool) {
+	if policy == nil || len(done) == 0 {
+		return "", false
+	}
+	for i, rule := range policy.Rules {
+		enough := done.count()
+		if rule.SucceededIndexes != nil {
+			asked := parseIndexes(*rule.SucceededIndexes, completions)
+			enough = done.common(asked)
+			met = len(asked) > 0 && enough == asked.count()
+		}
+		if met || rule.SucceededCount != nil && enough >= int(*rule.SucceededCount) {
+			return fmt.Sprintf("Matched rules at index %d", i), true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,132 @@
+// Package pvcprotection is the controller that keeps a PersistentVolumeClaim as long as pods use it: each has a finalizer, which is
+// taken away from one that is deleted when no pod needs it any more.
+package pvcprotection
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// Name of the controller, as --controllers takes it.
+const Name = "pvc-protection"
+
+// finalizer is what a claim has, which the server gives to each.
+const finalizer = "kubernetes.io/pvc-protection"
+
+var resource = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+
+// Add adds the controller to a manager.
+func Add(m *controller.Manager) *controller.Controller {
+	p := &protector{
+		claims: informer.For[*corev1.PersistentVolumeClaim](m.Informers(), resource),
+		pods:   informer.For[*corev1.Pod](m.Informers(), pods.Resource),
+		hand:   action.NewHand(m, "pvc-protection-controller"),
+	}
+	p.pods.Indexer().AddIndex("claim", claimsOf)
+	used := func(pod *corev1.Pod) (requests []controller.Request) {
+		for _, name := range claimsOf(pod) {
+			requests = append(requests, controller.Request{Namespace: pod.Namespace, Name: name[len(pod.Namespace)+1:]})
+		}
+		return requests
+	}
+	ending := controller.If(func(_, now *corev1.PersistentVolumeClaim) bool { return now != nil && now.DeletionTimestamp != nil })
+	ended := controller.If(func(_, now *corev1.Pod) bool { return now == nil || isShutDown(now) })
+	return m.Add(controller.Options{
+		Name:       Name,
+		Reconciler: p,
+		Sources:    []controller.Source{controller.For(p.claims, ending), controller.Watches(p.pods, used, ended)},
+	})
+}
+
+// protector keeps claims.
+type protector struct {
+	claims *informer.Informer[*corev1.PersistentVolumeClaim]
+	pods   *informer.Informer[*corev1.Pod]
+	hand   *action.Hand
+}
+
+// claimsOf are the claims that a pod uses, by namespace and name: those that it names, and those that are made for it.
+func claimsOf(pod *corev1.Pod) (names []string) {
+	for i := range pod.Spec.Volumes {
+		switch v := &pod.Spec.Volumes[i]; {
+		case v.PersistentVolumeClaim != nil:
+			names = append(names, pod.Namespace+"/"+v.PersistentVolumeClaim.ClaimName)
+		case v.Ephemeral != nil:
+			names = append(names, pod.Namespace+"/"+pod.Name+"-"+v.Name)
+		}
+	}
+	return names
+}
+
+// Reconcile lets go of a claim that is deleted and that no pod needs. A pod that has a node needs it until it is gone, though it
+// has ended; one that has none will not get one, since no node takes a pod whose claim is being deleted.
+func (p *protector) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
+	claim, there := p.claims.Indexer().Get(request)
+	if !there || claim.DeletionTimestamp == nil || !slices.Contains(claim.Finalizers, finalizer) {
+		return controller.Result{}, nil
+	}
+	used := false
+	err := action.Soon(func() (err error) {
+		used, err = p.isUsed(ctx, claim)
+		return err
+	})
+	if err != nil || used {
+		return controller.Result{}, err
+	}
+	body := fmt.Sprintf(`{"metadata":{"uid":%q,"$deleteFromPrimitiveList/finalizers":[%q]}}`, claim.UID, finalizer)
+	return p.hand.Do(ctx, action.Patch[*corev1.PersistentVolumeClaim]{
+		In: resource, Object: claim, Type: types.StrategicMergePatchType, Body: []byte(body), Does: "release",
+	})
+}
+
+// isUsed looks into the cache, and asks the server before it says no: the cache may not show the newest pod.
+func (p *protector) isUsed(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+	for pod := range p.pods.Indexer().Each("claim", claim.Namespace+"/"+claim.Name) {
+		if uses(pod, claim) {
+			return true, nil
+		}
+	}
+	page, err := client.Of[*corev1.Pod](p.hand.Client, pods.Resource).List(ctx, claim.Namespace, metav1.ListOptions{})
+	if err != nil {
+		return false, err
+	}
+	for _, pod := range page.Items {
+		if uses(pod, claim) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// uses says whether a pod needs a claim.
+func uses(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	if pod.Spec.NodeName == "" {
+		return false
+	}
+	for i := range pod.Spec.Volumes {
+		switch v := &pod.Spec.Volumes[i]; {
+		case v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name:
+			return true
+		case v.Ephemeral != nil && pod.Name+"-"+v.Name == claim.Name && metav1.IsControlledBy(claim, pod) && !isShutDown(pod):
+			return true
+		}
+	}
+	return false
+}
+
+// isShutDown says that a pod's node is done with it: it may wait for its own claim to go.
+func isShutDown(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
+}
