@@ -8,14 +8,17 @@ import (
 	"strings"
 
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/cronjob"
 	"github.com/bowline-dev/bowline/controllers/daemonset"
 	"github.com/bowline-dev/bowline/controllers/deployment"
 	"github.com/bowline-dev/bowline/controllers/disruption"
 	"github.com/bowline-dev/bowline/controllers/endpoint"
 	"github.com/bowline-dev/bowline/controllers/endpointslice"
 	"github.com/bowline-dev/bowline/controllers/garbagecollector"
+	"github.com/bowline-dev/bowline/controllers/job"
 	"github.com/bowline-dev/bowline/controllers/namespace"
 	"github.com/bowline-dev/bowline/controllers/nodelifecycle"
+	"github.com/bowline-dev/bowline/controllers/pvcprotection"
 	"github.com/bowline-dev/bowline/controllers/replicaset"
 	"github.com/bowline-dev/bowline/controllers/replicationcontroller"
 	"github.com/bowline-dev/bowline/controllers/scheduler"
@@ -24,6 +27,9 @@ import (
 
 // controllers are all that a plane can run, by name.
 var controllers = map[string]func(*controller.Manager){
+	pvcprotection.Name:    func(m *controller.Manager) { pvcprotection.Add(m) },
+	job.Name:              func(m *controller.Manager) { job.Add(m) },
+	cronjob.Name:          func(m *controller.Manager) { cronjob.Add(m) },
 	statefulset.Name:      func(m *controller.Manager) { statefulset.Add(m) },
 	daemonset.Name:        func(m *controller.Manager) { daemonset.Add(m) },
 	disruption.Name:       func(m *controller.Manager) { disruption.Add(m) },
@@ -41,7 +47,7 @@ var controllers = map[string]func(*controller.Manager){
 
 // life are the controllers that run where nobody says which: those without which the API does not do what it says. Those that
 // act on what users declare, as on a Deployment, are asked for, so as not to disturb a test that does so itself.
-var life = []string{namespace.Name}
+var life = []string{namespace.Name, pvcprotection.Name}
 
 // Controllers are the names of the controllers that a plane has, sorted.
 func Controllers() []string {

@@ -1,0 +1,31 @@
+package cronjob_test
+
+import (
+	"testing"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/transcript"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/cronjob"
+	"github.com/bowline-dev/bowline/controllers/garbagecollector"
+	"github.com/bowline-dev/bowline/controllers/job"
+)
+
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	transcript.Test(t, "testdata/*.txt", alone(), bowlinetest.Manage(manage))
+}
+
+// alone has a plane run no controllers but those of the test.
+func alone() bowlinetest.Option {
+	return bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })
+}
+
+// manage adds what is tested, what does the jobs, and what has what belonged to something go with it.
+func manage(m *controller.Manager) error {
+	cronjob.Add(m)
+	job.Add(m)
+	garbagecollector.Add(m)
+	return nil
+}

@@ -1,0 +1,86 @@
+package cronjob_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/cronjob"
+	"github.com/bowline-dev/bowline/controllers/job"
+)
+
+func TestNoFaultHasARunTwice(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, hourly(bowlinetest.Process{Name: "controller", Run: process}))
+}
+
+func TestTwoControllersAtOnceMakeOneJobEach(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, hourly(bowlinetest.Process{Name: "one", Run: process}, bowlinetest.Process{Name: "two", Run: process}))
+}
+
+// process is the controller as a program.
+func process(ctx context.Context, config *rest.Config) error {
+	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	cronjob.Add(m)
+	return m.Run(ctx)
+}
+
+// hourly is a cronjob that runs three times, of which the last is kept.
+func hourly(processes ...bowlinetest.Process) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options: []bowlinetest.Option{alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+			job.Add(m)
+			return nil
+		})},
+		Processes:  processes,
+		Act:        threeHours,
+		Settle:     10 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{few},
+		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Budget:     30,
+	}
+}
+
+// threeHours declares a cronjob whose jobs have nothing to do, and stops it after three runs.
+func threeHours(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	cronJobs := client.For[*batchv1.CronJob](c)
+	cj := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "hourly", Namespace: "default"}}
+	cj.Spec.Schedule, cj.Spec.SuccessfulJobsHistoryLimit = "0 * * * *", new(int32(1))
+	spec := &cj.Spec.JobTemplate.Spec
+	spec.Completions = new(int32)
+	spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	spec.Template.Spec.Containers = []corev1.Container{{Name: "work", Image: "work:1"}}
+	if _, err := cronJobs.Create(ctx, cj, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	time.Sleep(3*time.Hour + 10*time.Minute)
+	_, err = cronJobs.Patch(ctx, "default", "hourly", "", types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{})
+	return err
+}
+
+// few is broken when more jobs are there than the kept one and the next.
+func few(s bowlinetest.State) error {
+	if n := len(s.Kind("Job")); n > 2 {
+		return fmt.Errorf("%d jobs are kept", n)
+	}
+	return nil
+}

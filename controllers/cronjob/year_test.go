@@ -1,0 +1,80 @@
+package cronjob_test
+
+import (
+	"context"
+	"flag"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// runs is a flag, so that bench has it be a year.
+var runs = flag.Int("runs", 48, "how many hourly runs TestHourlyRuns makes")
+
+// The time is virtual: of each run there is a job with a pod, which succeeds, and nothing of it is left but the last three.
+func TestHourlyRuns(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		c, err := client.New(p.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cj := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "hourly", Namespace: "default"}}
+		cj.Spec.Schedule = "@hourly"
+		spec := &cj.Spec.JobTemplate.Spec.Template.Spec
+		spec.RestartPolicy = corev1.RestartPolicyNever
+		spec.Containers = []corev1.Container{{Name: "work", Image: "work:1"}}
+		if _, err := client.For[*batchv1.CronJob](c).Create(t.Context(), cj, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(*runs)*time.Hour + time.Minute)
+		jobs, err := client.For[*batchv1.Job](c).List(t.Context(), "", metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, err := client.For[*corev1.Pod](c).List(t.Context(), "", metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(jobs.Items) != 3 || len(left.Items) != 3 {
+			t.Errorf("after %d runs %d jobs and %d pods are left", *runs, len(jobs.Items), len(left.Items))
+		}
+		got, err := client.For[*batchv1.CronJob](c).Get(t.Context(), "default", "hourly")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Status.LastScheduleTime == nil || time.Since(got.Status.LastScheduleTime.Time) > time.Hour || len(got.Status.Active) > 0 {
+			t.Errorf("%+v", got.Status)
+		}
+	}, alone(), bowlinetest.Manage(manage), bowlinetest.Manage(succeed))
+}
+
+// succeed is all that nodes do here: each pod succeeds at once.
+func succeed(m *controller.Manager) error {
+	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
+	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
+	m.Add(controller.Options{
+		Name:    "node",
+		Sources: []controller.Source{controller.For(all)},
+		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
+			pod, ok := all.Indexer().Get(request)
+			if !ok || pod.Status.Phase != corev1.PodPending {
+				return controller.Result{}, nil
+			}
+			pod = pod.DeepCopy()
+			pod.Status.Phase = corev1.PodSucceeded
+			_, err := writes.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+			return controller.Result{}, err
+		}),
+	})
+	return nil
+}
