@@ -187,3 +187,24 @@ func TestWebhookHearsOfNoDryRun(t *testing.T) {
 		t.Errorf("asked about %s", got)
 	}
 }
+
+// TestWebhooksOfOldReviews are asked in the first version that they and the server know. Of an old answer neither kind nor uid nor
+// type of the patch is missed.
+func TestWebhooksOfOldReviews(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	versions := `"admissionReviewVersions":["v9","v1beta1","v1"]`
+	asked := make(chan string, 1)
+	w.register(t, mutatingPath, "old", answering(t, say(`{"response":{"allowed":true,"patch":"W3sib3AiOiJhZGQiLCJwYXRoIjoiL2RhdGEiLCJ2YWx1ZSI6eyJhIjoiYiJ9fV0="}}`)), versions)
+	w.register(t, validatingPath, "old", startGuard(t, func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+		asked <- r.APIVersion
+		return &admissionv1.AdmissionResponse{Allowed: true}
+	}), versions)
+	obj := w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated).object(t)
+	if at(obj, "data", "a") != "b" {
+		t.Errorf("%v: the patch is missing", obj)
+	}
+	if got := <-asked; got != "admission.k8s.io/v1beta1" {
+		t.Errorf("asked in %s", got)
+	}
+}

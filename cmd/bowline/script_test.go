@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 		"big":            bigMain,
 		"exit-code":      exitCodeMain,
 		"network":        networkMain,
+		"sidecar":        sidecarMain,
 		"directory":      directoryMain,
 		"collector":      collectorMain,
 
