@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/bowline-dev/bowline/informer"
 )
 
 // Run runs the informers and the controllers until ctx ends, and returns when all that it started has ended. It must be called
@@ -17,7 +19,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	background := context.WithoutCancel(ctx)
-	informers := start(background, m.informers.Run)
+	informers := start(background, m.follow)
 	recorders := start(background, m.record)
 	health, err := m.serveHealth(stop)
 	if err == nil {
@@ -48,6 +50,15 @@ func (m *Manager) lead(ctx, background context.Context, stop context.CancelCause
 	parts.Wait()
 	<-ctx.Done() // a manager may have nothing but informers, for controllers of another
 	return errors.Join(errs...)
+}
+
+// follow runs the informers.
+func (m *Manager) follow(ctx context.Context) {
+	var parts sync.WaitGroup
+	for _, f := range append([]*informer.Factory{m.informers}, m.others...) {
+		parts.Go(func() { f.Run(ctx) })
+	}
+	parts.Wait()
 }
 
 // record runs the recorders, and what forwards the journal.

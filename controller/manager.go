@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -16,6 +18,7 @@ import (
 type Manager struct {
 	client      *client.Client
 	informers   *informer.Factory
+	others      []*informer.Factory
 	log         *slog.Logger
 	controllers []*Controller
 	options     ManagerOptions
@@ -52,6 +55,9 @@ type ManagerOptions struct {
 	// Journal keeps why the controllers did what they did; nil keeps it for this manager alone. In the server's own process it
 	// is the server's, which shows it.
 	Journal *why.Journal
+	// Authority are the certificates, in PEM, of those who vouch for the server: what Authority returns. Nil means those that
+	// config names.
+	Authority []byte
 	// Forward is a path of the server, such as why.Path, that takes in what this manager's journal has. It is best effort; a
 	// server that never knew the path is not asked again. Empty forwards nothing.
 	Forward string
@@ -66,6 +72,11 @@ func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 	c, err := client.New(config)
 	if err != nil {
 		return nil, err
+	}
+	if options.Authority == nil {
+		if options.Authority, err = authorityOf(config); err != nil {
+			return nil, err
+		}
 	}
 	if options.Source == nil {
 		options.Source = client.NewSource(c)
@@ -102,8 +113,33 @@ func NewManager(config *rest.Config, options ManagerOptions) (*Manager, error) {
 // Client writes, and reads what no cache holds.
 func (m *Manager) Client() *client.Client { return m.client }
 
+// Authority are the certificates, in PEM, by which clients know the server, for controllers that tell others; empty when nobody
+// has said so, or nobody needs to.
+func (m *Manager) Authority() []byte { return m.options.Authority }
+
+// authorityOf are the certificates that a client trusts.
+func authorityOf(config *rest.Config) ([]byte, error) {
+	if len(config.CAData) > 0 || config.CAFile == "" {
+		return config.CAData, nil
+	}
+	data, err := os.ReadFile(config.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("the certificates that vouch for the server: %w", err)
+	}
+	return data, nil
+}
+
 // Informers are shared by all controllers: informer.For(m.Informers(), resource) finds one.
 func (m *Manager) Informers() *informer.Factory { return m.informers }
+
+// MoreInformers is one more factory, which runs while the manager does, for informers that are to be other than those that all
+// share: lazy ones, say. Server, Mutations and Log are the manager's. It must be asked for before Run.
+func (m *Manager) MoreInformers(options informer.FactoryOptions) *informer.Factory {
+	options.Server, options.Mutations, options.Log = m.client.Server(), m.options.Mutations, m.log
+	f := informer.NewFactory(m.options.Source, options)
+	m.others = append(m.others, f)
+	return f
+}
 
 // Recorder makes a recorder of events in the name of a component, which works while the manager runs.
 func (m *Manager) Recorder(component string) *Recorder {

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/object"
@@ -30,6 +32,13 @@ func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 	if client.Untyped(by) {
 		return client.ReadObject[T](o)
 	}
+	if onlyMetadata[T]() && c.has(o) {
+		obj, err := metadataOf(o)
+		if err != nil {
+			return *new(T), err
+		}
+		return any(obj).(T), nil
+	}
 	if !c.reads.Load() {
 		decoded, err := c.decoded(by, o)
 		if err != nil {
@@ -48,6 +57,25 @@ func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 	obj, err := client.Decode[T](encoding.Bytes())
 	if err != nil {
 		return obj, fmt.Errorf("%s: %w", o.Key, err)
+	}
+	return obj, nil
+}
+
+// has says whether an object is kept in the version that is asked for: its metadata may be another one in another version.
+func (c *converter[T]) has(o *object.Object) bool {
+	return !o.IsReady() && o.Form().APIVersion == c.version.String()
+}
+
+// metadataOf reads the metadata of an object, and nothing else of it.
+func metadataOf(o *object.Object) (*metav1.PartialObjectMetadata, error) {
+	stored := o.Stored()
+	obj := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: stored.Form.APIVersion, Kind: stored.Kind()}}
+	read := obj.ObjectMeta.Unmarshal
+	if stored.Form.Format == object.JSON {
+		read = func(data []byte) error { return kjson.UnmarshalCaseSensitivePreserveInts(data, &obj.ObjectMeta) }
+	}
+	if err := read(stored.Metadata()); err != nil {
+		return nil, fmt.Errorf("%s: reading its metadata: %w", o.Key, err)
 	}
 	return obj, nil
 }

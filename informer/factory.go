@@ -27,7 +27,8 @@ type Factory struct {
 
 	mu        sync.Mutex
 	informers map[identity]runner
-	running   context.Context // nil while Run is not running
+	ends      map[identity]context.CancelFunc // of those that run
+	running   context.Context                 // nil while Run is not running
 	active    sync.WaitGroup
 }
 
@@ -90,7 +91,7 @@ type runner interface {
 
 // NewFactory makes a factory of informers on a source.
 func NewFactory(source client.Source, options FactoryOptions) *Factory {
-	return &Factory{source: source, options: options, informers: map[identity]runner{}}
+	return &Factory{source: source, options: options, informers: map[identity]runner{}, ends: map[identity]context.CancelFunc{}}
 }
 
 // For is the informer of the objects of a resource as T: of all of them, or of those in a scope; of several scopes the last
@@ -110,9 +111,26 @@ func For[T client.Object](f *Factory, resource schema.GroupVersionResource, scop
 	i := New(f.source, resource, optionsFor[T](f.options, scope))
 	f.informers[id] = i
 	if f.running != nil {
-		f.start(i)
+		f.start(id, i)
 	}
 	return i
+}
+
+// Drop ends the informer of a resource as T, and forgets it, as when the resource is not served any more: who asks For it again gets
+// another one. Whoever drops an informer must be the only one who uses it. Without one there is nothing to do.
+func Drop[T client.Object](f *Factory, resource schema.GroupVersionResource, scopes ...Scope) {
+	var scope Scope
+	if len(scopes) > 0 {
+		scope = scopes[len(scopes)-1]
+	}
+	id := identityOf[T](resource, scope)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if end := f.ends[id]; end != nil {
+		end()
+	}
+	delete(f.ends, id)
+	delete(f.informers, id)
 }
 
 func optionsFor[T client.Object](shared FactoryOptions, scope Scope) Options[T] {
@@ -181,8 +199,8 @@ func (f *Factory) all() map[identity]runner {
 func (f *Factory) Run(ctx context.Context) {
 	f.mu.Lock()
 	f.running = ctx
-	for _, i := range f.informers {
-		f.start(i)
+	for id, i := range f.informers {
+		f.start(id, i)
 	}
 	f.mu.Unlock()
 	<-ctx.Done()
@@ -193,7 +211,11 @@ func (f *Factory) Run(ctx context.Context) {
 }
 
 // start gives an informer its goroutine. The lock is held.
-func (f *Factory) start(i runner) {
-	ctx := f.running
-	f.active.Go(func() { i.Run(ctx) })
+func (f *Factory) start(id identity, i runner) {
+	ctx, end := context.WithCancel(f.running)
+	f.ends[id] = end
+	f.active.Go(func() {
+		defer end()
+		i.Run(ctx)
+	})
 }

@@ -67,6 +67,28 @@ func TestFactoryHasOneInformerForEachScopeOfAResourceAsAType(t *testing.T) {
 	})
 }
 
+func TestDroppedInformerEnds(t *testing.T) {
+	t.Parallel()
+	inFactory(t, informer.FactoryOptions{}, func(t *testing.T, p *plane, f *informer.Factory) {
+		p.put("a", "1")
+		before := informer.For[*corev1.ConfigMap](f, configmaps)
+		other := informer.For[*corev1.ConfigMap](f, configmaps, labelled("1"))
+		if err := f.WaitForSync(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		informer.Drop[*corev1.ConfigMap](f, configmaps)
+		informer.Drop[*corev1.ConfigMap](f, configmaps) // which is no more
+		synctest.Wait()
+		p.put("b", "1")
+		after := informer.For[*corev1.ConfigMap](f, configmaps)
+		<-after.Synced()
+		synctest.Wait()
+		if got := names(before.Indexer().List()) + " " + names(other.Indexer().List()) + " " + names(after.Indexer().List()); got != "a a,b a,b" {
+			t.Errorf("the dropped one, another and the next show %s", got)
+		}
+	})
+}
+
 func TestMetadataAloneIsAskedForWhereNoMoreIsRead(t *testing.T) {
 	t.Parallel()
 	inFactory(t, informer.FactoryOptions{}, func(t *testing.T, p *plane, f *informer.Factory) {

@@ -1,5 +1,7 @@
 package object
 
+import "strings"
+
 // Metadata is the metadata of the object as it stands in the encoding: a JSON object, or the bytes of an ObjectMeta
 // message. The caller must not change it.
 func (e *Encoding) Metadata() []byte {
@@ -49,10 +51,14 @@ func (e *Encoding) Message() []byte {
 	return e.data[e.item:e.itemEnd]
 }
 
-// Kind is what the envelope calls the object; empty in JSON.
+// Kind is what the encoding calls the object.
 func (e *Encoding) Kind() string {
 	if e.Form.Format != Protobuf {
-		return ""
+		at, ok := jsonField(e.data, 0, "kind")
+		if !ok || e.data[at] != '"' {
+			return ""
+		}
+		return strings.Trim(string(e.data[at:jsonValueEnd(e.data, at)]), `"`)
 	}
 	kind, _ := onlyField(e.data[len(ProtobufMagic):], unknownType)
 	return string(lastField(kind, typeKind))

@@ -76,7 +76,7 @@ func (s *stage) filled(data []byte) []byte {
 	return uid.ReplaceAllFunc(data, func(match []byte) []byte {
 		kind, name, _ := strings.Cut(string(uid.FindSubmatch(match)[1]), "/")
 		for id, obj := range s.seen {
-			if id == kind+"/"+namespace+"/"+s.real(name) || id == kind+"//"+name {
+			if id == kind+"/"+namespace+"/"+s.real(name) || id == kind+"//"+name || id == kind+"/"+name {
 				return []byte(obj.GetUID())
 			}
 		}

@@ -35,7 +35,8 @@
 //	evict pod/NAME                ask for its eviction, which its disruption budget may refuse
 //	wait DURATION                 let time pass
 //
-// In a file, $uid(KIND/NAME) is the uid of an object that there was before the command, as owner references need it.
+// In a file, $uid(KIND/NAME) is the uid of an object that there was before the command, as owner references need it; elsewhere than in
+// the namespace default it is $uid(KIND/NAMESPACE/NAME).
 //
 // KIND is the singular name of a resource, in lower case; objects are in the namespace default.
 package transcript

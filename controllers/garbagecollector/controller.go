@@ -45,12 +45,13 @@ func Add(m *controller.Manager) *controller.Controller {
 		Name: Name,
 		Sources: []controller.Source{
 			c.look,
-			controller.Watches(informer.For[object](m.Informers(), definitions), func(object) []controller.Request {
+			controller.Watches(informer.For[object](c.informers, definitions), func(object) []controller.Request {
 				return []controller.Request{everything}
 			}),
 		},
 		Workers:    workers,
 		Reconciler: c,
+		Caches:     []*informer.Factory{m.Informers(), c.informers},
 	})
 }
 

@@ -13,6 +13,10 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
+// linger is how long the cache of a resource is kept that is not served any more: what became of its last objects is still to be told
+// of, and it may come back.
+const linger = time.Minute
+
 // patience is how long new caches are waited for before what is in the others is looked at. Who is in none of them is asked for
 // from the server then, one by one.
 const patience = 30 * time.Second
@@ -22,6 +26,7 @@ type cache struct {
 	resources.Resource
 	objects *informer.Informer[object]
 	told    *informer.Registration // nil until the cache was filled
+	gone    time.Time              // when it was found that nobody serves it any more; zero while somebody does
 }
 
 // kind is what references call it.
@@ -78,6 +83,7 @@ func (g *graph) serve(found []resources.Resource, whole bool) (fresh []*cache) {
 		served[r.GroupResource()] = c
 	}
 	g.served, g.kinds = served, map[schema.GroupKind]*cache{}
+	g.dropGone(time.Now())
 	for _, c := range served {
 		g.kinds[c.kind()] = c
 	}
@@ -89,6 +95,29 @@ func (g *graph) serve(found []resources.Resource, whole bool) (fresh []*cache) {
 	return fresh
 }
 
+// dropGone ends the caches of what has not been served for a while. The lock is held.
+func (g *graph) dropGone(now time.Time) {
+	for resource, c := range g.caches {
+		switch {
+		case g.served[resource] != nil:
+		case c.gone.IsZero():
+			c.gone = now
+			g.look.AddAfter(everything, linger)
+		case now.Sub(c.gone) >= linger:
+			g.drop(c)
+			delete(g.caches, resource)
+		}
+	}
+}
+
+// drop ends a cache.
+func (g *graph) drop(c *cache) {
+	if c.told != nil {
+		c.told.Remove()
+	}
+	informer.Drop[object](g.informers, c.GroupVersionResource)
+}
+
 // cacheOf is the cache of a resource, which may have come back as something else. The lock is held.
 func (g *graph) cacheOf(r resources.Resource) (c *cache, isNew bool) {
 	before := g.caches[r.GroupResource()]
@@ -98,10 +127,10 @@ func (g *graph) cacheOf(r resources.Resource) (c *cache, isNew bool) {
 		c.objects, c.told = before.objects, before.told
 		return c, false
 	}
-	if before != nil && before.told != nil {
-		before.told.Remove()
+	if before != nil {
+		g.drop(before)
 	}
-	c.objects = informer.For[object](g.manager.Informers(), r.GroupVersionResource)
+	c.objects = informer.For[object](g.informers, r.GroupVersionResource)
 	c.objects.Indexer().AddHeadIndex("owner", informer.ByOwner)
 	return c, true
 }

@@ -20,22 +20,24 @@ import (
 // graph is who owns whom: the caches of all resources, with an index by owner. Nothing else is kept, and nothing is ever gone
 // through as a whole: an event of an object concerns the object, its owners and its dependents.
 type graph struct {
-	manager *controller.Manager
-	client  *client.Client
-	look    *controller.Trigger
-	absent  absentees
+	client    *client.Client
+	informers *informer.Factory
+	look      *controller.Trigger
+	absent    absentees
 
 	mu     sync.RWMutex
-	caches map[schema.GroupResource]*cache // of all that were ever served
+	caches map[schema.GroupResource]*cache // of all that are served, or were not long ago
 	served map[schema.GroupResource]*cache // of those that are
 	kinds  map[schema.GroupKind]*cache     // the same, by what references call them
 	// unserved are objects with owners of kinds that are not served, by those.
 	unserved map[schema.GroupKind]map[controller.Request]bool
 }
 
+// newGraph makes a graph of what a manager's server has. Its caches are lazy: of most objects nobody ever asks more than to whom
+// they belong, which is known without decoding them.
 func newGraph(m *controller.Manager) *graph {
 	return &graph{
-		manager: m, client: m.Client(), look: &controller.Trigger{},
+		client: m.Client(), informers: m.MoreInformers(informer.FactoryOptions{Lazy: true, Uninitialized: true}), look: &controller.Trigger{},
 		caches:   map[schema.GroupResource]*cache{},
 		unserved: map[schema.GroupKind]map[controller.Request]bool{},
 	}

@@ -1,0 +1,114 @@
+package garbagecollector_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/garbagecollector"
+)
+
+// process is the collector as a program of its own.
+func process(ctx context.Context, config *rest.Config) error {
+	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	garbagecollector.Add(m)
+	return m.Run(ctx)
+}
+
+// family is what a user declares: owners, and what belongs to them.
+type family struct {
+	ctx     context.Context
+	configs client.Resource[*corev1.ConfigMap]
+	made    map[string]*corev1.ConfigMap
+	failed  error
+}
+
+// add makes an object that belongs to others, and blocks them.
+func (f *family) add(name string, owners ...string) {
+	if f.failed != nil {
+		return
+	}
+	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	for _, owner := range owners {
+		obj.OwnerReferences = append(obj.OwnerReferences, metav1.OwnerReference{
+			APIVersion: "v1", Kind: "ConfigMap", Name: owner, UID: f.made[owner].UID, BlockOwnerDeletion: new(true),
+		})
+	}
+	f.made[name], f.failed = f.configs.Create(f.ctx, obj, metav1.CreateOptions{})
+}
+
+func (f *family) remove(name string, policy metav1.DeletionPropagation) {
+	if f.failed == nil {
+		f.failed = f.configs.Delete(f.ctx, "default", name, metav1.DeleteOptions{PropagationPolicy: &policy})
+	}
+}
+
+// aLife is what users do: three owners are deleted, each in another way.
+func aLife(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	f := &family{ctx: ctx, configs: client.For[*corev1.ConfigMap](c), made: map[string]*corev1.ConfigMap{}}
+	f.add("lasting")
+	f.add("first")
+	f.add("child", "first")
+	f.add("grandchild", "child")
+	f.add("shared", "first", "lasting")
+	f.add("slow")
+	f.add("waited-for", "slow")
+	f.add("parent")
+	f.add("orphan", "parent")
+	f.add("all-made")
+	time.Sleep(5 * time.Second)
+	f.remove("first", metav1.DeletePropagationBackground)
+	f.remove("slow", metav1.DeletePropagationForeground)
+	f.remove("parent", metav1.DeletePropagationOrphan)
+	return f.failed
+}
+
+// nothingGoesTooSoon is broken when something goes whose owner is there, or is not waited for.
+func nothingGoesTooSoon(s bowlinetest.State) error {
+	there := func(name string) bool { return s.Find("ConfigMap", "default", name) != nil }
+	switch {
+	case !there("all-made"):
+		return nil
+	case !there("shared"):
+		return errors.New("what has an owner left was collected")
+	case !there("orphan"):
+		return errors.New("an orphan was collected")
+	case !there("child") && there("first"):
+		return errors.New("what belongs to something was collected before that has gone")
+	case there("waited-for") && !there("slow"):
+		return errors.New("who waits for what belongs to them has gone before it")
+	}
+	return nil
+}
+
+func TestWhatBelongedToSomethingGoesWithItWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
+	for _, processes := range [][]string{{"one"}, {"one", "two"}} {
+		s := bowlinetest.Scenario{
+			Options: []bowlinetest.Option{bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })},
+			Act:     aLife, Invariants: []func(bowlinetest.State) error{nothingGoesTooSoon}, Budget: 30,
+		}
+		for _, name := range processes {
+			s.Processes = append(s.Processes, bowlinetest.Process{Name: name, Run: process})
+		}
+		r := bowlinetest.Explore(t, s)
+		t.Logf("%d fault points with %d collectors", r.Tried(), len(processes))
+	}
+}
