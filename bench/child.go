@@ -56,6 +56,7 @@ var children = map[string]func(ctx context.Context, args []string) error{
 
 	childQueue:     measureQueues,
 	childReconcile: measureReconciles,
+	childWorkloads: measureWorkloads,
 	childOwnWrites: measureOwnWrites,
 }
 

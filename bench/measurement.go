@@ -86,7 +86,7 @@ var measurements = []measurement{
 	customResource(), thousandDefinitions(), documents(), overload(),
 	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(false), millionObjects(true),
 	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), adapted(), sampleControllers(),
-	recordedNetworks(), neutronNetworks(), ingressChanges(),
+	recordedNetworks(), neutronNetworks(), ingressChanges(), workloads(),
 	webhookBySelf(), webhookByMany(), unaskedWebhooks(),
 }
 
