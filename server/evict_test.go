@@ -132,6 +132,14 @@ func TestManyEvictionsAtOnceBreakNoBudget(t *testing.T) {
 	}
 }
 
+// TestOldEvictionsAreTaken as clients of before Kubernetes 1.22 send them.
+func TestOldEvictionsAreTaken(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.runs(t, "p", "True")
+	w.send(t, http.MethodPost, podsPath+"/p/eviction", strings.Replace(evictionOf("p"), "policy/v1", "policy/v1beta1", 1)).want(t, http.StatusCreated)
+}
+
 func TestBadEvictions(t *testing.T) {
 	t.Parallel()
 	w := start(t)

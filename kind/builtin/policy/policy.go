@@ -26,9 +26,10 @@ func budgetKind(cache *object.Cache) kind.Kind {
 		Namespaced:        true,
 		Generation:        true,
 		ConditionalUpdate: true,
-		Endpoints:         []kind.Endpoint{{Group: policyv1.GroupName, Version: "v1"}},
+		Endpoints:         []kind.Endpoint{{Group: policyv1.GroupName, Version: "v1"}, pastEndpoint()},
 		Subresources:      []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
 	}, kind.Rules[*policyv1.PodDisruptionBudget]{
+		Versions: past,
 		Validate: validateBudget,
 		Columns: []metav1.TableColumnDefinition{
 			kind.NameColumn,

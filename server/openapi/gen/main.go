@@ -43,6 +43,7 @@ var packages = []string{
 	"k8s.io/api/extensions/v1beta1",
 	"k8s.io/api/networking/v1",
 	"k8s.io/api/policy/v1",
+	"k8s.io/api/policy/v1beta1",
 	"k8s.io/api/scheduling/v1",
 	"k8s.io/api/scheduling/v1alpha3", // batch/v1 refers to it
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
