@@ -88,6 +88,7 @@ var measurements = []measurement{
 	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), adapted(), sampleControllers(),
 	recordedNetworks(), neutronNetworks(), ingressChanges(), workloads(),
 	webhookBySelf(), webhookByMany(), unaskedWebhooks(),
+	throughInitializer(), initializersOfOthers(),
 }
 
 // result is a figure with all its readings, or what went wrong.

@@ -43,13 +43,16 @@ const unaskedTurns, unaskedCreates = 60, 300
 
 // measureUnasked sends dry runs to two planes in its process, and prints by how many microseconds and allocations those of the one
 // with webhooks cost more: the medians of all turns.
-func measureUnasked(ctx context.Context, _ []string) error {
-	without, end, err := newUnasked(ctx, false)
+func measureUnasked(ctx context.Context, _ []string) error { return besides(ctx, configurePods) }
+
+// besides does so with anything that a plane may be configured with.
+func besides(ctx context.Context, configure func(context.Context, *rest.Config) error) error {
+	without, end, err := newUnasked(ctx, func(context.Context, *rest.Config) error { return nil })
 	if err != nil {
 		return err
 	}
 	defer end()
-	with, end, err := newUnasked(ctx, true)
+	with, end, err := newUnasked(ctx, configure)
 	if err != nil {
 		return err
 	}
@@ -86,16 +89,16 @@ type unasked struct {
 	url    string
 }
 
-// newUnasked starts a plane, with webhooks that are asked about Pods, or without.
-func newUnasked(ctx context.Context, webhooks bool) (u *unasked, end func() error, err error) {
+// newUnasked starts a plane and configures it.
+func newUnasked(ctx context.Context, configure func(context.Context, *rest.Config) error) (u *unasked, end func() error, err error) {
 	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{}})
 	if err != nil {
 		return nil, nil, err
 	}
 	config := plane.RESTConfig()
 	transport, err := rest.TransportFor(config)
-	if err == nil && webhooks {
-		err = configurePods(ctx, config)
+	if err == nil {
+		err = configure(ctx, config)
 	}
 	url := config.Host + "/api/v1/namespaces/default/configmaps?dryRun=All"
 	return &unasked{client: &http.Client{Transport: transport}, url: url}, plane.Close, err
