@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/bowline-dev/bowline/kind"
 )
@@ -55,6 +56,8 @@ type Attributes struct {
 	Deletion *metav1.DeleteOptions
 	// Rights are what else the writer may do; nil for everything.
 	Rights Rights
+	// Authorizer answers conditions in CEL that ask what anybody may do; nil answers nothing.
+	Authorizer authorizer.UnconditionalAuthorizer
 	// DryRun says that nothing will be stored: a plugin that acts elsewhere must not.
 	DryRun bool
 	// Warn adds a text to the Warning headers of the answer.

@@ -62,7 +62,8 @@ func (c *call) attributes(o writeOptions, obj, old kind.Object) *admission.Attri
 	a := &admission.Attributes{
 		Operation: admission.Update, Resource: c.gvr, Kind: c.gvk(), Of: c.kind, Subresource: c.subresource,
 		Namespace: c.namespaceOfObject(), Name: c.name, Object: obj, Old: old,
-		User: c.user.Name, Groups: c.user.Groups, Extra: c.user.Extra, Manager: o.manager, DryRun: o.dryRun, Warn: c.warn, Rights: c,
+		User: c.user.Name, Groups: c.user.Groups, Extra: c.user.Extra, Manager: o.manager, DryRun: o.dryRun, Warn: c.warn,
+		Rights: c, Authorizer: (*rights)(c.server),
 	}
 	if old == nil {
 		a.Operation, a.Name = admission.Create, obj.GetName()

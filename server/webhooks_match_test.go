@@ -57,6 +57,22 @@ func TestConditionsOfWebhooks(t *testing.T) {
 	}
 }
 
+// TestConditionsAskWhatSomebodyMay: the writer, or a service account.
+func TestConditionsAskWhatSomebodyMay(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	may, mayNot := startGuard(t, nil), startGuard(t, nil)
+	condition := func(who string) string {
+		return `"matchConditions":[{"name":"may","expression":"` + who + `.group('').resource('secrets').namespace('default').check('get').allowed()"}]`
+	}
+	w.register(t, validatingPath, "writer", may, condition("authorizer"))
+	w.register(t, validatingPath, "account", mayNot, condition("authorizer.serviceAccount('default', 'nobody')"))
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+	if len(may.requests()) != 1 || len(mayNot.requests()) != 0 {
+		t.Errorf("asked %d times for who may read secrets, %d times for who may not", len(may.requests()), len(mayNot.requests()))
+	}
+}
+
 // TestDryRunsReachWebhooksWithoutSideEffects, and no others, whatever the failure policy; each is told that it is one.
 func TestDryRunsReachWebhooksWithoutSideEffects(t *testing.T) {
 	t.Parallel()

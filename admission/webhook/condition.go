@@ -47,7 +47,11 @@ func (h *hook) meets(ctx context.Context, s *subject) (bool, error) {
 	}
 	set(&versioned.VersionedObject, s.now)
 	set(&versioned.VersionedOldObject, s.old)
-	result := h.conditions().Match(ctx, versioned, nil, noAuthorizer{})
+	var rights authorizer.UnconditionalAuthorizer = noAuthorizer{}
+	if a.Authorizer != nil {
+		rights = a.Authorizer
+	}
+	result := h.conditions().Match(ctx, versioned, nil, rights)
 	if result.Error != nil {
 		return false, apierrors.NewForbidden(a.Resource.GroupResource(), a.Name, result.Error)
 	}
@@ -61,10 +65,11 @@ func set(lazy *k8sadmission.LazyObject, obj runtime.Object) {
 	}
 }
 
-// noAuthorizer is what conditions that ask the authorizer get: an error, which the failure policy decides about.
+// noAuthorizer is what conditions get that ask what somebody may do where nobody knows: an error, which the failure policy
+// decides about.
 type noAuthorizer struct{}
 
 // Authorize implements authorizer.UnconditionalAuthorizer.
 func (noAuthorizer) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
-	return authorizer.DecisionDeny, "", errors.New("conditions of webhooks cannot ask the authorizer here")
+	return authorizer.DecisionDeny, "", errors.New("there is no authorizer to ask")
 }
