@@ -89,6 +89,7 @@ var measurements = []measurement{
 	recordedNetworks(), neutronNetworks(), ingressChanges(), workloads(),
 	webhookBySelf(), webhookByMany(), unaskedWebhooks(),
 	throughInitializer(), initializersOfOthers(),
+	virtualYear(),
 }
 
 // result is a figure with all its readings, or what went wrong.

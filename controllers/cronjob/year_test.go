@@ -10,9 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/cronjob"
+	"github.com/bowline-dev/bowline/controllers/garbagecollector"
+	"github.com/bowline-dev/bowline/controllers/job"
 	"github.com/bowline-dev/bowline/controllers/pods"
 	"github.com/bowline-dev/bowline/informer"
 )
@@ -55,8 +59,13 @@ func TestHourlyRuns(t *testing.T) {
 		if got.Status.LastScheduleTime == nil || time.Since(got.Status.LastScheduleTime.Time) > time.Hour || len(got.Status.Active) > 0 {
 			t.Errorf("%+v", got.Status)
 		}
-	}, alone(), bowlinetest.Manage(manage), bowlinetest.Manage(succeed))
+	}, asUp, bowlinetest.Manage(succeed))
 }
+
+// asUp has the plane itself run the controllers, as bowline up does.
+var asUp = bowlinetest.With(func(o *bowline.Options) {
+	o.Controllers = []string{cronjob.Name, job.Name, garbagecollector.Name}
+})
 
 // succeed is all that nodes do here: each pod succeeds at once.
 func succeed(m *controller.Manager) error {
