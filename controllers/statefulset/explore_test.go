@@ -19,7 +19,9 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/garbagecollector"
 	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/controllers/pvcprotection"
 	"github.com/bowline-dev/bowline/controllers/statefulset"
 	"github.com/bowline-dev/bowline/informer"
 )
@@ -32,6 +34,25 @@ func TestNoFaultMakesTwoPodsOfAnOrdinal(t *testing.T) {
 func TestTwoControllersMakeOnePodOfAnOrdinal(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, scenario(bowlinetest.Process{Name: "one", Run: process}, bowlinetest.Process{Name: "two", Run: process}))
+}
+
+// A claim goes with the pod that the set is too small for, the pod that comes back has another, and with the set all goes.
+func TestNoFaultLeavesAClaimBehind(t *testing.T) {
+	t.Parallel()
+	s := scenario(bowlinetest.Process{Name: "statefulset", Run: process})
+	s.Options = []bowlinetest.Option{alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		garbagecollector.Add(m)
+		pvcprotection.Add(m)
+		return nodes(m)
+	})}
+	s.Invariants = []func(bowlinetest.State) error{oneOfAnOrdinal, withClaims}
+	s.Act = func(ctx context.Context, config *rest.Config) error {
+		if err := create(ctx, config, appsv1.DeletePersistentVolumeClaimRetentionPolicyType); err != nil {
+			return err
+		}
+		return change(ctx, config, `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`, "")
+	}
+	bowlinetest.Explore(t, s)
 }
 
 // scenario is a set of three that gets another template and becomes smaller, with faults in the midst of it.
@@ -84,30 +105,48 @@ func nodes(m *controller.Manager) error {
 
 // act is what a user does.
 func act(ctx context.Context, config *rest.Config) error {
+	if err := create(ctx, config, appsv1.RetainPersistentVolumeClaimRetentionPolicyType); err != nil {
+		return err
+	}
+	return change(ctx, config, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`, `{"spec":{"replicas":2}}`)
+}
+
+// create makes a set of three, whose claims stay, or go with the set and with pods that it is too small for.
+func create(ctx context.Context, config *rest.Config, retention appsv1.PersistentVolumeClaimRetentionPolicyType) error {
 	c, err := client.New(config)
 	if err != nil {
 		return err
 	}
-	sets := client.For[*appsv1.StatefulSet](c)
 	labels := map[string]string{"app": "web"}
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
 	set.Spec.Replicas = new(int32(3))
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	set.Spec.Template.Labels = labels
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
+	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: retention, WhenScaled: retention}
 	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}
 	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
-	if _, err := sets.Create(ctx, set, metav1.CreateOptions{}); err != nil {
+	_, err = client.For[*appsv1.StatefulSet](c).Create(ctx, set, metav1.CreateOptions{})
+	return err
+}
+
+// change patches the set, and deletes it for an empty patch, each a minute later: that is longer than anything is late.
+func change(ctx context.Context, config *rest.Config, patches ...string) error {
+	c, err := client.New(config)
+	if err != nil {
 		return err
 	}
-	for _, patch := range []string{
-		`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`,
-		`{"spec":{"replicas":2}}`,
-	} {
-		time.Sleep(time.Minute) // longer than anything is late: each template is seen
-		if _, err := sets.Patch(ctx, "default", "web", "", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	sets := client.For[*appsv1.StatefulSet](c)
+	for _, patch := range patches {
+		time.Sleep(time.Minute)
+		if patch == "" {
+			err = sets.Delete(ctx, "default", "web", metav1.DeleteOptions{})
+		} else {
+			_, err = sets.Patch(ctx, "default", "web", "", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -146,8 +185,11 @@ func oneAtATime(s bowlinetest.State) error {
 	return nil
 }
 
-// withClaims is broken by a pod whose claim is not there.
+// withClaims is broken by a pod whose claim is not there, unless all go because their set has.
 func withClaims(s bowlinetest.State) error {
+	if s.Find("StatefulSet", "default", "web") == nil {
+		return nil
+	}
 	for _, pod := range s.Kind("Pod") {
 		if s.Find("PersistentVolumeClaim", "default", "data-"+pod.GetName()) == nil {
 			return fmt.Errorf("%s has no claim", pod.GetName())

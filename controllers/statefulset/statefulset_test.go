@@ -8,6 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/transcript"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/garbagecollector"
+	"github.com/bowline-dev/bowline/controllers/pvcprotection"
 	"github.com/bowline-dev/bowline/controllers/statefulset"
 )
 
@@ -21,9 +22,10 @@ func alone() bowlinetest.Option {
 	return bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })
 }
 
-// manage adds what is tested, and what has what belonged to something go with it.
+// manage adds what is tested, and what has what belonged to something go with it, claims when no pod uses them.
 func manage(m *controller.Manager) error {
 	statefulset.Add(m)
 	garbagecollector.Add(m)
+	pvcprotection.Add(m)
 	return nil
 }
