@@ -17,6 +17,8 @@ require (
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // Accept headers, as Kubernetes reads them
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // unified differences, in cmd/bowline alone
 	github.com/prometheus/client_golang v1.25.0 // /metrics
+	github.com/prometheus/client_model v0.6.3 // a server's metrics, read by bowline controllers
+	github.com/prometheus/common v0.72.0 // the text that they are written in
 	github.com/robfig/cron/v3 v3.0.1 // schedules of cronjobs, as Kubernetes reads them
 	github.com/rogpeppe/go-internal v1.16.0 // script tests
 	github.com/spf13/cobra v1.10.2 // the command line
@@ -127,8 +129,6 @@ require (
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/peterbourgon/diskv v2.0.1+incompatible // indirect
 	github.com/pkg/errors v0.9.1 // indirect
-	github.com/prometheus/client_model v0.6.3 // indirect
-	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/russross/blackfriday/v2 v2.1.0 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect

@@ -6,7 +6,8 @@
 //	bowline verify    looks through a state for what is wrong
 //	bowline fork      serves a copy of a server's state; bowline diff-forks says what differs then
 //	bowline new       makes the project of a controller of a kind of one's own
-//	bowline why       says why controllers did what they did to an object
+//	bowline why       says why controllers did what they did to an object; bowline controllers shows each of them
+//	bowline doctor    says what hangs, and who keeps it
 //	bowline assets    makes the folder of kube-apiserver, etcd and kubectl that suites with envtest ask for; called as
 //	                  one of them (by a symbolic link), bowline is it too
 //	bowline version   says what this is
@@ -31,7 +32,7 @@ const (
 	exitOK      = 0
 	exitFailure = 1
 	exitUsage   = 2
-	exitFound   = 3 // by verify and diff-forks alone, whose help documents it
+	exitFound   = 3 // by verify, diff-forks and doctor alone, whose help documents it
 )
 
 func main() {
@@ -105,7 +106,7 @@ bowline kubectl exits as kubectl does.`,
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".LocalFlags.FlagUsages", "(.LocalFlags.FlagUsagesWrapped 110)"))
 	root.AddCommand(upCommand(started), kubectlCommand(), backupCommand(), restoreCommand(), verifyCommand(),
-		forkCommand(), diffForksCommand(), whyCommand(), newCommand(), assetsCommand(), versionCommand())
+		forkCommand(), diffForksCommand(), whyCommand(), controllersCommand(), doctorCommand(), newCommand(), assetsCommand(), versionCommand())
 	explainCompletion(root)
 	asUsageErrors(root)
 	return root

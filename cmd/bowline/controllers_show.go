@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/controller/why"
+)
+
+// controllersFlags are the flags of controllers, as given.
+type controllersFlags struct{ kubeconfig, output string }
+
+func controllersCommand() *cobra.Command {
+	var flags controllersFlags
+	cmd := &cobra.Command{
+		Use:   "controllers",
+		Short: "Show what each controller does",
+		Long: `Prints each controller of a server: whether it works, how much waits for it, how often it has looked at an object and how
+often that failed, its last failure, and the hot loops that it is in.
+
+STATE is one of: idle (nothing to do), working, failing (what failed last is tried again), looping (it runs in circles: bowline
+why says with whom), off (this program has it, and the server does not run it) and elsewhere (it runs in another process, which
+tells the server what it did; of its queue and its number of reconciles nothing is known). Only administrators may ask.
+
+Exit codes: 0 told; 1 failed; 2 the command line is wrong.`,
+		Example: `  # Does everything run?
+  bowline controllers
+
+  # Those that fail, for a program.
+  bowline controllers -o json | jq '.[] | select(.state == "failing")'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf("output", flags.output, outputs); err != nil {
+				return err
+			}
+			return untilSignal(cmd.Context(), func(ctx context.Context) error { return flags.run(ctx, cmd.OutOrStdout()) })
+		},
+	}
+	addOutput(cmd, &flags.output)
+	addKubeconfig(cmd, &flags.kubeconfig)
+	return cmd
+}
+
+// everything is how many runs of all objects are looked through for failures.
+const everything = 10_000
+
+func (f *controllersFlags) run(ctx context.Context, to io.Writer) error {
+	server, err := (&whyFlags{kubeconfig: f.kubeconfig}).server()
+	if err != nil {
+		return err
+	}
+	metrics, err := server.client.REST().Get().AbsPath("/metrics").Do(ctx).Raw()
+	if err != nil {
+		return fmt.Errorf("the metrics of %s: %w", server.address, err)
+	}
+	report, err := server.ask(ctx, why.Object{}, everything)
+	if err != nil {
+		return err
+	}
+	all, err := controllerStates(metrics, report, bowline.Controllers())
+	if err != nil {
+		return fmt.Errorf("the metrics of %s cannot be read: %w", server.address, err)
+	}
+	if f.output == "json" {
+		return printJSON(to, all)
+	}
+	return printControllers(to, all, report.Now)
+}
+
+// controllerState is what is known of a controller.
+type controllerState struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	// Workers is how many objects are worked on at a time at most, Working how many are now, and Queue how many wait.
+	Workers int `json:"workers"`
+	Working int `json:"working"`
+	Queue   int `json:"queue"`
+	// Reconciles is how often an object was looked at, and Failed how often that failed.
+	Reconciles int                `json:"reconciles"`
+	Failed     int                `json:"failed"`
+	LastError  *controllerFailure `json:"lastError,omitempty"`
+	HotLoops   []string           `json:"hotLoops,omitempty"`
+}
+
+// controllerFailure is a run that failed.
+type controllerFailure struct {
+	Object string    `json:"object"`
+	Error  string    `json:"error"`
+	Time   time.Time `json:"time"`
+}
+
+// The states of a controller, as the help of the command tells them.
+const (
+	stateIdle, stateWorking, stateFailing = "idle", "working", "failing"
+	stateLooping, stateOff, stateAway     = "looping", "off", "elsewhere"
+)
+
+// controllerStates puts together what a server counts, what its journal knows, and which controllers it could have.
+func controllerStates(metrics []byte, report *why.Report, known []string) ([]*controllerState, error) {
+	all := map[string]*controllerState{}
+	of := func(name, state string) *controllerState {
+		if all[name] == nil {
+			all[name] = &controllerState{Name: name, State: state}
+		}
+		return all[name]
+	}
+	err := eachControllerMetric(metrics, func(name string, set func(*controllerState)) { set(of(name, stateIdle)) })
+	if err != nil {
+		return nil, err
+	}
+	failing := lastFailures(report.Runs, func(name string) *controllerState { return of(name, stateAway) })
+	for _, name := range known {
+		of(name, stateOff)
+	}
+	for _, l := range report.Loops {
+		for _, name := range l.Controllers {
+			c := of(name, stateAway)
+			c.HotLoops = append(c.HotLoops, l.String())
+		}
+	}
+	result := make([]*controllerState, 0, len(all))
+	for _, c := range all {
+		switch {
+		case len(c.HotLoops) > 0:
+			c.State = stateLooping
+		case failing[c.Name]:
+			c.State = stateFailing
+		case c.Working+c.Queue > 0:
+			c.State = stateWorking
+		}
+		result = append(result, c)
+	}
+	slices.SortFunc(result, func(a, b *controllerState) int { return strings.Compare(a.Name, b.Name) })
+	return result, nil
+}
+
+// lastFailures writes down the last failure of each controller, and returns those that have not got over it: the last run for the
+// object failed.
+func lastFailures(runs []why.Run, of func(name string) *controllerState) (failing map[string]bool) {
+	type subject struct {
+		controller string
+		object     why.Object
+	}
+	last := map[subject]bool{}
+	for k := range runs { // oldest first
+		run := &runs[k]
+		c := of(run.Controller)
+		last[subject{run.Controller, run.Object}] = run.Err != ""
+		if run.Err != "" {
+			c.LastError = &controllerFailure{run.Object.String(), run.Err, run.Start}
+		}
+	}
+	failing = map[string]bool{}
+	for s, failed := range last {
+		failing[s.controller] = failing[s.controller] || failed
+	}
+	return failing
+}
+
+// printControllers prints a table for people.
+func printControllers(to io.Writer, all []*controllerState, now time.Time) error {
+	w := tabwriter.NewWriter(to, 0, 8, 3, ' ', 0)
+	fmt.Fprintln(w, "NAME\tSTATE\tQUEUE\tRECONCILES\tFAILED\tLAST ERROR")
+	for _, c := range all {
+		queue, reconciles, failed := fmt.Sprint(c.Queue), fmt.Sprint(c.Reconciles), fmt.Sprint(c.Failed)
+		if c.Workers == 0 {
+			queue, reconciles, failed = "-", "-", "-"
+		}
+		said := "-"
+		if e := c.LastError; e != nil {
+			said = fmt.Sprintf("%s ago, %s: %s", duration.HumanDuration(now.Sub(e.Time)), e.Object, e.Error)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.State, queue, reconciles, failed, said)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	told := map[string]bool{}
+	for _, c := range all {
+		for _, loop := range c.HotLoops {
+			if told[loop] { // by another one that is in it
+				continue
+			}
+			told[loop] = true
+			if _, err := fmt.Fprintf(to, "HOT LOOP  %s\n", loop); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

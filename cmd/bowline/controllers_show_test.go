@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bowline-dev/bowline/controller/why"
+)
+
+// What is shown follows from what the server counts, what its journal knows, and what it could run.
+func TestControllersAreShownWithWhatTheyDo(t *testing.T) {
+	t.Parallel()
+	metrics := `
+# TYPE controller_runtime_max_concurrent_reconciles gauge
+controller_runtime_max_concurrent_reconciles{controller="busy"} 5
+controller_runtime_max_concurrent_reconciles{controller="quiet"} 1
+controller_runtime_max_concurrent_reconciles{controller="left"} 1
+controller_runtime_max_concurrent_reconciles{controller="sorry"} 1
+# TYPE controller_runtime_active_workers gauge
+controller_runtime_active_workers{controller="busy"} 2
+# TYPE controller_runtime_reconcile_total counter
+controller_runtime_reconcile_total{controller="busy",result="success"} 40
+controller_runtime_reconcile_total{controller="busy",result="error"} 2
+# TYPE controller_runtime_reconcile_errors_total counter
+controller_runtime_reconcile_errors_total{controller="busy"} 2
+# TYPE workqueue_depth gauge
+workqueue_depth{controller="busy",name="busy",priority="0"} 3
+workqueue_depth{controller="busy",name="busy",priority="-100"} 4
+workqueue_depth{name="no controller's",priority="0"} 9
+`
+	failed := whyRun("1", "sorry", 90*time.Second, time.Second, whyNetwork, nil)
+	failed.Err = "no scale"
+	before := whyRun("2", "busy", 3*time.Minute, time.Second, whyNetwork, nil)
+	before.Err = "not yet"
+	over := whyRun("3", "busy", 2*time.Minute, time.Second, whyNetwork, nil)
+	away := whyRun("4", "directory", time.Minute, time.Second, whyEntry, nil)
+	report := &why.Report{Now: whyNow, Runs: []why.Run{before, over, failed, away}, Loops: undone().Loops}
+	all, err := controllerStates([]byte(metrics), report, []string{"quiet", "unused"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := printControllers(&out, all, report.Now); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{
+		"busy working 7 42 2 3m ago, networks.samplecrd.k8s.io/default/example-network: not yet",
+		"quiet idle 0 0 0 -", "sorry failing 0 0 0 90s ago,", "directory elsewhere - - - -", "unused off - - - -",
+		"left looping 0 0 0 -", "right looping - - - -", "HOT LOOP left and right undo each other",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not shown in\n%s", want, out.String())
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controllers/resources"
+)
+
+// deletions finds objects that are being deleted and do not go, by the finalizers on them.
+func (d *doctor) deletions(ctx context.Context) error {
+	waiting := map[string][]string{}
+	for _, r := range d.all {
+		if !r.Serves("list") || !r.Serves("delete") {
+			continue
+		}
+		for obj, err := range client.Of[*metav1.PartialObjectMetadata](d.client, r.GroupVersionResource).All(ctx, "", metav1.ListOptions{}) {
+			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+				break // it went meanwhile
+			}
+			if err != nil {
+				return fmt.Errorf("listing %s: %w", r.GroupResource(), err)
+			}
+			if at := obj.DeletionTimestamp; at == nil || d.now.Sub(at.Time) < d.after {
+				continue
+			}
+			for _, finalizer := range obj.Finalizers {
+				who := "finalizer " + finalizer
+				waiting[who] = append(waiting[who], fmt.Sprintf("%s, deleted %s ago", nameOf(r, obj), d.since(obj.DeletionTimestamp.Time)))
+			}
+		}
+	}
+	d.gather(waiting, func(string) string { return "is removed by nobody" },
+		"start whoever put it there; if they are gone for good, do what they would have done and remove it (kubectl edit)")
+	return d.namespaces(ctx)
+}
+
+// namespaces finds those that do not go, with what their conditions say.
+func (d *doctor) namespaces(ctx context.Context) error {
+	for ns, err := range client.For[*corev1.Namespace](d.client).All(ctx, "", metav1.ListOptions{}) {
+		if err != nil {
+			return fmt.Errorf("listing namespaces: %w", err)
+		}
+		if ns.DeletionTimestamp == nil || d.now.Sub(ns.DeletionTimestamp.Time) < d.after {
+			continue
+		}
+		var said []string
+		for _, c := range ns.Status.Conditions {
+			if c.Status == corev1.ConditionTrue {
+				said = append(said, c.Message)
+			}
+		}
+		if said == nil {
+			said = []string{"its conditions say nothing: does the controller namespace run?"}
+		}
+		d.found = append(d.found, hanging{
+			Who: "namespace " + ns.Name, Problem: fmt.Sprintf("is to end for %s", d.since(ns.DeletionTimestamp.Time)), Waiting: said,
+			Help: "what is in it must go first: see the finalizers, and bowline controllers",
+		})
+	}
+	return nil
+}
+
+// nameOf is an object as kubectl takes it.
+func nameOf(r resources.Resource, obj metav1.Object) string {
+	name := r.GroupResource().String() + "/" + obj.GetName()
+	if obj.GetNamespace() != "" {
+		name += " in " + obj.GetNamespace()
+	}
+	return name
+}
+
+// uninitialized is as much of a list of objects as says who has still to act on them.
+type uninitialized struct {
+	Items []struct {
+		Metadata struct {
+			metav1.ObjectMeta
+			Initializers *struct {
+				Pending []struct{ Name string }
+			}
+		}
+	}
+}
+
+// initializers finds objects that wait for one, by who comes first. A server without that kind has none.
+func (d *doctor) initializers(ctx context.Context) error {
+	waiting := map[string][]string{}
+	if !d.serves("admissionregistration.k8s.io", "initializerconfigurations") {
+		return nil
+	}
+	for _, r := range d.all {
+		if !r.Serves("list") || !r.Serves("create") {
+			continue
+		}
+		var list uninitialized
+		data, err := d.client.REST().Get().AbsPath(pathOf(r)).Param("includeUninitialized", "true").
+			SetHeader("Accept", "application/json").Do(ctx).Raw()
+		if err == nil {
+			err = json.Unmarshal(data, &list)
+		}
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", r.GroupResource(), err)
+		}
+		for i := range list.Items {
+			obj := &list.Items[i].Metadata
+			if obj.Initializers == nil || len(obj.Initializers.Pending) == 0 || d.now.Sub(obj.CreationTimestamp.Time) < d.after {
+				continue
+			}
+			who := "initializer " + obj.Initializers.Pending[0].Name
+			waiting[who] = append(waiting[who], fmt.Sprintf("%s, created %s ago", nameOf(r, &obj.ObjectMeta), d.since(obj.CreationTimestamp.Time)))
+		}
+	}
+	d.gather(waiting, func(string) string { return "does not answer" },
+		"start it; or delete its InitializerConfiguration and take its name out of metadata.initializers.pending of these objects")
+	return nil
+}
+
+func (d *doctor) serves(group, resource string) bool {
+	for _, r := range d.all {
+		if r.Group == group && r.GroupVersionResource.Resource == resource {
+			return true
+		}
+	}
+	return false
+}
+
+// pathOf is where a resource is listed, in all namespaces.
+func pathOf(r resources.Resource) string {
+	if r.Group == "" {
+		return strings.Join([]string{"/api", r.Version, r.GroupVersionResource.Resource}, "/")
+	}
+	return strings.Join([]string{"/apis", r.Group, r.Version, r.GroupVersionResource.Resource}, "/")
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// hook is a webhook that is asked about writes.
+type hook struct {
+	who    string // the webhook and its configuration
+	config admissionv1.WebhookClientConfig
+	rules  []admissionv1.RuleWithOperations
+	policy *admissionv1.FailurePolicyType
+}
+
+// webhooks finds those that do not answer.
+func (d *doctor) webhooks(ctx context.Context) error {
+	var all []hook
+	for c, err := range client.For[*admissionv1.MutatingWebhookConfiguration](d.client).All(ctx, "", metav1.ListOptions{}) {
+		if err != nil {
+			return fmt.Errorf("listing webhooks: %w", err)
+		}
+		for _, w := range c.Webhooks {
+			all = append(all, hook{"mutating webhook " + w.Name + " of " + c.Name, w.ClientConfig, w.Rules, w.FailurePolicy})
+		}
+	}
+	for c, err := range client.For[*admissionv1.ValidatingWebhookConfiguration](d.client).All(ctx, "", metav1.ListOptions{}) {
+		if err != nil {
+			return fmt.Errorf("listing webhooks: %w", err)
+		}
+		for _, w := range c.Webhooks {
+			all = append(all, hook{"validating webhook " + w.Name + " of " + c.Name, w.ClientConfig, w.Rules, w.FailurePolicy})
+		}
+	}
+	for _, w := range all {
+		problem, err := d.silent(ctx, w.config)
+		if err != nil {
+			return err
+		}
+		if problem != "" {
+			d.found = append(d.found, hanging{Who: w.who, Problem: "does not answer: " + problem, Waiting: w.waiting(),
+				Help: "start it, or correct its clientConfig; a webhook that is not needed any more is in nobody's way when its configuration is deleted"})
+		}
+	}
+	return nil
+}
+
+// waiting is what a webhook holds up.
+func (w hook) waiting() (lines []string) {
+	what := "is refused"
+	if w.policy != nil && *w.policy == admissionv1.Ignore {
+		what = "goes on without it, when its time is over"
+	}
+	for _, r := range w.rules {
+		var operations []string
+		for _, o := range r.Operations {
+			operations = append(operations, string(o))
+		}
+		lines = append(lines, fmt.Sprintf("every %s of %s of the groups %q %s", strings.Join(operations, ", "),
+			strings.Join(r.Resources, ", "), strings.Join(r.APIGroups, ", "), what))
+	}
+	return lines
+}
+
+// silent says why a webhook does not answer; empty when it does.
+func (d *doctor) silent(ctx context.Context, config admissionv1.WebhookClientConfig) (problem string, err error) {
+	if config.Service != nil {
+		return d.unserved(ctx, config.Service)
+	}
+	if config.URL == nil {
+		return "its configuration says neither a url nor a service", nil
+	}
+	return refuses(ctx, *config.URL, config.CABundle), nil
+}
+
+// hookPatience is how long a webhook may take to say anything.
+const hookPatience = 5 * time.Second
+
+// refuses asks for a page of a webhook's, which is no review: any answer will do.
+func refuses(ctx context.Context, url string, bundle []byte) string {
+	roots := x509.NewCertPool()
+	if len(bundle) == 0 {
+		roots = nil // the machine's
+	} else if !roots.AppendCertsFromPEM(bundle) {
+		return "its caBundle holds no certificate"
+	}
+	ctx, cancel := context.WithTimeout(ctx, hookPatience)
+	defer cancel()
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err.Error()
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true}
+	answer, err := transport.RoundTrip(q)
+	if err != nil {
+		return err.Error()
+	}
+	answer.Body.Close()
+	return ""
+}
+
+// unserved says what is wrong with the service of a webhook; empty when somebody is behind it.
+func (d *doctor) unserved(ctx context.Context, ref *admissionv1.ServiceReference) (problem string, err error) {
+	name := ref.Namespace + "/" + ref.Name
+	service, err := client.For[*corev1.Service](d.client).Get(ctx, ref.Namespace, ref.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return "there is no service " + name, nil
+	case err != nil:
+		return "", err
+	case service.Spec.Type == corev1.ServiceTypeExternalName:
+		return "", nil // who knows
+	}
+	page, err := client.For[*discoveryv1.EndpointSlice](d.client).List(ctx, ref.Namespace,
+		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + ref.Name})
+	if err != nil {
+		return "", err
+	}
+	for _, slice := range page.Items {
+		for _, e := range slice.Endpoints {
+			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+				return "", nil
+			}
+		}
+	}
+	return "nobody who is ready is behind the service " + name, nil
+}
