@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		"exit-code":      exitCodeMain,
 		"network":        networkMain,
 		"sidecar":        sidecarMain,
+		"initializer":    initializerMain,
 		"directory":      directoryMain,
 		"collector":      collectorMain,
 

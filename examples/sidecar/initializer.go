@@ -58,6 +58,7 @@ func AddInitializer(m *controller.Manager, o Options) *controller.Controller {
 
 // Initialize runs the initializer until ctx ends, and has pods wait for it from then on: its InitializerConfiguration stays.
 func Initialize(ctx context.Context, o Options) error {
+	o = o.withDefaults()
 	m, err := controller.NewManager(o.Config, controller.ManagerOptions{Source: o.Source, Log: o.Log})
 	if err != nil {
 		return err
@@ -67,6 +68,7 @@ func Initialize(ctx context.Context, o Options) error {
 	if _, err := all.ApplyObject(ctx, Configured(), metav1.ApplyOptions{FieldManager: InitializerConfiguration, Force: true}); err != nil {
 		return err
 	}
+	o.Log.Info("pods wait for their sidecar", "initializer", InitializerName, "configuration", InitializerConfiguration)
 	return m.Run(ctx)
 }
 
