@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -33,7 +34,7 @@ func (a asking) remove(pod *corev1.Pod) {
 	}
 }
 
-// takeAbove takes out the pods that are more important than others, the most important first, and then those that ask for longest.
+// takeAbove takes out the pods that are more important than others.
 func (a asking) takeAbove(priority int32) (all []*corev1.Pod) {
 	for above, pods := range a {
 		if above <= priority {
@@ -44,14 +45,16 @@ func (a asking) takeAbove(priority int32) (all []*corev1.Pod) {
 		}
 		delete(a, above)
 	}
-	slices.SortFunc(all, func(a, b *corev1.Pod) int {
-		return cmp.Or(
-			-cmp.Compare(priorityOf(a), priorityOf(b)),
-			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-			strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name),
-		)
-	})
 	return all
+}
+
+// beforeOther orders pods as they are to be looked at: by priority, and then by how long they are there.
+func beforeOther(a, b *corev1.Pod) int {
+	return cmp.Or(
+		-cmp.Compare(priorityOf(a), priorityOf(b)),
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name),
+	)
 }
 
 // noBudgets asks nobody: who would have to leave is not decided yet.
@@ -59,11 +62,20 @@ func noBudgets() []*policyv1.PodDisruptionBudget { return nil }
 
 // moreImportant gives room to the pods that go before one, although it was its turn. Where they are in the end is decided when it is
 // theirs.
-func (c *cluster) moreImportant(p *Pod) {
-	for _, pod := range c.asking.takeAbove(p.priority) {
+func (c *cluster) moreImportant(p *Pod, now time.Time) {
+	above := slices.DeleteFunc(c.asking.takeAbove(p.priority), func(pod *corev1.Pod) bool {
+		return c.waiting[informer.KeyOf(pod)] != nil // until it is called
+	})
+	for _, w := range c.waiting {
+		if w.called && w.pod.priority > p.priority && w.pause(now) == 0 {
+			above, w.called = append(above, w.pod.Pod), false
+		}
+	}
+	slices.SortFunc(above, beforeOther)
+	for _, pod := range above {
 		key := informer.KeyOf(pod)
 		_, given := c.given[key]
-		if now, there := c.pods.Indexer().Get(key); given || c.waiting[key] != nil || !there || now.UID != pod.UID || !pending(now) {
+		if now, there := c.pods.Indexer().Get(key); given || !there || now.UID != pod.UID || !pending(now) {
 			continue
 		}
 		q := NewPod(pod)

@@ -75,11 +75,11 @@ func (c *cluster) sync() {
 func (c *cluster) read(name string) {
 	before := c.byName[name]
 	node, there := c.nodes.Indexer().Get(informer.Key{Name: name})
+	// What was given is looked at before what is shown: else a pod that becomes visible meanwhile would be in neither.
+	given := c.unshown(name)
 	var fresh *Node
 	if there {
 		fresh = NewNode(node)
-		// What was given is looked at before what is shown: else a pod that becomes visible meanwhile would be in neither.
-		given := c.unshown(name)
 		for pod := range c.pods.Indexer().Each(byNode, name) {
 			if !pods.HasEnded(pod) {
 				c.place(fresh, c.known(pod))
@@ -191,7 +191,7 @@ func (c *cluster) choose(pod *corev1.Pod, budgets func() []*policyv1.PodDisrupti
 	}
 	p := NewPod(pod)
 	c.asking.remove(pod)
-	c.moreImportant(p)
+	c.moreImportant(p, now)
 	if c.takeBack(key) {
 		c.sync()
 	}
@@ -236,6 +236,16 @@ func (c *cluster) refused(key informer.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.takeBack(key)
+}
+
+// late says that a pod has gone, or got a node from another one, before it got the one that it was given. The cache shows it by now, and
+// the room is free; or will, and until then it is not: the other one may have given the same.
+func (c *cluster) late(key informer.Key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g, ok := c.given[key]; ok {
+		c.changed[g.node] = true
+	}
 }
 
 func (c *cluster) takeBack(key informer.Key) bool {

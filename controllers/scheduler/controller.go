@@ -2,7 +2,10 @@
 // selectors, affinities and tolerations, ports, and how it is to be spread), and binds it to the best of them. A pod that none
 // takes is told why, has less important ones leave, and is looked at again when something has changed that may help.
 //
-// It decides as Kubernetes' scheduler with its default profile does, and in its words; docs/controllers.md has what it leaves out.
+// It decides as Kubernetes' scheduler with its default profile does, and in its words. It knows nothing of volumes, of the images
+// that nodes have, of resource claims, pod groups and extenders; and where a pod does not say how it is to be spread, the pods of its
+// controller are, not those of its services. Several that work at a time need an election, as Kubernetes' do: each looks at what
+// was bound, and two may give the last room of a node away at once.
 //
 // decide.go is what it decides, of nothing but what was seen; cluster.go what there is to see. This file reads the cache, carries
 // out what was decided, and wakes pods that wait.
@@ -52,17 +55,22 @@ type scheduler struct {
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
+	_, c := add(m)
+	return c
+}
+
+func add(m *controller.Manager) (*scheduler, *controller.Controller) {
 	s := &scheduler{
 		cluster: newCluster(m.Informers()),
 		budgets: informer.For[*policyv1.PodDisruptionBudget](m.Informers(), budgetsResource),
 		hand:    action.NewHand(m, Component),
 	}
-	return m.Add(controller.Options{
+	return s, m.Add(controller.Options{
 		Name: Name, Reconciler: s, Workers: workers,
 		Sources: []controller.Source{
 			controller.Watches(s.pods, s.podTouched, controller.If(matters)),
 			controller.Watches(s.nodes, s.nodeTouched, controller.If(nodeMatters)),
-			controller.Watches(s.namespaces, s.namespaceChanged, controller.LabelsChanged),
+			controller.Watches(s.namespaces, s.namespaceTouched, controller.LabelsChanged),
 			controller.Watches(s.budgets, func(*policyv1.PodDisruptionBudget) []controller.Request { return nil }),
 			controller.For(s.pods, controller.If(asks)),
 			&s.wake,

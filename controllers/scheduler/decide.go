@@ -112,7 +112,9 @@ func (d *deciding) fitting() (nodes []*Node, looked int) {
 		}
 		return nodes, 0
 	}
-	for enough := enough(len(d.Nodes)); looked < len(d.Nodes) && len(nodes) < enough; looked++ {
+	enough := enough(len(d.Nodes))
+	nodes = make([]*Node, 0, enough)
+	for ; looked < len(d.Nodes) && len(nodes) < enough; looked++ {
 		n := d.Nodes[(d.Start+looked)%len(d.Nodes)]
 		if r := d.refuses(n); r == nil {
 			nodes = append(nodes, n)

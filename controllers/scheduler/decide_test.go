@@ -304,3 +304,19 @@ func TestOfManyNodesEachHasItsTurn(t *testing.T) {
 		t.Errorf("of 400 nodes %d were looked at, and %s was chosen", d.Looked, d.Node)
 	}
 }
+
+// A decision among 5,000 nodes, of which each has two pods.
+func BenchmarkDecide(b *testing.B) {
+	var w world
+	for i := range 5_000 {
+		name := fmt.Sprintf("node-%04d", i)
+		w.nodes = append(w.nodes, on(name, labelled(corev1.LabelOSStable, "linux"), pod(name+"-a", "100m"), pod(name+"-b", "200m")))
+	}
+	p := pod("p", "100m")
+	p.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: "linux"}
+	for b.Loop() {
+		if d := w.decide(p); d.Node == "" {
+			b.Fatal(d.Message)
+		}
+	}
+}

@@ -124,7 +124,7 @@ func (n *Node) refuses(p *Pod) *refusal {
 		return unschedulable
 	case len(n.Spec.Taints) > 0 && !p.tolerates(n.Spec.Taints):
 		return untolerated
-	case p.picky && !n.selected(p):
+	case !n.selected(p):
 		return unselected
 	case len(p.ports) > 0 && n.occupied(p):
 		return portless
@@ -139,8 +139,16 @@ func (n *Node) refuses(p *Pod) *refusal {
 	return nil
 }
 
-// selected says whether a pod that chooses its nodes takes this one. A selector that cannot be read takes none.
+// selected says whether the node is one of those that a pod asks for. A selector that cannot be read asks for none.
 func (n *Node) selected(p *Pod) bool {
+	for key, value := range p.Spec.NodeSelector {
+		if label, ok := n.Labels[key]; !ok || label != value {
+			return false
+		}
+	}
+	if p.on == nil {
+		return true
+	}
 	ok, _ := p.on.Match(n.Node)
 	return ok
 }

@@ -18,10 +18,8 @@ type Pod struct {
 	need, weight resources
 	ports        []hostPort
 
-	// picky says that it chooses among nodes: on is which ones do, and names those that are named, nil when none is.
-	picky   bool
-	on      nodeaffinity.RequiredNodeAffinity
-	names   map[string]bool
+	on      *nodeaffinity.LazyErrorNodeSelector // the nodes that its affinity asks for; nil for any
+	names   map[string]bool                     // the only ones that that names; nil when it does not name all
 	prefers *nodeaffinity.PreferredSchedulingTerms
 
 	with, without []term       // the pods that must, and must not, be near
@@ -38,12 +36,8 @@ func NewPod(pod *corev1.Pod) *Pod {
 	p.need, p.weight = needs(pod)
 	p.even, p.evenly = constraints(pod)
 	a := pod.Spec.Affinity
-	p.picky = len(pod.Spec.NodeSelector) > 0
 	if a != nil && a.NodeAffinity != nil {
 		p.nodeAffinity(a.NodeAffinity)
-	}
-	if p.picky {
-		p.on = nodeaffinity.GetRequiredNodeAffinity(pod)
 	}
 	if a != nil && a.PodAffinity != nil {
 		p.with = terms(pod, a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
@@ -62,7 +56,7 @@ func (p *Pod) nodeAffinity(a *corev1.NodeAffinity) {
 		p.prefers, _ = nodeaffinity.NewPreferredSchedulingTerms(a.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	if required := a.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
-		p.picky = true
+		p.on = nodeaffinity.NewLazyErrorNodeSelector(required)
 		p.names = nodeNames(required.NodeSelectorTerms)
 	}
 }

@@ -57,6 +57,11 @@ func (s *scheduler) nodeTouched(node *corev1.Node) []controller.Request {
 	return s.now(s.nodeChanged(node, time.Now()))
 }
 
+// namespaceTouched has the pods looked at that may find room because a namespace has other labels.
+func (s *scheduler) namespaceTouched(*corev1.Namespace) []controller.Request {
+	return s.now(s.namespaceChanged(time.Now()))
+}
+
 // now are those to look at at once. The others are, when their pause is over.
 func (s *scheduler) now(all []woken) (requests []controller.Request) {
 	for _, w := range all {

@@ -60,7 +60,7 @@ func (c *constraint) means(p, q *Pod) bool {
 
 // counts says whether a node is one of those that pods are spread over.
 func (c *constraint) counts(p *Pod, n *Node) bool {
-	return (!c.selected || !p.picky || n.selected(p)) && (!c.tolerated || p.tolerates(n.Spec.Taints))
+	return (!c.selected || n.selected(p)) && (!c.tolerated || p.tolerates(n.Spec.Taints))
 }
 
 // hasKeys says whether a node has the labels of all constraints.

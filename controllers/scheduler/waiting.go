@@ -16,6 +16,7 @@ type wait struct {
 	pod      *Pod
 	cause    cause
 	promised bool // others are leaving for it
+	called   bool // something has come that it waits for
 	attempts int
 	since    time.Time
 }
@@ -40,18 +41,31 @@ func (c *cluster) wait(p *Pod, d Decision, now time.Time) {
 		w = &wait{}
 		c.waiting[key] = w
 	}
-	w.pod, w.cause, w.promised, w.since = p, d.waits, d.Promise != "" || d.Keep, now
+	w.pod, w.cause, w.promised, w.called, w.since = p, d.waits, d.Promise != "" || d.Keep, false, now
 	w.attempts++
 }
 
 // woken is a pod that waits, and for which something may be better in so long.
 type woken struct {
 	controller.Request
+	pod   *corev1.Pod
 	pause time.Duration
 }
 
+// awake are the pods that wait for what has come, in the order in which they ask.
+func (c *cluster) awake(now time.Time, come func(*wait) bool) (all []woken) {
+	for key, w := range c.waiting {
+		if come(w) {
+			all = append(all, woken{key, w.pod.Pod, w.pause(now)})
+			w.called = true
+		}
+	}
+	slices.SortFunc(all, func(a, b woken) int { return beforeOther(a.pod, b.pod) })
+	return all
+}
+
 // podChanged are the pods that may find room because of another one.
-func (c *cluster) podChanged(pod *corev1.Pod, now time.Time) (all []woken) {
+func (c *cluster) podChanged(pod *corev1.Pod, now time.Time) []woken {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	on := c.touch(pod)
@@ -65,20 +79,14 @@ func (c *cluster) podChanged(pod *corev1.Pod, now time.Time) (all []woken) {
 	}
 	c.sync()
 	changed := NewPod(pod)
-	for key, w := range c.waiting {
-		if key == informer.KeyOf(pod) {
-			continue
-		}
+	return c.awake(now, func(w *wait) bool {
 		room := w.cause&forRoom != 0 && slices.ContainsFunc(on, func(name string) bool { return c.takes(name, w) })
-		if room || w.cause&forPods != 0 && w.pod.minds(changed, c.labelsOf) {
-			all = append(all, woken{key, w.pause(now)})
-		}
-	}
-	return all
+		return w.pod.UID != pod.UID && (room || w.cause&forPods != 0 && w.pod.minds(changed, c.labelsOf))
+	})
 }
 
 // nodeChanged are the pods that may find room because of a node.
-func (c *cluster) nodeChanged(node *corev1.Node, now time.Time) (all []woken) {
+func (c *cluster) nodeChanged(node *corev1.Node, now time.Time) []woken {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changed[node.Name] = true
@@ -86,24 +94,16 @@ func (c *cluster) nodeChanged(node *corev1.Node, now time.Time) (all []woken) {
 		return nil
 	}
 	c.sync()
-	for key, w := range c.waiting {
-		if c.takes(node.Name, w) || w.cause&forPods != 0 && len(w.pod.even) > 0 {
-			all = append(all, woken{key, w.pause(now)})
-		}
-	}
-	return all
+	return c.awake(now, func(w *wait) bool {
+		return c.takes(node.Name, w) || w.cause&forPods != 0 && len(w.pod.even) > 0
+	})
 }
 
 // namespaceChanged are the pods that may find room because a namespace has other labels.
-func (c *cluster) namespaceChanged(*corev1.Namespace) (requests []controller.Request) {
+func (c *cluster) namespaceChanged(now time.Time) []woken {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key, w := range c.waiting {
-		if w.cause&forPods != 0 {
-			requests = append(requests, key)
-		}
-	}
-	return requests
+	return c.awake(now, func(w *wait) bool { return w.cause&forPods != 0 })
 }
 
 // takes says whether a node, by itself, takes a pod that waits, or would if less important ones left.

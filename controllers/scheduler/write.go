@@ -16,9 +16,10 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/informer"
 )
 
-// bind binds a pod to the node that it was given. When that is refused the room is free again. When it is not known whether it is
+// bind binds a pod to the node that it was given. When that is refused the room is free again; when it is not known whether it is
 // done, the pod keeps it, and the same is tried again.
 func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) (controller.Result, error) {
 	_, err := s.hand.Do(ctx, binding{pod, node})
@@ -30,9 +31,10 @@ func (s *scheduler) bind(ctx context.Context, pod *corev1.Pod, node string) (con
 	}
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		controller.Note(ctx, "%v", err)
-		return controller.Result{}, nil // it is gone, or another one was quicker, perhaps with the same node: the cache will show it
+		s.late(informer.KeyOf(pod))
+		return controller.Result{}, nil
 	}
-	s.refused(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+	s.refused(informer.KeyOf(pod))
 	actions, failed := rejected(pod, err, time.Now())
 	if failed == nil {
 		_, failed = s.hand.Do(ctx, actions...)
