@@ -58,6 +58,7 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childReconcile: measureReconciles,
 	childWorkloads: measureWorkloads,
 	childOwnWrites: measureOwnWrites,
+	childScheduler: measureSchedules,
 }
 
 // serveProfiled is a server that profiles itself: its argument is the kubeconfig to write, and each line on its standard

@@ -86,7 +86,7 @@ var measurements = []measurement{
 	customResource(), thousandDefinitions(), documents(), overload(),
 	storeCommits(), storeReads(), diskCommits(), forks(), millionObjects(false), millionObjects(true),
 	queues(), reconciles(), ownWrites(), listers(), cachedPods(), cachedHitches(), adapted(), sampleControllers(),
-	recordedNetworks(), neutronNetworks(), ingressChanges(), workloads(),
+	recordedNetworks(), neutronNetworks(), ingressChanges(), workloads(), schedules(),
 	webhookBySelf(), webhookByMany(), unaskedWebhooks(),
 	throughInitializer(), initializersOfOthers(),
 	virtualYear(),
