@@ -22,6 +22,16 @@ type selection struct {
 	ingress, network bool
 }
 
+// runs says whether the library runs a controller; the first mention of it counts.
+func (s selection) runs(name string) bool {
+	for _, entry := range s.list {
+		if strings.TrimPrefix(entry, "-") == name {
+			return entry == name
+		}
+	}
+	return slices.Contains(s.list, everyController)
+}
+
 // selectControllers reads a list as kube-controller-manager does: a name turns a controller on, -name turns it off,
 // '*' turns on all that are on by default. The first mention of a name counts.
 func selectControllers(list, known []string) (selection, error) {

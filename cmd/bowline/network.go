@@ -7,12 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/controllers/deployment"
 	"github.com/bowline-dev/bowline/examples/network"
 	samplecrd "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 )
 
-// controlled reports whether a running controller will set the condition Ready of this kind.
+// controlled reports whether a running controller will set the condition Ready of this kind, or Available of deployments, whose pods
+// need nodes for that.
 func (p *upPlan) controlled(kind schema.GroupKind) bool {
+	if kind == (schema.GroupKind{Group: "apps", Kind: "Deployment"}) {
+		return p.flags.nodes > 0 && p.controllers.runs(deployment.Name)
+	}
 	return p.controllers.network && slices.ContainsFunc(samplecrd.GroupVersions(), func(gv schema.GroupVersion) bool {
 		return kind == gv.WithKind(samplecrd.Kind).GroupKind()
 	})

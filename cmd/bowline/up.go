@@ -35,9 +35,9 @@ var (
 )
 
 const upHelp = `Serves the Kubernetes API over HTTPS, runs controllers, and applies what -f names. It prints where it listens and the
-kubeconfig to use, then a line for each declared object as it becomes true: Established for a definition, Ready for
-what has that condition, stored for the rest. It runs until SIGINT, SIGTERM or, where the terminal is closed, SIGHUP; a
-second signal stops it at once.
+kubeconfig to use, then a line for each declared object as it becomes true: Established for a definition, Available for a
+deployment on simulated nodes, Ready for what has that condition, stored for the rest. It runs until SIGINT, SIGTERM or,
+where the terminal is closed, SIGHUP; a second signal stops it at once.
 
 What is declared is kept on disk, in the state folder: a write is answered when it is durable, and a server that is
 started again, after whatever end, goes on where the last one stopped. The folder is --data, or else $XDG_STATE_HOME/bowline

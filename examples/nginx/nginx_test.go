@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -50,6 +51,34 @@ func TestThePodsOfAKilledNodeMove(t *testing.T) {
 		for _, pod := range after {
 			if pod.Spec.NodeName == dead {
 				t.Errorf("pod %s is still on the dead node %s", pod.Name, dead)
+			}
+		}
+	}, everything()...)
+}
+
+// A CronJob as it was declared before there was batch/v1.
+func TestAnOldCronJobFires(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		p.Apply(t, read(t, "testdata/cronjob.yaml"))
+		pass(10*time.Minute + 30*time.Second)
+		hello, err := bowlinetest.Client[*batchv1.CronJob](t, p).Get(t.Context(), "default", "hello")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := hello.Status.LastScheduleTime; last == nil || time.Since(last.Time) > time.Minute {
+			t.Errorf("it fired last at %v, and it is %v", last, time.Now())
+		}
+		jobs, err := bowlinetest.Client[*batchv1.Job](t, p).List(t.Context(), "default", metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(jobs.Items) != 3 {
+			t.Errorf("%d jobs are kept, want the last 3", len(jobs.Items))
+		}
+		for _, job := range jobs.Items {
+			if job.Status.Succeeded != 1 {
+				t.Errorf("job %s is not done: %+v", job.Name, job.Status)
 			}
 		}
 	}, everything()...)

@@ -47,21 +47,27 @@ type objectKey struct {
 // Truth is how far an object has become true.
 type Truth struct {
 	True bool
-	// What is what became true: Established, Ready or stored; or, while it has not, what is awaited.
+	// What is what became true: Established, Available, Ready or stored; or, while it has not, what is awaited.
 	What string
 	// Why is the server's or the controller's word for a condition that is not true yet.
 	Why string
 }
 
-// definition is the kind whose objects are true once they are served.
-const definition = "CustomResourceDefinition"
+// definition is the kind whose objects are true once they are served, and deployment the one whose are once enough pods are ready.
+const (
+	definition = "CustomResourceDefinition"
+	deployment = "Deployment"
+)
 
-// TruthOf judges an object by its conditions: a definition is true when it is Established; an object that has a
-// condition Ready, or whose kind has a controller that will set one (controlled), when that is True for its present
-// generation; any other when it is stored.
+// TruthOf judges an object by its conditions: a definition is true when it is Established; a deployment whose pods somebody runs
+// (controlled) when it is Available; an object that has a condition Ready, or whose kind has a controller that will set one
+// (controlled), when that is True for its present generation; any other when it is stored.
 func TruthOf(object *unstructured.Unstructured, controlled bool) Truth {
-	if object.GetKind() == definition {
+	switch kind := object.GetKind(); {
+	case kind == definition:
 		return conditionTruth(object, "Established")
+	case kind == deployment && controlled:
+		return conditionTruth(object, "Available")
 	}
 	if _, found := condition(object, "Ready"); found || controlled {
 		return conditionTruth(object, "Ready")
