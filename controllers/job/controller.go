@@ -65,6 +65,7 @@ type reconciler struct {
 	pods adopt.Cache[*corev1.Pod]
 	hand *action.Hand
 	lost losses
+	told action.Told[batchv1.JobStatus]
 }
 
 // whoMayAdopt are the jobs that a pod without a controller matches.
@@ -84,6 +85,7 @@ func (r *reconciler) whoMayAdopt(pod *corev1.Pod) (requests []controller.Request
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	j, err := r.jobs.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
+		r.told.Forget(request)
 		return controller.Result{}, nil
 	}
 	if err != nil || isOthers(j) {
@@ -91,6 +93,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	}
 	if HasEnded(j) != "" {
 		r.lost.forget(j.UID)
+		r.told.Forget(request)
 		return controller.Result{}, nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(j.Spec.Selector)
@@ -104,11 +107,24 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 		return controller.Result{}, unlessBehind(err)
 	}
 	_, failure := r.hand.Do(ctx, d.Keep...)
-	result, err := r.hand.Do(ctx, d.Report(failure)...)
+	result, err := r.report(ctx, request, d, failure)
 	if failure == nil {
 		failure = err
 	}
 	return result, failure
+}
+
+// report writes what has come of a decision, unless somebody else says otherwise again and again.
+func (r *reconciler) report(ctx context.Context, request controller.Request, d *Decision, failure error) (controller.Result, error) {
+	actions := d.Report(failure)
+	if wait := r.told.Wait(request, d.Job.Status, d.status); wait > 0 {
+		return controller.Result{RequeueAfter: wait}, nil
+	}
+	result, err := r.hand.Do(ctx, actions...)
+	if err == nil {
+		r.told.Said(request, d.status)
+	}
+	return result, err
 }
 
 // see reads the cache.
