@@ -59,6 +59,9 @@ type Options struct {
 	// TLS is what the socket shows, and, in ClientCAs, whom it believes. Nil makes certificates in memory, which only
 	// Plane.TLSConfig knows. Without Listen it is not used.
 	TLS *tls.Config
+	// Authority are the certificates, in PEM, of those who vouch for that of TLS: what the ConfigMap kube-root-ca.crt of each
+	// namespace has. Without TLS it is not used.
+	Authority []byte
 	// Controllers are which of Controllers() run: names, -names and *, which is all. Nil is those of the life of a plane, without
 	// which the API does not do what it says: they end namespaces. An empty slice is none.
 	Controllers []string

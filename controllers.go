@@ -18,11 +18,15 @@ import (
 	"github.com/bowline-dev/bowline/controllers/job"
 	"github.com/bowline-dev/bowline/controllers/namespace"
 	"github.com/bowline-dev/bowline/controllers/nodelifecycle"
+	"github.com/bowline-dev/bowline/controllers/podgc"
 	"github.com/bowline-dev/bowline/controllers/pvcprotection"
 	"github.com/bowline-dev/bowline/controllers/replicaset"
 	"github.com/bowline-dev/bowline/controllers/replicationcontroller"
+	"github.com/bowline-dev/bowline/controllers/resourcequota"
 	"github.com/bowline-dev/bowline/controllers/scheduler"
+	"github.com/bowline-dev/bowline/controllers/serviceaccount"
 	"github.com/bowline-dev/bowline/controllers/statefulset"
+	"github.com/bowline-dev/bowline/controllers/ttlafterfinished"
 )
 
 // controllers are all that a plane can run, by name.
@@ -43,6 +47,11 @@ var controllers = map[string]func(*controller.Manager){
 	deployment.Name:            func(m *controller.Manager) { deployment.Add(m) },
 	replicaset.Name:            func(m *controller.Manager) { replicaset.Add(m) },
 	replicationcontroller.Name: func(m *controller.Manager) { replicationcontroller.Add(m) },
+
+	podgc.Name:            func(m *controller.Manager) { podgc.Add(m) },
+	resourcequota.Name:    func(m *controller.Manager) { resourcequota.Add(m) },
+	serviceaccount.Name:   func(m *controller.Manager) { serviceaccount.Add(m) },
+	ttlafterfinished.Name: func(m *controller.Manager) { ttlafterfinished.Add(m) },
 }
 
 // life are the controllers that run where nobody says which: those without which the API does not do what it says. Those that
@@ -94,7 +103,7 @@ func (p *Plane) run(ctx context.Context, names []string) error {
 		return nil
 	}
 	m, err := controller.NewManager(p.RESTConfig(), controller.ManagerOptions{
-		Source: p.Source(), Metrics: p.queues, Journal: p.journal, TracerProvider: p.options.TracerProvider, Log: p.log,
+		Source: p.Source(), Authority: p.authority(), Metrics: p.queues, Journal: p.journal, TracerProvider: p.options.TracerProvider, Log: p.log,
 	})
 	if err != nil {
 		return err
@@ -114,6 +123,14 @@ func (p *Plane) run(ctx context.Context, names []string) error {
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for the controllers: %w", context.Cause(ctx))
 	}
+}
+
+// authority are the certificates by which clients know the plane's socket; empty when it has none.
+func (p *Plane) authority() []byte {
+	if p.keys != nil {
+		return p.keys.AuthorityPEM()
+	}
+	return p.options.Authority
 }
 
 // controlling is the health of the controllers.

@@ -19,6 +19,7 @@ func (p *upPlan) startPlane(ctx context.Context, home *home, kept *storage) (*bo
 	options := bowline.Options{
 		Listen:      p.flags.listen,
 		TLS:         home.keys.ServerConfig(),
+		Authority:   home.keys.AuthorityPEM(),
 		Controllers: p.controllers.list,
 		Log:         p.log,
 

@@ -1,0 +1,110 @@
+package resourcequota
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// scopesOf are all that a quota is narrowed to: an object counts that is in each of them.
+func scopesOf(q *corev1.ResourceQuota) (all []corev1.ScopedResourceSelectorRequirement) {
+	for _, scope := range q.Spec.Scopes {
+		all = append(all, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
+	}
+	if q.Spec.ScopeSelector != nil {
+		all = append(all, q.Spec.ScopeSelector.MatchExpressions...)
+	}
+	return all
+}
+
+// isIn says whether an object is in a scope. Only pods, and claims of storage, are in any.
+func isIn(obj client.Object, scope corev1.ScopedResourceSelectorRequirement) bool {
+	switch obj := obj.(type) {
+	case *corev1.Pod:
+		return podIsIn(obj, scope)
+	case *corev1.PersistentVolumeClaim:
+		return scope.ScopeName == corev1.ResourceQuotaScopeVolumeAttributesClass && selects(scope, attributeClasses(obj)...)
+	}
+	return false
+}
+
+func podIsIn(pod *corev1.Pod, scope corev1.ScopedResourceSelectorRequirement) bool {
+	ends := pod.Spec.ActiveDeadlineSeconds != nil
+	bestEffort := pod.Status.QOSClass == corev1.PodQOSBestEffort
+	switch scope.ScopeName {
+	case corev1.ResourceQuotaScopeTerminating:
+		return ends
+	case corev1.ResourceQuotaScopeNotTerminating:
+		return !ends
+	case corev1.ResourceQuotaScopeBestEffort:
+		return bestEffort
+	case corev1.ResourceQuotaScopeNotBestEffort:
+		return !bestEffort
+	case corev1.ResourceQuotaScopePriorityClass:
+		return selects(scope, nonEmpty(pod.Spec.PriorityClassName)...)
+	case corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
+		return slices.ContainsFunc(affinityTerms(pod.Spec.Affinity), func(t corev1.PodAffinityTerm) bool {
+			return len(t.Namespaces) > 0 || t.NamespaceSelector != nil
+		})
+	}
+	return false
+}
+
+// affinityTerms are all that say near which pods a pod is to be, and near which not.
+func affinityTerms(a *corev1.Affinity) (all []corev1.PodAffinityTerm) {
+	if a == nil {
+		return nil
+	}
+	var weighted []corev1.WeightedPodAffinityTerm
+	if p := a.PodAffinity; p != nil {
+		all = append(all, p.RequiredDuringSchedulingIgnoredDuringExecution...)
+		weighted = append(weighted, p.PreferredDuringSchedulingIgnoredDuringExecution...)
+	}
+	if p := a.PodAntiAffinity; p != nil {
+		all = append(all, p.RequiredDuringSchedulingIgnoredDuringExecution...)
+		weighted = append(weighted, p.PreferredDuringSchedulingIgnoredDuringExecution...)
+	}
+	for _, w := range weighted {
+		all = append(all, w.PodAffinityTerm)
+	}
+	return all
+}
+
+// attributeClasses are the VolumeAttributesClasses that a claim has to do with: it asks for one, has one, and is given one.
+func attributeClasses(c *corev1.PersistentVolumeClaim) (names []string) {
+	if name := c.Spec.VolumeAttributesClassName; name != nil {
+		names = append(names, nonEmpty(*name)...)
+	}
+	if name := c.Status.CurrentVolumeAttributesClassName; name != nil {
+		names = append(names, nonEmpty(*name)...)
+	}
+	if m := c.Status.ModifyVolumeStatus; m != nil {
+		names = append(names, nonEmpty(m.TargetVolumeAttributesClassName)...)
+	}
+	return names
+}
+
+func nonEmpty(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
+
+// selects says whether a scope selects an object by one of the values that it has of it.
+func selects(scope corev1.ScopedResourceSelectorRequirement, values ...string) bool {
+	listed := func(value string) bool { return slices.Contains(scope.Values, value) }
+	switch scope.Operator {
+	case corev1.ScopeSelectorOpExists:
+		return len(values) > 0
+	case corev1.ScopeSelectorOpDoesNotExist:
+		return len(values) == 0
+	case corev1.ScopeSelectorOpIn:
+		return slices.ContainsFunc(values, listed)
+	case corev1.ScopeSelectorOpNotIn:
+		return len(values) == 0 || slices.ContainsFunc(values, func(v string) bool { return !listed(v) })
+	}
+	return false
+}
