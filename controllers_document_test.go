@@ -1,0 +1,195 @@
+package bowline_test
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/node/simulated"
+)
+
+// TestControllersWatchAndWriteWhatTheDocumentSays runs each controller as a program of its own, which has nothing but the API, in a
+// world that gives all of them work, and holds the table of docs/controllers.md to what they asked for.
+func TestControllersWatchAndWriteWhatTheDocumentSays(t *testing.T) {
+	t.Parallel()
+	asked := map[string]*requests{}
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		for _, name := range bowline.Controllers() {
+			asked[name] = &requests{watched: map[string]bool{}, written: map[string]bool{}}
+			runAlone(t, p.Config(), name, asked[name])
+		}
+		liveThrough(t, p)
+	}, bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} }), bowlinetest.Manage(func(m *controller.Manager) error {
+		simulated.Add(m, simulated.Options{Nodes: 3})
+		return nil
+	}))
+	rows := controllerRows(t)
+	for name, r := range asked {
+		watched, written := r.list()
+		if said := rows[name]; !slices.Equal(said.watches, watched) || !agrees(said.writes, written) {
+			t.Errorf("docs/controllers.md says of %s\n%v and it is\n| %s | %s | %s |",
+				name, said, name, strings.Join(watched, ", "), strings.Join(written, ", "))
+		}
+		delete(rows, name)
+	}
+	for name := range rows {
+		t.Errorf("docs/controllers.md has %q, which is no controller", name)
+	}
+}
+
+// every stands for all resources, known or to come.
+const every = "every resource"
+
+// agrees says whether what is said of writes is what was written: each resource, or besides those that are named some of every.
+func agrees(said, written []string) bool {
+	if len(said) == 0 || said[0] != every {
+		return slices.Equal(said, written)
+	}
+	for _, named := range said[1:] {
+		if !slices.Contains(written, named) {
+			return false
+		}
+	}
+	return len(written) > len(said[1:])
+}
+
+// row is what the document says of a controller.
+type row struct{ watches, writes []string }
+
+// controllerRows are the columns of what is watched and what is written, by controller.
+func controllerRows(t *testing.T) map[string]row {
+	rows := map[string]row{}
+	for line := range strings.Lines(read(t, "docs/controllers.md")) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 6 || strings.Contains(line, "---") || strings.HasPrefix(line, "| controller") {
+			continue
+		}
+		names := func(cell int) []string { return strings.Split(strings.TrimSpace(cells[cell]), ", ") }
+		rows[strings.TrimSpace(cells[1])] = row{names(2), names(3)}
+	}
+	return rows
+}
+
+// runAlone runs one controller until the test ends.
+func runAlone(t *testing.T, config *rest.Config, name string, asked *requests) {
+	own := rest.CopyConfig(config)
+	own.Wrap(func(next http.RoundTripper) http.RoundTripper { return recorder{next, asked} })
+	m, err := controller.NewManager(own, controller.ManagerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bowline.AddController(name, m)
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := m.Run(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	})
+	t.Cleanup(running.Wait)
+}
+
+// requests are the resources that a program asked for.
+type requests struct {
+	mu               sync.Mutex
+	watched, written map[string]bool
+}
+
+// list is all of them, sorted. Whoever watches more than twenty watches all.
+func (r *requests) list() (watched, written []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	watched, written = slices.Sorted(maps.Keys(r.watched)), slices.Sorted(maps.Keys(r.written))
+	if len(watched) > 20 {
+		watched = []string{every}
+	}
+	return watched, written
+}
+
+// recorder notes what is watched and written.
+type recorder struct {
+	next  http.RoundTripper
+	asked *requests
+}
+
+var resourcePath = regexp.MustCompile(`^/(?:api|apis/[^/]+)/[^/]+/(?:namespaces/[^/]+/)?([a-z]+)(?:/[^/]+(/[a-z]+)?)?$`)
+
+var namespacePath = regexp.MustCompile(`^/api/v1/(namespaces)/[^/]+(/finalize|/status)?$`)
+
+func (r recorder) RoundTrip(q *http.Request) (*http.Response, error) {
+	path := namespacePath.FindStringSubmatch(q.URL.Path)
+	if path == nil {
+		path = resourcePath.FindStringSubmatch(q.URL.Path)
+	}
+	r.asked.mu.Lock()
+	switch {
+	case path == nil:
+	case q.URL.Query().Get("watch") == "true" || q.URL.Query().Get("watch") == "1":
+		r.asked.watched[path[1]] = true
+	case q.Method != http.MethodGet:
+		r.asked.written[path[1]+path[2]] = true
+	}
+	r.asked.mu.Unlock()
+	return r.next.RoundTrip(q)
+}
+
+// liveThrough has a world come, change and go.
+func liveThrough(t *testing.T, p *bowlinetest.Plane) {
+	manifest, err := os.ReadFile("testdata/controllers/world.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Apply(t, string(manifest))
+	time.Sleep(3 * time.Minute)
+
+	objects := dynamic.NewForConfigOrDie(p.Config())
+	in := func(group, resource string) dynamic.ResourceInterface {
+		return objects.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}).Namespace("default")
+	}
+	patch := func(group, resource, name, patch string) {
+		if _, err := in(group, resource).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+	remove := func(of dynamic.ResourceInterface, name string, how metav1.DeletionPropagation) {
+		if err := of.Delete(t.Context(), name, metav1.DeleteOptions{PropagationPolicy: &how}); err != nil {
+			t.Error(err)
+		}
+	}
+	newImage := `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"new:2"}]}}}}`
+	for _, resource := range []string{"deployments", "statefulsets", "daemonsets"} {
+		patch("apps", resource, map[string]string{"deployments": "web", "statefulsets": "db", "daemonsets": "agent"}[resource], newImage)
+	}
+	time.Sleep(3 * time.Minute)
+	patch("apps", "replicasets", "bare", `{"spec":{"replicas":0}}`)
+	patch("", "replicationcontrollers", "old", `{"spec":{"replicas":0}}`)
+	patch("apps", "statefulsets", "db", `{"spec":{"replicas":1}}`)
+	remove(in("", "services"), "shortlived", metav1.DeletePropagationBackground)
+	time.Sleep(3 * time.Minute)
+
+	nodes := objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "nodes"})
+	dead := []byte(`{"metadata":{"annotations":{"` + simulated.Prefix + `dead":"true"}}}`)
+	if _, err := nodes.Patch(t.Context(), "node-2", types.MergePatchType, dead, metav1.PatchOptions{}); err != nil {
+		t.Error(err)
+	}
+	time.Sleep(10 * time.Minute)
+	remove(nodes, "node-2", metav1.DeletePropagationBackground)
+	remove(in("apps", "deployments"), "web", metav1.DeletePropagationForeground)
+	remove(in("apps", "statefulsets"), "db", metav1.DeletePropagationOrphan)
+	remove(objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}), "doomed", metav1.DeletePropagationBackground)
+	time.Sleep(10 * time.Minute)
+}

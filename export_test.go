@@ -1,0 +1,6 @@
+package bowline
+
+import "github.com/bowline-dev/bowline/controller"
+
+// AddController adds a controller of a plane to a manager, by its name.
+func AddController(name string, m *controller.Manager) { controllers[name](m) }
