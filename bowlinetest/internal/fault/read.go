@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/bowline-dev/bowline/object"
@@ -170,7 +171,7 @@ func (e *events) next() {
 	case f.Type == "BOOKMARK" && meta.Annotations["k8s.io/initial-events-end"] == "true":
 		e.initial = false
 	case f.Type == "ADDED" && !e.initial, f.Type == "MODIFIED", f.Type == "DELETED":
-		if meta.GenerateName != "" {
+		if end, ok := strings.CutPrefix(meta.Name, meta.GenerateName); ok && meta.GenerateName != "" && madeUp.MatchString(end) {
 			e.life.process.run.learn(resource, meta.Namespace, meta.Name, meta.GenerateName)
 		}
 		e.event(raw, f)
