@@ -29,7 +29,7 @@ func (s *stage) evict(which string) error {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
 		for _, cause := range status.Status().Details.Causes {
-			err = fmt.Errorf("%w %s.", err, cause.Message)
+			err = fmt.Errorf("%w %s", err, cause.Message)
 		}
 	}
 	return err
