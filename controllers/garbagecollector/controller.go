@@ -39,7 +39,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
-	c := &collector{newGraph(m), action.NewHand(m, "garbage-collector-controller")}
+	c := &collector{graph: newGraph(m), hand: action.NewHand(m, "garbage-collector-controller")}
 	c.look.AddAfter(everything, respite)
 	return m.Add(controller.Options{
 		Name: Name,
@@ -59,6 +59,7 @@ func Add(m *controller.Manager) *controller.Controller {
 type collector struct {
 	*graph
 	hand *action.Hand
+	past past
 }
 
 // Reconcile does what there is to do about one object.
@@ -81,7 +82,13 @@ func (c *collector) Reconcile(ctx context.Context, request controller.Request) (
 	if err != nil {
 		return controller.Result{}, err
 	}
-	return c.hand.Do(ctx, decide(s)...)
+	which := again{request, ownersOf(obj)}
+	s.before, s.now = c.past.times(which), time.Now()
+	result, err := c.hand.Do(ctx, decide(s)...)
+	if err == nil && obj.DeletionTimestamp == nil && s.isCollected() && s.respite() <= 0 {
+		c.past.add(which)
+	}
+	return result, err
 }
 
 // discover follows the resources that have come.

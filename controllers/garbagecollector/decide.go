@@ -50,6 +50,9 @@ type seen struct {
 	object
 	owners     []owner
 	dependents []dependent
+	// before is how often one of the object's name that belonged to the same owners was collected, and now is the time.
+	before int
+	now    time.Time
 }
 
 // decide says what is to be done about an object and, if it is being deleted, about those that depend on it.
@@ -101,6 +104,8 @@ func (s seen) collect() []action.Action {
 		return nil
 	case kept > 0:
 		return []action.Action{forget(s.place, s.object, gone)}
+	case s.respite() > 0:
+		return []action.Action{action.Again{After: s.respite()}}
 	case waits > 0 && len(s.dependents) > 0:
 		if unblock := s.unblock(); unblock != nil {
 			return []action.Action{unblock} // and the rest when it is seen
@@ -108,6 +113,29 @@ func (s seen) collect() []action.Action {
 		return []action.Action{s.delete(metav1.DeletePropagationForeground)}
 	}
 	return []action.Action{s.delete(s.policy())}
+}
+
+// isCollected says whether none of the object's owners is there, or will be.
+func (s seen) isCollected() bool {
+	for _, o := range s.owners {
+		if o.state != absent {
+			return false
+		}
+	}
+	return len(s.owners) > 0
+}
+
+// longestRespite is how long an object may live whose owners are not there, when it is made again and again.
+const longestRespite = time.Minute
+
+// respite is how long an object may live yet: the first goes at once, and each next one of its name and owners is let live twice as
+// long, or whoever makes them, because it does not hear that the owner has gone, and the collector would keep each other busy.
+func (s seen) respite() time.Duration {
+	if s.before == 0 {
+		return 0
+	}
+	life := min(time.Second<<min(s.before, 10), longestRespite)
+	return s.CreationTimestamp.Add(life).Sub(s.now)
 }
 
 // policy is how the object itself asks to be deleted.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,6 +40,14 @@ func (s seen) with(blocking bool, finalizers ...string) seen {
 	return s
 }
 
+// repeated is an object of an age that belongs to nobody, as those before it that were collected.
+func repeated(before int, age time.Duration) seen {
+	s := of(absent)
+	s.before, s.now = before, time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	s.CreationTimestamp = metav1.NewTime(s.now.Add(-age))
+	return s
+}
+
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	const foreground, orphan = metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents
@@ -63,6 +72,9 @@ func TestDecisions(t *testing.T) {
 		"owners in a circle":                         {of(waiting).with(true, foreground), "unblock the owners of secret/it"},
 		"an owner in another namespace":              {elsewhere, "tell OwnerRefInvalidNamespace of it: ownerRef [v1/Secret, namespace: default, name: o0, uid: o0] does not exist in namespace \"default\"; delete secret/it Background"},
 		"one that asks to orphan":                    {marked, "delete secret/it Orphan"},
+		"made again":                                 {repeated(1, 0), "look again in 2s"},
+		"made again, and old enough":                 {repeated(1, 2*time.Second), "delete secret/it Background"},
+		"made again and again":                       {repeated(20, 2*time.Second), "look again in 58s"},
 		"being deleted":                              {of(absent).deleted("example.com/hold"), ""},
 		"foreground, nothing left":                   {of().deleted(foreground), "release secret/it"},
 		"foreground, one left":                       {of().deleted(foreground).with(true), "look again in 1m0s"},

@@ -211,7 +211,7 @@ func TestServiceThatLeavesItsIngress(t *testing.T) {
 		theirs := w.ingress("web")
 		settle()
 		w.isUntouched(theirs)
-	})
+	}, withoutCollector)
 }
 
 // What happened while no manager ran is made up for.

@@ -84,7 +84,7 @@ func TestIngressThatIsTakenOverWhileItIsDeletedStays(t *testing.T) {
 		if i := w.ingress("web"); !ahead || len(i.OwnerReferences) > 0 {
 			w.Errorf("the Ingress that was taken over is now %s", asJSON(i))
 		}
-	})
+	}, withoutCollector)
 }
 
 // A service that asks again before its Ingress is deleted keeps it: there is no moment without.

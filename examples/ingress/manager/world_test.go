@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/examples/ingress/manager"
@@ -31,16 +32,23 @@ type world struct {
 	ingresses client.Resource[*networkingv1.Ingress]
 }
 
+// withoutCollector is a world in which nobody else deletes what belonged to a service, or takes the service out of it.
+func withoutCollector(o *bowline.Options) { o.Controllers = []string{"namespace"} }
+
 // inWorld runs a test in a world of its own.
-func inWorld(t *testing.T, test func(w *world)) {
+func inWorld(t *testing.T, test func(w *world), change ...func(*bowline.Options)) {
 	t.Parallel()
+	var options []bowlinetest.Option
+	for _, c := range change {
+		options = append(options, bowlinetest.With(c))
+	}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		test(&world{
 			T: t, plane: p,
 			services:  bowlinetest.Client[*corev1.Service](t, p),
 			ingresses: bowlinetest.Client[*networkingv1.Ingress](t, p),
 		})
-	})
+	}, options...)
 }
 
 // run starts a manager, over a connection of its own, and returns what stops it.
