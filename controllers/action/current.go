@@ -8,9 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/client"
 )
@@ -46,46 +44,6 @@ func (c Current[T]) check(ctx context.Context, by *Hand) error {
 			return err
 		case is.UID != seen.GetUID() || is.ResourceVersion != seen.GetResourceVersion():
 			return fmt.Errorf("%w: %s has changed", ErrBehind, nameOf(c.In, seen))
-		}
-	}
-	return nil
-}
-
-// Whole asks the server whether the objects that an owner controls are those that were seen, and as they were seen. It stands before
-// actions that follow from all of them: a cache that does not show one yet shows nothing that could be asked about.
-type Whole[T client.Object] struct {
-	In       schema.GroupVersionResource
-	Owner    client.Object
-	Selector labels.Selector // which all of them match
-	Objects  []T
-}
-
-func (w Whole[T]) String() string {
-	return fmt.Sprintf("make sure that the %s of %s are the %d that were seen", w.In.Resource, w.Owner.GetName(), len(w.Objects))
-}
-
-func (w Whole[T]) Do(ctx context.Context, by *Hand) error {
-	return Soon(func() error { return w.check(ctx, by) })
-}
-
-func (w Whole[T]) check(ctx context.Context, by *Hand) error {
-	live := client.Of[*metav1.PartialObjectMetadata](by.Client, w.In)
-	page, err := live.List(ctx, w.Owner.GetNamespace(), metav1.ListOptions{LabelSelector: w.Selector.String()})
-	if err != nil {
-		return err
-	}
-	versions := map[types.UID]string{}
-	for _, is := range page.Items {
-		if metav1.IsControlledBy(is, w.Owner) {
-			versions[is.UID] = is.ResourceVersion
-		}
-	}
-	if len(versions) != len(w.Objects) {
-		return fmt.Errorf("%w: %s has %d %s, and %d were seen", ErrBehind, w.Owner.GetName(), len(versions), w.In.Resource, len(w.Objects))
-	}
-	for _, seen := range w.Objects {
-		if versions[seen.GetUID()] != seen.GetResourceVersion() {
-			return fmt.Errorf("%w: %s has changed", ErrBehind, nameOf(w.In, seen))
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package action
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -37,12 +38,10 @@ func (s Same[T]) check(ctx context.Context, by *Hand) error {
 			seen[obj.GetUID()] = obj.GetResourceVersion()
 		}
 	}
-	options := metav1.ListOptions{LabelSelector: s.Selector.String()}
-	for is, err := range client.Of[*metav1.PartialObjectMetadata](by.Client, s.In).All(ctx, s.Owner.GetNamespace(), options) {
+	for is, err := range controlled(ctx, by, s.In, s.Owner, s.Selector) {
 		switch {
 		case err != nil:
 			return err
-		case !metav1.IsControlledBy(is, s.Owner):
 		case seen[is.UID] != is.ResourceVersion:
 			return fmt.Errorf("%w: %s has changed", ErrBehind, nameOf(s.In, is))
 		default:
@@ -53,4 +52,51 @@ func (s Same[T]) check(ctx context.Context, by *Hand) error {
 		return fmt.Errorf("%w: %d %s of %s have gone", ErrBehind, len(seen), s.In.Resource, s.Owner.GetName())
 	}
 	return nil
+}
+
+// Known asks the server whether all that an owner controls was seen, in whatever state. It stands before others are told how much
+// that is: what the cache does not show yet is not counted.
+type Known[T client.Object] struct {
+	In       schema.GroupVersionResource
+	Owner    client.Object
+	Selector labels.Selector
+	Objects  []T
+}
+
+func (k Known[T]) String() string {
+	return fmt.Sprintf("make sure that no %s of %s is missing", k.In.Resource, k.Owner.GetName())
+}
+
+func (k Known[T]) Do(ctx context.Context, by *Hand) error {
+	return Soon(func() error { return k.check(ctx, by) })
+}
+
+func (k Known[T]) check(ctx context.Context, by *Hand) error {
+	seen := map[types.UID]bool{}
+	for _, obj := range k.Objects {
+		seen[obj.GetUID()] = true
+	}
+	for is, err := range controlled(ctx, by, k.In, k.Owner, k.Selector) {
+		if err != nil {
+			return err
+		}
+		if !seen[is.UID] {
+			return fmt.Errorf("%w: it does not show %s", ErrBehind, nameOf(k.In, is))
+		}
+	}
+	return nil
+}
+
+// controlled lists the metadata of what the server has that matches a selector and that an owner controls.
+func controlled(
+	ctx context.Context, by *Hand, in schema.GroupVersionResource, owner client.Object, selector labels.Selector,
+) iter.Seq2[*metav1.PartialObjectMetadata, error] {
+	options := metav1.ListOptions{LabelSelector: selector.String()}
+	return func(yield func(*metav1.PartialObjectMetadata, error) bool) {
+		for is, err := range client.Of[*metav1.PartialObjectMetadata](by.Client, in).All(ctx, owner.GetNamespace(), options) {
+			if (err != nil || metav1.IsControlledBy(is, owner)) && !yield(is, err) {
+				return
+			}
+		}
+	}
 }

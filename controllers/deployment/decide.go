@@ -52,7 +52,7 @@ func Decide(s Seen) []action.Action {
 	if len(r.actions) > claimed { // a change of one replicaset follows from the sizes of all, and from the template
 		r.actions = slices.Concat(r.actions[:claimed], []action.Action{
 			action.Current[*appsv1.Deployment]{In: resource, Objects: []*appsv1.Deployment{s.Deployment}},
-			action.Whole[*appsv1.ReplicaSet]{In: setsResource, Owner: s.Deployment, Selector: selector, Objects: claims.Owned},
+			action.Same[*appsv1.ReplicaSet]{In: setsResource, Owner: s.Deployment, Selector: selector, Objects: claims.Owned},
 		}, r.actions[claimed:])
 	}
 	r.report()

@@ -149,7 +149,11 @@ func (k *keeper[T]) keep(ctx context.Context, seen Seen, obj T) error {
 	if len(keep) == 0 {
 		return nil
 	}
-	_, err := k.hand.Do(ctx, append([]action.Action{action.Current[T]{In: k.In, Objects: []T{obj}}}, keep...)...)
+	sure := []action.Action{action.Current[T]{In: k.In, Objects: []T{obj}}}
+	if set := seen.Set; 0 < set.Replicas && set.Replicas < len(seen.mine()) { // which ones go follows from all, and how many
+		sure = append(sure, action.Same[*corev1.Pod]{In: pods.Resource, Owner: obj, Selector: set.Selector, Objects: seen.Pods})
+	}
+	_, err := k.hand.Do(ctx, append(sure, keep...)...)
 	return err
 }
 
@@ -166,11 +170,19 @@ func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error)
 	if wait := k.told.Wait(request, seen.Status, status); wait > 0 {
 		return controller.Result{RequeueAfter: wait}, failure
 	}
-	report := []action.Action{action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"}}
+	var report []action.Action
+	if obj.GetGeneration() > 1 && status.ObservedGeneration != seen.Status.ObservedGeneration {
+		// Who waits for it, as a deployment does, makes other pods when it is told that there are no more of these.
+		report = append(report, action.Known[*corev1.Pod]{In: pods.Resource, Owner: obj, Selector: seen.Selector, Objects: seen.Pods})
+	}
+	report = append(report, action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"})
 	if errors.As(told, new(Fight)) && len(status.Conditions) > len(seen.Status.Conditions) {
 		report = append(report, action.Event{About: obj, Warning: true, Reason: reasonFight, Message: told.Error()})
 	}
 	_, err := k.hand.Do(ctx, report...)
+	if errors.Is(err, action.ErrBehind) {
+		return controller.Result{}, failure
+	}
 	if err == nil {
 		k.told.Said(request, status)
 	}
