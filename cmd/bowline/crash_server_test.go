@@ -28,6 +28,9 @@ type mortal struct {
 	stderr     bytes.Buffer // read it once exited is closed
 }
 
+// ownObjects has a server make no ConfigMaps of its own, where a test counts them.
+const ownObjects = "--controllers=*,-serviceaccount"
+
 // startMortal starts a server on a folder; flags are those of up beside where it listens.
 func startMortal(t *testing.T, folder string, flags ...string) *mortal {
 	t.Helper()

@@ -84,7 +84,7 @@ func (c *crashes) report(t *testing.T) {
 
 // start starts a server. One start in eight is killed on its way, and returns nothing.
 func (c *crashes) start(t *testing.T) (*mortal, typedcorev1.ConfigMapInterface, error) {
-	server := startMortal(t, c.folder)
+	server := startMortal(t, c.folder, ownObjects)
 	if c.watcher != nil && c.random.IntN(8) == 0 {
 		defer time.AfterFunc(time.Duration(c.random.IntN(120))*time.Millisecond, server.kill).Stop()
 	}
@@ -205,7 +205,7 @@ func (c *crashes) slots() []*slot {
 
 // finish starts the last server, and compares what the watcher saw of all with what happened.
 func (c *crashes) finish(t *testing.T) error {
-	server := startMortal(t, c.folder)
+	server := startMortal(t, c.folder, ownObjects)
 	config, err := server.ready()
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func TestFullDiskStopsWritesUntilThereIsRoom(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 128)
 	folder := filepath.Join(disk, "plane")
-	server := startMortal(t, folder)
+	server := startMortal(t, folder, ownObjects)
 	config, err := server.ready()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestFullDiskStopsWritesUntilThereIsRoom(t *testing.T) {
 	f.writesAgain()
 	server.kill()
 
-	again := startMortal(t, folder)
+	again := startMortal(t, folder, ownObjects)
 	if f.config, err = again.ready(); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestReadOnlyDiskIsNamed(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 64)
 	folder := filepath.Join(disk, "plane")
-	server := startMortal(t, folder)
+	server := startMortal(t, folder, ownObjects)
 	if _, err := server.ready(); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,11 @@ func pageScript(t *testing.T, file string) string {
 		t.Fatal(err)
 	}
 	s := pageSession{printed: map[string]string{}}
-	s.commands.WriteString("up\n")
+	up := upPattern.FindSubmatch(text)
+	if up == nil {
+		t.Fatalf("%s does not say how to start the server", file)
+	}
+	fmt.Fprintf(&s.commands, "up%s\n", up[1])
 	for _, block := range blockPattern.FindAllStringSubmatch(string(text), -1) {
 		info := strings.Fields(block[1])
 		switch {
@@ -43,6 +47,9 @@ func pageScript(t *testing.T, file string) string {
 	}
 	return script
 }
+
+// upPattern is how a page starts the server, and with what.
+var upPattern = regexp.MustCompile("go run ./cmd/bowline up( [^`\n]*)?[`\n]")
 
 var blockPattern = regexp.MustCompile("(?ms)^```(.*?)\n(.*?)^```$")
 
