@@ -31,7 +31,7 @@ func TestTraceHasACallOfEachWebhook(t *testing.T) {
 	}
 	attributes := map[string]string{}
 	for _, a := range good.Attributes() {
-		attributes[string(a.Key)] = a.Value.Emit()
+		attributes[string(a.Key)] = a.Value.String()
 	}
 	if attributes["good.example.com/seen"] != "by-me" || attributes["webhook.configuration"] != "good" || good.Parent().TraceID() != bad.Parent().TraceID() {
 		t.Errorf("%v", attributes)
