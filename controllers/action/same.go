@@ -48,14 +48,19 @@ func (s Same[T]) check(ctx context.Context, by *Hand) error {
 			delete(seen, is.UID)
 		}
 	}
-	if len(seen) > 0 {
-		return fmt.Errorf("%w: %d %s of %s have gone", ErrBehind, len(seen), s.In.Resource, s.Owner.GetName())
-	}
-	return nil
+	return gone(len(seen), s.In, s.Owner)
 }
 
-// Known asks the server whether all that an owner controls was seen, in whatever state. It stands before others are told how much
-// that is: what the cache does not show yet is not counted.
+// gone is the error for those that were seen and not found; nil for none.
+func gone(count int, in schema.GroupVersionResource, owner client.Object) error {
+	if count == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d %s of %s have gone", ErrBehind, count, in.Resource, owner.GetName())
+}
+
+// Known asks the server whether what an owner controls, and is not being deleted, is what was seen, in whatever state. It stands before
+// others are told how much that is: what the cache does not show yet is not counted, and what has gone is.
 type Known[T client.Object] struct {
 	In       schema.GroupVersionResource
 	Owner    client.Object
@@ -64,7 +69,7 @@ type Known[T client.Object] struct {
 }
 
 func (k Known[T]) String() string {
-	return fmt.Sprintf("make sure that no %s of %s is missing", k.In.Resource, k.Owner.GetName())
+	return fmt.Sprintf("make sure that no %s of %s has come or gone", k.In.Resource, k.Owner.GetName())
 }
 
 func (k Known[T]) Do(ctx context.Context, by *Hand) error {
@@ -74,17 +79,22 @@ func (k Known[T]) Do(ctx context.Context, by *Hand) error {
 func (k Known[T]) check(ctx context.Context, by *Hand) error {
 	seen := map[types.UID]bool{}
 	for _, obj := range k.Objects {
-		seen[obj.GetUID()] = true
+		if obj.GetDeletionTimestamp() == nil && metav1.IsControlledBy(obj, k.Owner) && k.Selector.Matches(labels.Set(obj.GetLabels())) {
+			seen[obj.GetUID()] = true
+		}
 	}
 	for is, err := range controlled(ctx, by, k.In, k.Owner, k.Selector) {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if !seen[is.UID] {
+		case is.DeletionTimestamp != nil: // one that was seen as it was before is left, and found below
+		case !seen[is.UID]:
 			return fmt.Errorf("%w: it does not show %s", ErrBehind, nameOf(k.In, is))
+		default:
+			delete(seen, is.UID)
 		}
 	}
-	return nil
+	return gone(len(seen), k.In, k.Owner)
 }
 
 // controlled lists the metadata of what the server has that matches a selector and that an owner controls.

@@ -44,6 +44,17 @@ func (t *Told[Status]) Wait(of controller.Request, stands, next Status) time.Dur
 	return max(0, said.until.Sub(now))
 }
 
+// Alone says whether what stands there is what was said last, or nothing, where nothing was said: nobody else tells of it.
+func (t *Told[Status]) Alone(of controller.Request, stands Status) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var last Status
+	if said := t.of[of]; said != nil {
+		last = said.last
+	}
+	return equality.Semantic.DeepEqual(stands, last)
+}
+
 // Said notes that a status stands there now.
 func (t *Told[Status]) Said(of controller.Request, status Status) {
 	t.mu.Lock()

@@ -65,7 +65,7 @@ type reconciler struct {
 	sets        adopt.Cache[*appsv1.ReplicaSet]
 	pods        adopt.Cache[*corev1.Pod]
 	hand        *action.Hand
-	told        action.Told[appsv1.DeploymentStatus]
+	told        action.Told[Saying]
 }
 
 // whoMayAdopt are the deployments that a replicaset without a controller matches.

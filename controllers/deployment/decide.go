@@ -25,8 +25,18 @@ type Seen struct {
 	// Named is the replicaset of the namespace with a name, or nil.
 	Named func(name string) *appsv1.ReplicaSet
 	// Told is what was said of the deployment before.
-	Told *action.Told[appsv1.DeploymentStatus]
+	Told *action.Told[Saying]
 	Now  time.Time
+}
+
+// Saying is what is said of a deployment: its status, and the revision of its template.
+type Saying struct {
+	Status   appsv1.DeploymentStatus
+	Revision string
+}
+
+func saying(d *appsv1.Deployment) Saying {
+	return Saying{Status: d.Status, Revision: d.Annotations[RevisionAnnotation]}
 }
 
 // Decide says what is to be done next such that the deployment's pods become those of its template: one step, after which the
@@ -125,12 +135,12 @@ func (r *rollout) written() action.Action {
 		return action.Together{}
 	}
 	of := informer.KeyOf(d)
-	if wait := r.Told.Wait(of, r.Deployment.Status, r.status); wait > 0 {
+	if wait := r.Told.Wait(of, saying(r.Deployment), saying(d)); wait > 0 {
 		return action.Again{After: wait}
 	}
 	return action.Then{
 		Action: action.Update[*appsv1.Deployment]{In: resource, Object: d, Subresource: "status"},
-		Done:   func() { r.Told.Said(of, d.Status) },
+		Done:   func() { r.Told.Said(of, saying(d)) },
 	}
 }
 
@@ -142,11 +152,24 @@ func (r *rollout) all() []*appsv1.ReplicaSet {
 	return append(append([]*appsv1.ReplicaSet{}, r.old...), r.next)
 }
 
+// hasTold says that a replicaset's status is of what it should be now. Else nobody knows what it has.
+func hasTold(set *appsv1.ReplicaSet) bool {
+	return set.Generation <= 1 || set.Generation <= set.Status.ObservedGeneration
+}
+
+// available is how many pods of a replicaset are available for certain: none where it has not told since it was changed.
+func available(set *appsv1.ReplicaSet) int32 {
+	if !hasTold(set) {
+		return 0
+	}
+	return min(set.Status.AvailableReplicas, replicas(set))
+}
+
 // held is how many pods replicasets have at most, together: what they should have, and what they have not deleted yet. It is false
 // when one has not told since it was changed, so that nobody knows.
 func held(sets []*appsv1.ReplicaSet) (n int32, known bool) {
 	for _, set := range sets {
-		if set.Generation > 1 && set.Generation > set.Status.ObservedGeneration {
+		if !hasTold(set) {
 			return 0, false
 		}
 		n += max(replicas(set), set.Status.Replicas)

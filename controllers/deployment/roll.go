@@ -40,7 +40,7 @@ func (r *rollout) shrinkOld() bool {
 	if wanted(r.old) == 0 {
 		return false
 	}
-	missing := replicas(r.next) - r.next.Status.AvailableReplicas
+	missing := replicas(r.next) - available(r.next)
 	most := wanted(r.all()) - r.least() - missing
 	if most <= 0 {
 		return false
@@ -59,7 +59,7 @@ func (r *rollout) shrinkOld() bool {
 // dropUnavailable takes up to most pods from old replicasets that have pods which are not available.
 func (r *rollout) dropUnavailable(most int32) (some bool) {
 	for _, set := range slices.Clone(r.old) {
-		if sick := replicas(set) - set.Status.AvailableReplicas; sick > 0 && most > 0 {
+		if sick := replicas(set) - set.Status.AvailableReplicas; hasTold(set) && sick > 0 && most > 0 {
 			n := min(most, sick)
 			some = r.take(set, n) || some
 			most -= n
@@ -72,7 +72,7 @@ func (r *rollout) dropUnavailable(most int32) (some bool) {
 func (r *rollout) spare() int32 {
 	left := int32(0)
 	for _, set := range r.all() {
-		left += min(set.Status.AvailableReplicas, replicas(set))
+		left += available(set)
 	}
 	return left - r.least()
 }

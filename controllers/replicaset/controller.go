@@ -171,8 +171,9 @@ func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error)
 		return controller.Result{RequeueAfter: wait}, failure
 	}
 	var report []action.Action
-	if obj.GetGeneration() > 1 && status.ObservedGeneration != seen.Status.ObservedGeneration {
-		// Who waits for it, as a deployment does, makes other pods when it is told that there are no more of these.
+	resized := obj.GetGeneration() > 1 && status.ObservedGeneration != seen.Status.ObservedGeneration
+	if resized || !k.told.Alone(request, seen.Status) {
+		// Who waits for it, as a deployment does, makes and deletes other pods by what it is told about these.
 		report = append(report, action.Known[*corev1.Pod]{In: pods.Resource, Owner: obj, Selector: seen.Selector, Objects: seen.Pods})
 	}
 	report = append(report, action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"})

@@ -48,6 +48,7 @@ func resizing(processes ...bowlinetest.Process) bowlinetest.Scenario {
 		Act:        resize,
 		Settle:     4 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{enough},
+		Compare:    equal,
 		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
 		Budget:     30,
 	}
@@ -82,6 +83,20 @@ func resize(ctx context.Context, config *rest.Config) error {
 		}
 	}
 	return nil
+}
+
+// equal has a pod of the replicaset be as good as another: which ones are too many when it becomes smaller follows from when each was
+// seen, and so does whether the user's own is among them. How many there are, whose they are, and what they run, is compared.
+func equal(s bowlinetest.State) bowlinetest.State {
+	owned := 0
+	for _, pod := range s.Kind("Pod") {
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Name == "web" {
+			owned++
+			pod.SetName(fmt.Sprintf("web-%d", owned))
+			pod.SetGenerateName("")
+		}
+	}
+	return s
 }
 
 // enough is broken when the replicaset has made more pods than it was ever to have.
