@@ -150,11 +150,20 @@ func (k *keeper[T]) keep(ctx context.Context, seen Seen, obj T) error {
 		return nil
 	}
 	sure := []action.Action{action.Current[T]{In: k.In, Objects: []T{obj}}}
-	if set := seen.Set; 0 < set.Replicas && set.Replicas < len(seen.mine()) { // which ones go follows from all, and how many
-		sure = append(sure, action.Same[*corev1.Pod]{In: pods.Resource, Owner: obj, Selector: set.Selector, Objects: seen.Pods})
+	switch has := len(seen.mine()); {
+	case has < seen.Replicas && k.mayErr(seen):
+		sure = append(sure, seen.known())
+	case has > seen.Replicas && seen.Replicas > 0: // which ones go follows from what all are like, and how many there are
+		sure = append(sure, action.Same[*corev1.Pod]{In: pods.Resource, Owner: obj, Selector: seen.Selector, Objects: seen.Pods})
 	}
 	_, err := k.hand.Do(ctx, append(sure, keep...)...)
 	return err
+}
+
+// mayErr says that a cache that is behind does harm: the set has been changed, or others tell of it too. The names of the first pods of
+// a set are those that anybody would give them.
+func (k *keeper[T]) mayErr(seen Seen) bool {
+	return seen.Object.GetGeneration() > 1 || !k.told.Alone(informer.KeyOf(seen.Object), seen.Status)
 }
 
 // report writes the status, if that is not what stands there.
@@ -171,10 +180,9 @@ func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error)
 		return controller.Result{RequeueAfter: wait}, failure
 	}
 	var report []action.Action
-	resized := obj.GetGeneration() > 1 && status.ObservedGeneration != seen.Status.ObservedGeneration
-	if resized || !k.told.Alone(request, seen.Status) {
+	if status.ObservedGeneration != seen.Status.ObservedGeneration && k.mayErr(seen) || !k.told.Alone(request, seen.Status) {
 		// Who waits for it, as a deployment does, makes and deletes other pods by what it is told about these.
-		report = append(report, action.Known[*corev1.Pod]{In: pods.Resource, Owner: obj, Selector: seen.Selector, Objects: seen.Pods})
+		report = append(report, seen.known())
 	}
 	report = append(report, action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"})
 	if errors.As(told, new(Fight)) && len(status.Conditions) > len(seen.Status.Conditions) {
@@ -188,6 +196,11 @@ func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error)
 		k.told.Said(request, status)
 	}
 	return controller.Result{RequeueAfter: again}, cmp.Or(failure, err)
+}
+
+// known makes sure that all pods of the set were seen.
+func (s Seen) known() action.Action {
+	return action.Known[*corev1.Pod]{In: pods.Resource, Owner: s.Object, Selector: s.Selector, Objects: s.Pods}
 }
 
 // whoTakes are the sets of this kind that match a pod.
