@@ -95,6 +95,9 @@ func (c *collector) Reconcile(ctx context.Context, request controller.Request) (
 func (c *collector) discover(ctx context.Context) error {
 	found, failures := resources.Discover(ctx, c.client)
 	c.follow(ctx, found, len(failures) == 0)
+	if c.awaits(time.Now()) {
+		c.look.AddAfter(everything, time.Second)
+	}
 	return errors.Join(failures...)
 }
 

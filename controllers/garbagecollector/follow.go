@@ -64,6 +64,19 @@ func (g *graph) follow(ctx context.Context, found []resources.Resource, whole bo
 	}
 }
 
+// awaits says that a definition has come whose objects are not served yet. Servers begin to a moment after it says that it is
+// established, or never, if its names are another's.
+func (g *graph) awaits(now time.Time) bool {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for d := range informer.For[object](g.informers, definitions).Indexer().All() {
+		if g.served[schema.ParseGroupResource(d.Name)] == nil && now.Sub(d.CreationTimestamp.Time) < time.Minute {
+			return true
+		}
+	}
+	return false
+}
+
 // serve takes over what is served now, and returns the caches that are new.
 func (g *graph) serve(found []resources.Resource, whole bool) (fresh []*cache) {
 	g.mu.Lock()
