@@ -37,6 +37,10 @@ func TestWhoIsContradictedWaits(t *testing.T) {
 				t.Errorf("%d was not said: %d stands", before+10, stands)
 			}
 		}
+		turn(one, stands+1)
+		if !one.Alone(pod, stands) || two.Alone(pod, stands) {
+			t.Error("who has said it last is alone, and the other is not")
+		}
 		one.Forget(pod)
 		if wait := one.Wait(pod, 5, stands); wait != 0 {
 			t.Errorf("who has forgotten waits %s", wait)
