@@ -160,8 +160,8 @@ func (k *keeper[T]) keep(ctx context.Context, seen Seen, obj T) error {
 	return err
 }
 
-// mayErr says that a cache that is behind does harm: the set has been changed, or others tell of it too. The names of the first pods of
-// a set are those that anybody would give them.
+// mayErr says that a cache that is behind does harm: the set has been changed, or others tell of it too. The names of the first pods
+// of a set are those that anybody would give them.
 func (k *keeper[T]) mayErr(seen Seen) bool {
 	return seen.Object.GetGeneration() > 1 || !k.told.Alone(informer.KeyOf(seen.Object), seen.Status)
 }
