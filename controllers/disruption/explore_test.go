@@ -51,6 +51,7 @@ func draining(processes ...bowlinetest.Process) bowlinetest.Scenario {
 		Act:        drain,
 		Settle:     5 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{enough},
+		Compare:    agreeing,
 		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
 		Budget:     30,
 	}
@@ -112,6 +113,37 @@ func runPod(ctx context.Context, c kubernetes.Interface, name string) error {
 	return err
 }
 
+// agreeing puts in the place of what the budget says how far that is from the pods that there are. How many of them the user has
+// come to evict depends on how long the controller was kept from allowing it, and the user may stop anywhere.
+func agreeing(s bowlinetest.State) bowlinetest.State {
+	ready, others := int64(0), s.Objects[:0:0]
+	for _, o := range s.Objects {
+		switch {
+		case o.GetKind() != "Pod":
+			others = append(others, o)
+		case isReady(o.Object):
+			ready++
+		}
+	}
+	s.Objects = others
+	if budget := s.Find("PodDisruptionBudget", "default", "web"); budget != nil {
+		healthy, _, _ := unstructured.NestedInt64(budget.Object, "status", "currentHealthy")
+		allowed, _, _ := unstructured.NestedInt64(budget.Object, "status", "disruptionsAllowed")
+		conditions, _, _ := unstructured.NestedSlice(budget.Object, "status", "conditions")
+		budget.Object["status"] = map[string]any{
+			"healthy beyond those that are ready": healthy - ready,
+			"allowed beyond those to spare":       allowed - max(0, ready-2),
+			"says so":                             len(conditions) == 1 && (conditions[0].(map[string]any)["status"] == "True") == (allowed > 0),
+		}
+	}
+	return s
+}
+
+func isReady(pod map[string]any) bool {
+	phase, _, _ := unstructured.NestedString(pod, "status", "phase")
+	return phase == string(corev1.PodRunning)
+}
+
 // enough is broken when, once three pods have been ready, fewer than two are.
 func enough(s bowlinetest.State) error {
 	ready, c := 0, s.Find("Pod", "default", "c")
@@ -119,12 +151,11 @@ func enough(s bowlinetest.State) error {
 		return nil // not begun, or the last one is being replaced
 	}
 	for _, pod := range s.Kind("Pod") {
-		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
-		if pod.GetDeletionTimestamp() == nil && phase == "Running" {
+		if pod.GetDeletionTimestamp() == nil && isReady(pod.Object) {
 			ready++
 		}
 	}
-	if phase, _, _ := unstructured.NestedString(c.Object, "status", "phase"); ready < 2 && phase == "Running" {
+	if ready < 2 && isReady(c.Object) {
 		return fmt.Errorf("%d pods are ready, and 2 are the least", ready)
 	}
 	return nil
