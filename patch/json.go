@@ -41,18 +41,22 @@ func applyJSON(current, patch []byte, lenient bool) (next []byte, strict []strin
 		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxOperations, len(steps)))
 	}
-	switch {
-	case tooDeep(steps):
-		err = errTooDeep
-	case movesTooMuch(steps, current):
-		err = errMovesTooMuch
-	default:
-		next, err = applySteps(steps, current)
-	}
-	if err != nil {
+	if next, err = Steps(steps, current); err != nil {
 		return nil, nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", noResource, "", err.Error(), 0, false)
 	}
 	return next, strict, nil
+}
+
+// Steps applies a JSON Patch that somebody has read, within the limits of those that clients send: whatever it says, that takes
+// neither minutes nor all memory. The error is a plain one: whoever had the patch from somebody decides what it means.
+func Steps(steps jsonpatch.Patch, current []byte) (next []byte, err error) {
+	switch {
+	case tooDeep(steps):
+		return nil, errTooDeep
+	case movesTooMuch(steps, current):
+		return nil, errMovesTooMuch
+	}
+	return applySteps(steps, current)
 }
 
 // nameOperations puts Kubernetes' name of the type into the error that names ours.

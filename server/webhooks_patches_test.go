@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -34,6 +35,32 @@ func TestPatchedObjectIsValidated(t *testing.T) {
 				`"failurePolicy":"Ignore","rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`)
 			w.send(t, http.MethodPost, podsPath, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"i"}]}}`).refused(t, s.code, s.reason, s.text)
 			w.get(t, podsPath+"/p").want(t, http.StatusNotFound)
+		})
+	}
+}
+
+// TestPatchesOfWebhooksHaveLimits, as those of clients have: what doubles the object again and again, or makes the library
+// panic, refuses the write and does nothing else.
+func TestPatchesOfWebhooksHaveLimits(t *testing.T) {
+	t.Parallel()
+	copies := make([]string, 40)
+	for i := range copies {
+		copies[i] = fmt.Sprintf(`{"op":"copy","from":"/data","path":"/data/k%d"}`, i)
+	}
+	deep := strings.Repeat("/a", 300)
+	for name, c := range map[string]struct{ patch, text string }{
+		"doubles":           {strings.Join(copies, ","), "the copy operations make more than"},
+		"goes down":         {`{"op":"add","path":"/data` + deep + `","value":"x"}`, "goes down more than"},
+		"makes no sense":    {`{"op":"test","path":""}`, ""},
+		"tests the nothing": {`{"op":"test","path":"/data","value":null}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := start(t)
+			w.register(t, mutatingPath, "bad", startGuard(t, patched(`[`+c.patch+`]`)), "")
+			w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"},"data":{"k":"v"}}`).
+				refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, c.text)
+			w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
 		})
 	}
 }

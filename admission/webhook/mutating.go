@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/patch"
 )
 
 // mutating asks the webhooks of MutatingWebhookConfigurations, one after the other, and applies their patches.
@@ -119,12 +120,12 @@ func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (chang
 	if len(response.Patch) == 0 {
 		return false, nil
 	}
-	patch, err := jsonpatch.DecodePatch(response.Patch)
+	steps, err := jsonpatch.DecodePatch(response.Patch)
 	if err != nil {
 		return false, &callError{h.Name, fmt.Errorf("received undecodable patch in webhook response: %w", err)}
 	}
 	switch {
-	case len(patch) == 0:
+	case len(steps) == 0:
 		return false, nil
 	case s.now == nil:
 		return false, apierrors.NewInternalError(fmt.Errorf(
@@ -136,7 +137,7 @@ func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (chang
 	if err != nil {
 		return false, err
 	}
-	after, err := patch.Apply(before)
+	after, err := patch.Steps(steps, before)
 	if err != nil {
 		return false, apierrors.NewInternalError(err)
 	}
