@@ -4,6 +4,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // besideOwnership is a custom resource with its ownership beside its maps, where the library reads and writes it without
@@ -18,6 +19,12 @@ func (b *besideOwnership) GetManagedFields() []metav1.ManagedFieldsEntry { retur
 
 // SetManagedFields implements metav1.Object.
 func (b *besideOwnership) SetManagedFields(entries []metav1.ManagedFieldsEntry) { b.entries = entries }
+
+func (b *besideOwnership) ownership() []metav1.ManagedFieldsEntry { return b.entries }
+
+func (b *besideOwnership) typed(t *typed.ParseableType) (*typed.TypedValue, error) {
+	return t.FromUnstructured(b.Object, typed.AllowDuplicates)
+}
 
 // besideOwnership is a custom resource so, before and after a write. plain is false for other objects, and for those whose
 // ownership is of several versions: the library then converts the objects.

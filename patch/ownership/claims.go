@@ -10,8 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
-
-	"github.com/bowline-dev/bowline/kind"
 )
 
 // claims is who owns what of a stored object.
@@ -21,10 +19,11 @@ type claims struct {
 	mine    int // which of them is the applying manager's, or -1
 }
 
-// readClaims reads the ownership of an object. ok is false for what the library has to bring into order first: no ownership,
+// readClaims reads the ownership of a stored object. ok is false for what the library has to bring into order first: no ownership,
 // that of another version, and what cannot be read.
-func (o *Owners) readClaims(t *typed.ParseableType, e *endpoint, sub string, live kind.Object, manager string) (*claims, bool) {
-	entries := live.GetManagedFields()
+func (o *Owners) readClaims(
+	t *typed.ParseableType, e *endpoint, sub string, entries []metav1.ManagedFieldsEntry, manager string,
+) (*claims, bool) {
 	c := &claims{entries: entries, sets: make([]*fieldpath.Set, len(entries)), mine: -1}
 	for i, entry := range entries {
 		if entry.APIVersion != e.gvk.GroupVersion().String() || entry.FieldsType != "FieldsV1" || entry.FieldsV1 == nil {

@@ -91,6 +91,12 @@ func (o *Owners) update(apiVersion, sub string, live, obj kind.Object, manager s
 	if err != nil {
 		return err
 	}
+	if was, is, structs := o.asStructs(e, live, obj); structs {
+		if entries, plain := o.updatePlain(e, sub, was, is, manager); plain {
+			SetEntries(obj, entries)
+			return nil
+		}
+	}
 	var before runtime.Object = live
 	if live == nil {
 		before = o.form.empty(e.gvk)

@@ -36,7 +36,7 @@ func (o *Owners) applyPlain(e *endpoint, sub string, live kind.Object, document 
 	if err != nil {
 		return nil, false
 	}
-	c, ok := o.readClaims(t, e, sub, live, manager)
+	c, ok := o.readClaims(t, e, sub, live.GetManagedFields(), manager)
 	if !ok {
 		return nil, false
 	}

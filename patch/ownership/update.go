@@ -11,32 +11,31 @@ import (
 // mostManagers is how many managers an object may have before the library counts those that update it, and makes the oldest one.
 const mostManagers = 10
 
-// updatePlain is the library's Update of a custom resource whose ownership is that of the stored object: it reads no set of
-// fields again that it knows, and writes none that stays as it is. ok is false where the library is to decide.
-func (o *Owners) updatePlain(e *endpoint, sub string, was, is *besideOwnership, manager string) (
-	entries []metav1.ManagedFieldsEntry, ok bool,
-) {
-	said := sub == "" && is.entries != nil
-	if len(was.entries) == 0 || len(was.entries) >= mostManagers || said && !slices.EqualFunc(was.entries, is.entries, sameEntry) {
+// compared is an object that the library compares with another one: its ownership stands beside it.
+type compared interface {
+	// ownership is who owns what of it; nil for an object that says nothing of that.
+	ownership() []metav1.ManagedFieldsEntry
+	// typed is the rest of it.
+	typed(t *typed.ParseableType) (*typed.TypedValue, error)
+}
+
+// updatePlain is the library's Update of an object whose ownership is that of the stored one: it reads no set of fields again that
+// it knows, and writes none that stays as it is. ok is false where the library is to decide.
+func (o *Owners) updatePlain(e *endpoint, sub string, was, is compared, manager string) (entries []metav1.ManagedFieldsEntry, ok bool) {
+	before, after := was.ownership(), is.ownership()
+	said := sub == "" && after != nil
+	if len(before) == 0 || len(before) >= mostManagers || said && !slices.EqualFunc(before, after, sameEntry) {
 		return nil, false
 	}
 	t, err := o.typeOf(e.gvk)
 	if err != nil {
 		return nil, false
 	}
-	c, ok := o.readClaims(t, e, sub, was, manager)
+	c, ok := o.readClaims(t, e, sub, before, manager)
 	if !ok {
 		return nil, false
 	}
-	before, err := t.FromUnstructured(was.Object, typed.AllowDuplicates)
-	if err != nil {
-		return nil, false
-	}
-	after, err := t.FromUnstructured(is.Object, typed.AllowDuplicates)
-	if err != nil {
-		return nil, false
-	}
-	changes, err := before.Compare(after)
+	changes, err := compare(t, was, is)
 	if err != nil {
 		return nil, false
 	}
@@ -47,6 +46,19 @@ func (o *Owners) updatePlain(e *endpoint, sub string, was, is *besideOwnership, 
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: e.gvk.GroupVersion().String(),
 		FieldsType: "FieldsV1", Subresource: sub,
 	})
+}
+
+// compare finds what has changed.
+func compare(t *typed.ParseableType, was, is compared) (*typed.Comparison, error) {
+	before, err := was.typed(t)
+	if err != nil {
+		return nil, err
+	}
+	after, err := is.typed(t)
+	if err != nil {
+		return nil, err
+	}
+	return before.Compare(after)
 }
 
 func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
