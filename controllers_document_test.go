@@ -19,6 +19,7 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/node/simulated"
 )
@@ -34,7 +35,7 @@ func TestControllersWatchAndWriteWhatTheDocumentSays(t *testing.T) {
 			runAlone(t, p.Config(), name, asked[name])
 		}
 		liveThrough(t, p)
-	}, bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} }), bowlinetest.Manage(func(m *controller.Manager) error {
+	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		simulated.Add(m, simulated.Options{Nodes: 3})
 		return nil
 	}))

@@ -3,7 +3,6 @@ package cronjob_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/cronjob"
@@ -22,28 +22,18 @@ import (
 
 func TestNoFaultHasARunTwice(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, hourly(bowlinetest.Process{Name: "controller", Run: process}))
+	bowlinetest.Explore(t, hourly(trial.Of(cronjob.Add).Once()))
 }
 
 func TestTwoControllersAtOnceMakeOneJobEach(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, hourly(bowlinetest.Process{Name: "one", Run: process}, bowlinetest.Process{Name: "two", Run: process}))
-}
-
-// process is the controller as a program.
-func process(ctx context.Context, config *rest.Config) error {
-	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	cronjob.Add(m)
-	return m.Run(ctx)
+	bowlinetest.Explore(t, hourly(trial.Of(cronjob.Add).Twice()))
 }
 
 // hourly is a cronjob that runs three times, of which the last is kept.
-func hourly(processes ...bowlinetest.Process) bowlinetest.Scenario {
+func hourly(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
-		Options: []bowlinetest.Option{alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		Options: []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 			job.Add(m)
 			return nil
 		})},
@@ -51,7 +41,7 @@ func hourly(processes ...bowlinetest.Process) bowlinetest.Scenario {
 		Act:        threeHours,
 		Settle:     10 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{few},
-		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Skip:       trial.Events,
 		Budget:     30,
 	}
 }

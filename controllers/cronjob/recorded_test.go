@@ -1,19 +1,16 @@
 package cronjob_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"io"
 	"net/http"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/golden/recorded"
 )
 
@@ -34,61 +31,21 @@ func TestWhatKubernetesMadeOfAJobIsMadeHere(t *testing.T) {
 				time.Sleep(time.Duration(step.Sleep * float64(time.Second)))
 				continue
 			}
-			status, got := request(t, p.Config(), step, saved)
-			for name, path := range step.Save {
-				if path != "items.0.metadata.name" {
-					t.Fatalf("step %d saves %s", i, path)
-				}
-				items := got.(map[string]any)["items"].([]any)
-				saved[name] = items[0].(map[string]any)["metadata"].(map[string]any)["name"].(string)
-			}
+			status, got := recorded.Send(t, p.Config(), step, saved)
 			if step.StatusOnly || step.Response.Body == nil || strings.Contains(step.Headers["Accept"], "as=Table") {
 				continue
 			}
 			compared++
-			want := comparable(step.Response.JSON(t))
-			if got := comparable(got); status != step.Response.Status || !reflect.DeepEqual(got, want) {
-				t.Errorf("step %d, %s %s, is another:\nis:   %d %v\nwant: %d %v", i, step.Method, step.Path, status, got, step.Response.Status, want)
+			is, want := comparable(got), comparable(step.Response.JSON(t))
+			if diff := cmp.Diff(want, is); status != step.Response.Status || diff != "" {
+				t.Errorf("step %d, %s %s: %d, want %d; -recorded +answered\n%s", i, step.Method, step.Path,
+					status, step.Response.Status, diff)
 			}
 		}
 		if compared < 5 {
 			t.Errorf("%d answers were compared", compared)
 		}
-	}, alone(), bowlinetest.Manage(manage))
-}
-
-// request sends a step, with the names that earlier ones have saved.
-func request(t *testing.T, config *rest.Config, step recorded.Step, saved map[string]string) (int, any) {
-	t.Helper()
-	path := step.Path
-	for name, value := range saved {
-		path = strings.ReplaceAll(path, "{{"+name+"}}", value)
-	}
-	r, err := http.NewRequestWithContext(t.Context(), step.Method, config.Host+path, bytes.NewReader([]byte(step.Body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range step.Headers {
-		r.Header.Set(name, value)
-	}
-	transport, err := rest.TransportFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := transport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v any
-	if err := json.Unmarshal(body, &v); err != nil {
-		t.Fatalf("%v in %s", err, body)
-	}
-	return response.StatusCode, v
+	}, trial.Alone(), bowlinetest.Manage(manage))
 }
 
 var (
@@ -99,27 +56,12 @@ var (
 // comparable is an answer without what differs from one server to another: times, uids and the random ends of names, and what
 // admission gives to a pod.
 func comparable(v any) any {
-	switch v := recorded.Plain(v).(type) {
-	case map[string]any:
-		if meta, ok := v["metadata"].(map[string]any); ok && meta["generateName"] != nil {
-			delete(v, "spec")
-		}
-		delete(v, "startTime")
-		for name, value := range v {
-			v[name] = comparable(value)
-		}
-		return v
-	case []any:
-		for i := range v {
-			v[i] = comparable(v[i])
-		}
-		return v
-	case string:
-		if uid.MatchString(v) {
+	return recorded.Alike(v, func(object map[string]any, field string) bool {
+		return field == "startTime" || field == "spec" && recorded.At(object, "metadata.generateName") != ""
+	}, func(s string) string {
+		if uid.MatchString(s) {
 			return "a uid"
 		}
-		return suffix.ReplaceAllString(v, "once-#")
-	default:
-		return v
-	}
+		return suffix.ReplaceAllString(s, "once-#")
+	})
 }

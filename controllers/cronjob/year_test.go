@@ -1,7 +1,6 @@
 package cronjob_test
 
 import (
-	"context"
 	"flag"
 	"testing"
 	"time"
@@ -12,13 +11,11 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/cronjob"
 	"github.com/bowline-dev/bowline/controllers/garbagecollector"
 	"github.com/bowline-dev/bowline/controllers/job"
-	"github.com/bowline-dev/bowline/controllers/pods"
-	"github.com/bowline-dev/bowline/informer"
 )
 
 // runs is a flag, so that bench has it be a year.
@@ -59,7 +56,7 @@ func TestHourlyRuns(t *testing.T) {
 		if got.Status.LastScheduleTime == nil || time.Since(got.Status.LastScheduleTime.Time) > time.Hour || len(got.Status.Active) > 0 {
 			t.Errorf("%+v", got.Status)
 		}
-	}, asUp, bowlinetest.Manage(succeed))
+	}, asUp, bowlinetest.Manage(trial.Nodes(0, succeed)))
 }
 
 // asUp has the plane itself run the controllers, as bowline up does.
@@ -68,22 +65,4 @@ var asUp = bowlinetest.With(func(o *bowline.Options) {
 })
 
 // succeed is all that nodes do here: each pod succeeds at once.
-func succeed(m *controller.Manager) error {
-	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
-	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
-	m.Add(controller.Options{
-		Name:    "node",
-		Sources: []controller.Source{controller.For(all)},
-		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
-			pod, ok := all.Indexer().Get(request)
-			if !ok || pod.Status.Phase != corev1.PodPending {
-				return controller.Result{}, nil
-			}
-			pod = pod.DeepCopy()
-			pod.Status.Phase = corev1.PodSucceeded
-			_, err := writes.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-			return controller.Result{}, err
-		}),
-	})
-	return nil
-}
+func succeed(pod *corev1.Pod, _ []*corev1.Pod) { pod.Status.Phase = corev1.PodSucceeded }

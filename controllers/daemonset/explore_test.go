@@ -3,7 +3,6 @@ package daemonset_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -15,26 +14,24 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/daemonset"
-	"github.com/bowline-dev/bowline/controllers/pods"
-	"github.com/bowline-dev/bowline/informer"
 )
 
 func TestNoFaultMakesTwoPodsOnANode(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, scenario(replacing, bowlinetest.Process{Name: "daemonset", Run: process}))
+	bowlinetest.Explore(t, scenario(replacing, trial.Of(daemonset.Add).Once()))
 }
 
 func TestTwoControllersMakeOnePodOnANode(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, scenario(replacing, bowlinetest.Process{Name: "one", Run: process}, bowlinetest.Process{Name: "two", Run: process}))
+	bowlinetest.Explore(t, scenario(replacing, trial.Of(daemonset.Add).Twice()))
 }
 
 func TestNoFaultLeavesANodeWithoutWhenSurging(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, scenario(surging, bowlinetest.Process{Name: "one", Run: process}, bowlinetest.Process{Name: "two", Run: process}))
+	bowlinetest.Explore(t, scenario(surging, trial.Of(daemonset.Add).Twice()))
 }
 
 // strategy is how another template comes to the nodes, and what may be seen on the way.
@@ -50,17 +47,19 @@ var (
 )
 
 // scenario is a set on three nodes that gets another template and the first one back, with faults in the midst of it.
-func scenario(s strategy, processes ...bowlinetest.Process) bowlinetest.Scenario {
+func scenario(s strategy, processes []bowlinetest.Process) bowlinetest.Scenario {
 	node := func(name string) client.Object { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{alone(), bowlinetest.Objects(node("a"), node("b"), node("c")), bowlinetest.Manage(nodes)},
+		Options: []bowlinetest.Option{
+			trial.Alone(), bowlinetest.Objects(node("a"), node("b"), node("c")), bowlinetest.Manage(trial.Running),
+		},
 		Setup:      ready,
 		Processes:  processes,
 		Act:        s.act,
 		Settle:     3 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{s.holds},
 		Compare:    byNode,
-		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Skip:       trial.Events,
 		Budget:     30,
 	}
 }
@@ -81,41 +80,6 @@ func ready(ctx context.Context, config *rest.Config) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// process is the controller as a program of its own.
-func process(ctx context.Context, config *rest.Config) error {
-	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	daemonset.Add(m)
-	return m.Run(ctx)
-}
-
-// nodes has pods run and be ready, two seconds after they were made.
-func nodes(m *controller.Manager) error {
-	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
-	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
-	m.Add(controller.Options{
-		Name:    "nodes",
-		Sources: []controller.Source{controller.For(all)},
-		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
-			pod, ok := all.Indexer().Get(request)
-			if !ok || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
-				return controller.Result{}, nil
-			}
-			if wait := time.Until(pod.CreationTimestamp.Add(2 * time.Second)); wait > 0 {
-				return controller.Result{RequeueAfter: wait}, nil
-			}
-			pod = pod.DeepCopy()
-			pod.Status.Phase = corev1.PodRunning
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
-			_, err := writes.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-			return controller.Result{}, err
-		}),
-	})
 	return nil
 }
 

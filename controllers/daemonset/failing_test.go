@@ -1,7 +1,6 @@
 package daemonset_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -12,11 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/daemonset"
-	"github.com/bowline-dev/bowline/controllers/pods"
-	"github.com/bowline-dev/bowline/informer"
 )
 
 // On each of many nodes pods fail as soon as they are made, for an hour. Each node's is made a dozen times, and not without end.
@@ -37,34 +35,15 @@ func TestPodsThatAlwaysFailAreMadeLessAndLessOften(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(hour)
-	}, alone(), bowlinetest.Objects(append(all, set)...), bowlinetest.Manage(func(m *controller.Manager) error {
+	}, trial.Alone(), bowlinetest.Objects(append(all, set)...), bowlinetest.Manage(func(m *controller.Manager) error {
 		daemonset.Add(m)
-		failAll(m, made)
-		return nil
+		return trial.Nodes(0, func(pod *corev1.Pod, _ []*corev1.Pod) {
+			made[pod.UID] = true
+			pod.Status.Phase = corev1.PodFailed
+		})(m)
 	}))
 	// The pauses of an hour are of 1, 2, 4 seconds and so on, up to 15 minutes: twelve of them, or one more.
 	if most, least := 14*nodes, 8*nodes; len(made) > most || len(made) < least {
 		t.Errorf("%d pods were made, and should be %d to %d", len(made), least, most)
 	}
-}
-
-// failAll has every pod fail, and notes that it was made.
-func failAll(m *controller.Manager, made map[types.UID]bool) {
-	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
-	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
-	m.Add(controller.Options{
-		Name:    "nodes",
-		Sources: []controller.Source{controller.For(all)},
-		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
-			pod, ok := all.Indexer().Get(request)
-			if !ok || pods.HasEnded(pod) {
-				return controller.Result{}, nil
-			}
-			made[pod.UID] = true
-			pod = pod.DeepCopy()
-			pod.Status.Phase = corev1.PodFailed
-			_, err := writes.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-			return controller.Result{}, err
-		}),
-	})
 }

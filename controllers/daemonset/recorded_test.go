@@ -1,16 +1,16 @@
 package daemonset_test
 
 import (
-	"encoding/json"
-	"reflect"
 	"regexp"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/golden/recorded"
 )
 
@@ -32,15 +32,15 @@ func TestWhatKubernetesMadeOfADaemonSetIsMadeHere(t *testing.T) {
 			compared++
 			status, got := recorded.Send(t, p.Config(), step, names)
 			is, want := comparable(got), comparable(step.Response.JSON(t))
-			if status != step.Response.Status || !reflect.DeepEqual(is, want) {
-				t.Errorf("step %d, %s %s, is another:\nis:   %d %s\nwant: %d %s", i+9, step.Method, step.Path,
-					status, text(is), step.Response.Status, text(want))
+			if diff := cmp.Diff(want, is); status != step.Response.Status || diff != "" {
+				t.Errorf("step %d, %s %s: %d, want %d; -recorded +answered\n%s", i+9, step.Method, step.Path,
+					status, step.Response.Status, diff)
 			}
 		}
 		if compared != 3 {
 			t.Errorf("%d answers were compared", compared)
 		}
-	}, alone(), bowlinetest.Objects(node), bowlinetest.Manage(manage))
+	}, trial.Alone(), bowlinetest.Objects(node), bowlinetest.Manage(manage))
 }
 
 // suffix is the end of a pod's name.
@@ -48,31 +48,9 @@ var suffix = regexp.MustCompile(`^(agent-)[0-9a-z]{5}$`)
 
 // comparable is an answer without what differs from one server to another, and what a pod's admission sets.
 func comparable(v any) any {
-	switch v := recorded.Plain(v).(type) {
-	case map[string]any:
-		kept := map[string]any{}
-		for name, value := range v {
-			if name != "priority" && name != "preemptionPolicy" {
-				kept[name] = comparable(value)
-			}
-		}
-		return kept
-	case []any:
-		for i := range v {
-			v[i] = comparable(v[i])
-		}
-		return v
-	case string:
-		return suffix.ReplaceAllString(v, "$1#")
-	default:
-		return v
-	}
-}
-
-func text(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(data)
+	return recorded.Alike(v, func(_ map[string]any, field string) bool {
+		return field == "priority" || field == "preemptionPolicy"
+	}, func(s string) string {
+		return suffix.ReplaceAllString(s, "$1#")
+	})
 }

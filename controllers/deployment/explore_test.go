@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -17,48 +16,36 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/deployment"
-	"github.com/bowline-dev/bowline/controllers/pods"
 	"github.com/bowline-dev/bowline/controllers/replicaset"
-	"github.com/bowline-dev/bowline/informer"
 )
+
+// controllers are both as one program.
+var controllers = trial.Of(replicaset.Add, deployment.Add)
 
 func TestNoFaultBreaksTheBoundsOfARollout(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, rolling(process("controllers")))
+	bowlinetest.Explore(t, rolling(controllers.Once()))
 }
 
 // Who runs two without an election has each step done twice, or by one who sees what was half a minute ago.
 func TestTwoControllersAtOnceKeepTheBoundsOfARollout(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, rolling(process("one"), process("two")))
-}
-
-// process is both controllers as one program.
-func process(name string) bowlinetest.Process {
-	return bowlinetest.Process{Name: name, Run: func(ctx context.Context, config *rest.Config) error {
-		m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			return err
-		}
-		replicaset.Add(m)
-		deployment.Add(m)
-		return m.Run(ctx)
-	}}
+	bowlinetest.Explore(t, rolling(controllers.Twice()))
 }
 
 // rolling is a rollout and its undo, with faults in the midst of it. Nobody's state is in events.
-func rolling(processes ...bowlinetest.Process) bowlinetest.Scenario {
+func rolling(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{alone(), bowlinetest.Manage(nodes)},
+		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running)},
 		Processes:  processes,
 		Act:        rollout,
 		Settle:     4 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{bounded},
 		Compare:    running,
-		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Skip:       trial.Events,
 		Budget:     30,
 	}
 }
@@ -144,29 +131,4 @@ func isAvailable(d *unstructured.Unstructured) bool {
 		}
 	}
 	return false
-}
-
-// nodes has pods run and be ready, two seconds after they were made.
-func nodes(m *controller.Manager) error {
-	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
-	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
-	m.Add(controller.Options{
-		Name:    "nodes",
-		Sources: []controller.Source{controller.For(all)},
-		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
-			pod, ok := all.Indexer().Get(request)
-			if !ok || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
-				return controller.Result{}, nil
-			}
-			if wait := time.Until(pod.CreationTimestamp.Add(2 * time.Second)); wait > 0 {
-				return controller.Result{RequeueAfter: wait}, nil
-			}
-			pod = pod.DeepCopy()
-			pod.Status.Phase = corev1.PodRunning
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
-			_, err := writes.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-			return controller.Result{}, err
-		}),
-	})
-	return nil
 }

@@ -1,19 +1,17 @@
 package deployment_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"io"
 	"net/http"
-	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/client-go/rest"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/golden/recorded"
 )
 
@@ -28,57 +26,21 @@ func TestWhatKubernetesMadeOfADeploymentIsMadeHere(t *testing.T) {
 				time.Sleep(time.Duration(step.Sleep * float64(time.Second)))
 				continue
 			}
-			status, got := request(t, p.Config(), step, names)
-			for name, path := range step.Save {
-				names[name] = at(got, path)
-			}
+			status, got := recorded.Send(t, p.Config(), step, names)
 			if !isOurs(step) {
 				continue
 			}
 			compared++
-			want := step.Response.JSON(t)
-			if status != step.Response.Status || !reflect.DeepEqual(comparable(got), comparable(want)) {
-				t.Errorf("step %d, %s %s, is another:\nis:   %d %s\nwant: %d %s", i, step.Method, step.Path,
-					status, text(comparable(got)), step.Response.Status, text(comparable(want)))
+			is, want := comparable(got), comparable(step.Response.JSON(t))
+			if diff := cmp.Diff(want, is); status != step.Response.Status || diff != "" {
+				t.Errorf("step %d, %s %s: %d, want %d; -recorded +answered\n%s", i, step.Method, step.Path,
+					status, step.Response.Status, diff)
 			}
 		}
 		if compared < 15 {
 			t.Errorf("%d answers were compared", compared)
 		}
-	}, alone(), bowlinetest.Manage(manage))
-}
-
-// request sends a step, with the names that earlier ones have saved.
-func request(t *testing.T, config *rest.Config, step recorded.Step, names map[string]string) (int, any) {
-	path := step.Path
-	for name, value := range names {
-		path = strings.ReplaceAll(path, "{{"+name+"}}", value)
-	}
-	r, err := http.NewRequestWithContext(t.Context(), step.Method, config.Host+path, bytes.NewReader([]byte(step.Body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range step.Headers {
-		r.Header.Set(name, value)
-	}
-	transport, err := rest.TransportFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := transport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v any
-	if err := json.Unmarshal(body, &v); err != nil {
-		t.Fatalf("%v in %s", err, body)
-	}
-	return response.StatusCode, v
+	}, trial.Alone(), bowlinetest.Manage(manage))
 }
 
 // isOurs says whether an answer shows what the controllers did: Tables are the kinds' own, and endpoints another controller's.
@@ -96,57 +58,34 @@ var suffix = regexp.MustCompile(`(nginx-[0-9a-z]{8,10})-[0-9a-z]{5}\b`)
 var created = regexp.MustCompile(`Created new replica set ("nginx-[0-9a-z]*")`)
 
 // comparable is an answer without what differs from one server to another: times and uids, the random ends of names, what admission
-// gave to a pod, and who else told of an event.
+// gave to a pod, and what others have told.
 func comparable(v any) any {
-	switch v := recorded.Plain(v).(type) {
-	case map[string]any:
-		kept := map[string]any{}
-		if v["status"] != nil && at(v, "metadata.generateName") != "" {
-			delete(v, "spec")
-		}
-		if v["involvedObject"] != nil {
-			return map[string]any{"type": v["type"], "reason": v["reason"], "message": v["message"], "count": v["count"], "source": v["source"]}
-		}
-		for name, value := range v {
-			if name != "lastUpdateTime" && name != "deletionTimestamp" {
-				kept[name] = comparable(value)
-			}
-		}
-		return kept
-	case []any:
-		kept := []any{}
-		for _, item := range v {
-			if event := comparable(item); at(event, "source.component") == "" || at(event, "source.component") == "deployment-controller" {
-				kept = append(kept, event)
-			}
-		}
-		return recorded.Plain(kept)
-	case string:
-		v = created.ReplaceAllString(suffix.ReplaceAllString(v, "$1-#"), "ReplicaSet $1 is progressing.")
-		return strings.ReplaceAll(v, "NewReplicaSetCreated", "ReplicaSetUpdated")
-	default:
+	return recorded.Alike(ours(v), differs, func(s string) string {
+		s = created.ReplaceAllString(suffix.ReplaceAllString(s, "$1-#"), "ReplicaSet $1 is progressing.")
+		return strings.ReplaceAll(s, "NewReplicaSetCreated", "ReplicaSetUpdated")
+	})
+}
+
+// ours is a list without the events that another controller told.
+func ours(v any) any {
+	list, ok := v.(map[string]any)
+	items, isList := list["items"].([]any)
+	if !ok || !isList {
 		return v
 	}
+	list["items"] = slices.DeleteFunc(items, func(item any) bool {
+		by := recorded.At(item, "source.component")
+		return by != "" && by != "deployment-controller"
+	})
+	return list
 }
 
-// at is the text at a dotted path, or none.
-func at(v any, path string) string {
-	for part := range strings.SplitSeq(path, ".") {
-		switch w := v.(type) {
-		case map[string]any:
-			v = w[part]
-		case []any:
-			v = w[part[0]-'0']
-		}
+func differs(object map[string]any, field string) bool {
+	switch {
+	case object["involvedObject"] != nil:
+		return !slices.Contains([]string{"type", "reason", "message", "count", "source"}, field)
+	case field == "spec":
+		return object["status"] != nil && recorded.At(object, "metadata.generateName") != ""
 	}
-	s, _ := v.(string)
-	return s
-}
-
-func text(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(data)
+	return field == "lastUpdateTime" || field == "deletionTimestamp"
 }

@@ -2,9 +2,7 @@ package disruption_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -13,46 +11,35 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controllers/disruption"
 )
 
-// run is the controller as a program.
-func run(ctx context.Context, config *rest.Config) error {
-	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	disruption.Add(m)
-	return m.Run(ctx)
-}
-
 func TestNoFaultBreaksABudget(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, draining(bowlinetest.Process{Name: "controller", Run: run}))
+	bowlinetest.Explore(t, draining(trial.Of(disruption.Add).Once()))
 }
 
 func TestTwoAtOnceBreakNoBudget(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, draining(bowlinetest.Process{Name: "one", Run: run}, bowlinetest.Process{Name: "two", Run: run}))
+	bowlinetest.Explore(t, draining(trial.Of(disruption.Add).Twice()))
 }
 
 // draining evicts three pods of a budget that needs two of them, each as soon as it may go, and makes another for each.
-func draining(processes ...bowlinetest.Process) bowlinetest.Scenario {
+func draining(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{alone()},
+		Options:    []bowlinetest.Option{trial.Alone()},
 		Processes:  processes,
 		Act:        drain,
 		Settle:     5 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{enough},
 		Compare:    agreeing,
-		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Skip:       trial.Events,
 		Budget:     30,
 	}
 }
@@ -69,7 +56,7 @@ func drain(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		if err := runPod(ctx, c, name); err != nil {
+		if err := trial.RunPod(ctx, config, name, ""); err != nil {
 			return err
 		}
 	}
@@ -86,31 +73,11 @@ func drain(ctx context.Context, config *rest.Config) error {
 			}
 			time.Sleep(5 * time.Second)
 		}
-		if err := runPod(ctx, c, name); err != nil { // another one, under the same name
+		if err := trial.RunPod(ctx, config, name, ""); err != nil { // another one, under the same name
 			return err
 		}
 	}
 	return nil
-}
-
-// runPod makes a pod that is ready a second later.
-func runPod(ctx context.Context, c kubernetes.Interface, name string) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "web"}}}
-	pod.Spec.NodeName = "n"
-	pod.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
-	if _, err := c.CoreV1().Pods("default").Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-		return err
-	}
-	time.Sleep(time.Second)
-	status, err := json.Marshal(map[string]any{"status": corev1.PodStatus{
-		Phase:      corev1.PodRunning,
-		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}},
-	}})
-	if err != nil {
-		return err
-	}
-	_, err = c.CoreV1().Pods("default").Patch(ctx, name, types.MergePatchType, status, metav1.PatchOptions{}, "status")
-	return err
 }
 
 // agreeing puts in the place of what the budget says how far that is from the pods that there are. How many of them the user has

@@ -1,17 +1,16 @@
 package disruption_test
 
 import (
-	"context"
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/disruption"
 	"github.com/bowline-dev/bowline/golden/recorded"
@@ -25,50 +24,34 @@ func TestWhatKubernetesCountedIsCountedHere(t *testing.T) {
 		return nil
 	})
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		c := kubernetes.NewForConfigOrDie(p.Config())
 		for _, pod := range []string{"web-0", "web-1"} {
-			post(t, c, "/api/v1/namespaces/default/pods",
+			send(t, p.Config(), http.MethodPost, "/api/v1/namespaces/default/pods", "application/json",
 				`{"metadata":{"name":"`+pod+`","labels":{"app":"web"}},"spec":{"containers":[{"name":"nginx","image":"nginx"}]}}`)
 		}
-		ready := `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`
-		err := c.CoreV1().RESTClient().Patch("application/merge-patch+json").AbsPath("/api/v1/namespaces/default/pods/web-0/status").
-			Body([]byte(ready)).Do(context.Background()).Error()
-		if err != nil {
-			t.Fatal(err)
-		}
+		send(t, p.Config(), http.MethodPatch, "/api/v1/namespaces/default/pods/web-0/status", "application/merge-patch+json",
+			`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
 		for _, step := range recorded.Steps(t, "controllers/controllers-others.json") {
-			switch {
-			case !strings.Contains(step.Path, "/poddisruptionbudgets"):
-			case step.Method == http.MethodPost:
-				post(t, c, step.Path, step.Body)
-				time.Sleep(2 * time.Second)
-			default:
-				got, err := c.CoreV1().RESTClient().Get().AbsPath(step.Path).SetHeader("Accept", "application/json").Do(context.Background()).Raw()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(recorded.Plain(step.Response.JSON(t)), recorded.Plain(parse(t, got))); diff != "" {
-					t.Errorf("%s: -recorded +answered\n%s", step.Path, diff)
-				}
-				return
+			if !strings.Contains(step.Path, "/poddisruptionbudgets") {
+				continue
 			}
+			status, got := recorded.Send(t, p.Config(), step, nil)
+			if step.Method == http.MethodPost {
+				time.Sleep(2 * time.Second)
+				continue
+			}
+			if diff := cmp.Diff(recorded.Plain(step.Response.JSON(t)), recorded.Plain(got)); status != http.StatusOK || diff != "" {
+				t.Errorf("%s: %d; -recorded +answered\n%s", step.Path, status, diff)
+			}
+			return
 		}
 		t.Error("no budget was recorded")
-	}, alone(), manage)
+	}, trial.Alone(), manage)
 }
 
-func post(t *testing.T, c kubernetes.Interface, path, body string) {
+func send(t *testing.T, config *rest.Config, method, path, contentType, body string) {
 	t.Helper()
-	err := c.CoreV1().RESTClient().Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(context.Background()).Error()
-	if err != nil {
-		t.Fatal(err)
+	step := recorded.Step{Method: method, Path: path, Headers: map[string]string{"Content-Type": contentType}, Body: body}
+	if status, got := recorded.Send(t, config, step, nil); status >= http.StatusBadRequest {
+		t.Fatalf("%s %s: %d %v", method, path, status, got)
 	}
-}
-
-func parse(t *testing.T, data []byte) (v any) {
-	t.Helper()
-	if err := json.Unmarshal(data, &v); err != nil {
-		t.Fatal(err)
-	}
-	return v
 }

@@ -1,9 +1,6 @@
 package endpointslice_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -11,9 +8,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/endpoint"
 	"github.com/bowline-dev/bowline/controllers/endpointslice"
@@ -30,22 +27,27 @@ func TestWhatKubernetesMadeOfAServiceIsMadeHere(t *testing.T) {
 		return nil
 	})
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
-		for _, name := range []string{"p0", "p1"} {
-			send(t, p.Config(), http.MethodPost, "/api/v1/namespaces/default/pods", "application/json",
-				`{"metadata":{"name":"`+name+`","labels":{"app":"nginx"}},"spec":{"containers":[{"name":"nginx","image":"nginx"}]}}`)
+		names := map[string]string{"p0": "p0", "p1": "p1"}
+		for name := range names {
+			step := recorded.Step{Method: http.MethodPost, Path: "/api/v1/namespaces/default/pods"}
+			step.Headers = map[string]string{"Content-Type": "application/json"}
+			step.Body = `{"metadata":{"name":"` + name + `","labels":{"app":"nginx"}},` +
+				`"spec":{"containers":[{"name":"nginx","image":"nginx"}]}}`
+			recorded.Send(t, p.Config(), step, names)
 		}
 		compared := 0
 		for _, step := range recorded.Steps(t, "controllers/controllers-deployment.json") {
-			path := strings.NewReplacer("{{p0}}", "p0", "{{p1}}", "p1").Replace(step.Path)
 			switch {
-			case strings.HasSuffix(path, "/services"), strings.HasSuffix(path, "/status"):
-				send(t, p.Config(), step.Method, path, step.Headers["Content-Type"], step.Body)
-			case strings.Contains(path, "/endpoint"):
+			case strings.HasSuffix(step.Path, "/services"), strings.HasSuffix(step.Path, "/status"):
+				if status, got := recorded.Send(t, p.Config(), step, names); status >= http.StatusBadRequest {
+					t.Fatalf("%s %s: %d %v", step.Method, step.Path, status, got)
+				}
+			case strings.Contains(step.Path, "/endpoint"):
 				time.Sleep(time.Second)
 				compared++
-				got := send(t, p.Config(), step.Method, path, "", "")
-				if diff := cmp.Diff(alike(t, step.Response.Body), alike(t, got)); diff != "" {
-					t.Errorf("%s: -recorded +answered\n%s", path, diff)
+				_, got := recorded.Send(t, p.Config(), step, names)
+				if diff := cmp.Diff(alike(step.Response.JSON(t)), alike(got)); diff != "" {
+					t.Errorf("%s: -recorded +answered\n%s", step.Path, diff)
 				}
 			case step.Method == http.MethodDelete: // what came after it is about others
 				if compared != 2 {
@@ -54,43 +56,17 @@ func TestWhatKubernetesMadeOfAServiceIsMadeHere(t *testing.T) {
 				return
 			}
 		}
-	}, alone(), manage)
-}
-
-func send(t *testing.T, config *rest.Config, method, path, contentType, body string) []byte {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, config.Host+path, bytes.NewReader([]byte(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", contentType)
-	transport, err := rest.TransportFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := transport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	data, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode >= http.StatusBadRequest {
-		t.Fatalf("%s %s: %d %s %v", method, path, response.StatusCode, data, err)
-	}
-	return data
+	}, trial.Alone(), manage)
 }
 
 var (
-	name = regexp.MustCompile(`"nginx-[a-z0-9]{5}"`)
-	when = regexp.MustCompile(`"[0-9-]{10}T[0-9:]{8}Z"`)
+	madeUp = regexp.MustCompile(`^nginx-[a-z0-9]{5}$`)
+	when   = regexp.MustCompile(`^[0-9-]{10}T[0-9:]{8}Z$`)
 )
 
 // alike is an answer without what differs from one server to another.
-func alike(t *testing.T, body []byte) any {
-	body = when.ReplaceAll(name.ReplaceAll(body, []byte(`"nginx-#"`)), []byte(`"then"`))
-	var v any
-	if err := json.Unmarshal(body, &v); err != nil {
-		t.Fatalf("%v in %s", err, body)
-	}
-	return recorded.Plain(v)
+func alike(v any) any {
+	return recorded.Alike(v, nil, func(s string) string {
+		return when.ReplaceAllString(madeUp.ReplaceAllString(s, "nginx-#"), "then")
+	})
 }

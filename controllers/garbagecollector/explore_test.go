@@ -3,7 +3,6 @@ package garbagecollector_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -11,22 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/garbagecollector"
 )
-
-// process is the collector as a program of its own.
-func process(ctx context.Context, config *rest.Config) error {
-	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	garbagecollector.Add(m)
-	return m.Run(ctx)
-}
 
 // family is what a user declares: owners, and what belongs to them.
 type family struct {
@@ -100,13 +88,11 @@ func nothingGoesTooSoon(s bowlinetest.State) error {
 
 func TestWhatBelongedToSomethingGoesWithItWhateverGoesWrong(t *testing.T) {
 	t.Parallel()
-	for _, processes := range [][]string{{"one"}, {"one", "two"}} {
+	program := trial.Of(garbagecollector.Add)
+	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {
 		s := bowlinetest.Scenario{
-			Options: []bowlinetest.Option{bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })},
-			Act:     aLife, Invariants: []func(bowlinetest.State) error{nothingGoesTooSoon}, Budget: 30,
-		}
-		for _, name := range processes {
-			s.Processes = append(s.Processes, bowlinetest.Process{Name: name, Run: process})
+			Options: []bowlinetest.Option{trial.Alone()}, Processes: processes,
+			Act: aLife, Invariants: []func(bowlinetest.State) error{nothingGoesTooSoon}, Budget: 30,
 		}
 		r := bowlinetest.Explore(t, s)
 		t.Logf("%d fault points with %d collectors", r.Tried(), len(processes))

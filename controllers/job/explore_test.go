@@ -3,7 +3,7 @@ package job_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,42 +14,31 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/job"
 	"github.com/bowline-dev/bowline/controllers/pods"
-	"github.com/bowline-dev/bowline/informer"
 )
 
 func TestNoFaultHasAPodCountedTwice(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, counting(bowlinetest.Process{Name: "controller", Run: process}))
+	bowlinetest.Explore(t, counting(trial.Of(job.Add).Once()))
 }
 
 func TestTwoControllersAtOnceCountEachPodOnce(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, counting(bowlinetest.Process{Name: "one", Run: process}, bowlinetest.Process{Name: "two", Run: process}))
-}
-
-// process is the controller as a program.
-func process(ctx context.Context, config *rest.Config) error {
-	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	job.Add(m)
-	return m.Run(ctx)
+	bowlinetest.Explore(t, counting(trial.Of(job.Add).Twice()))
 }
 
 // counting is a job of three, of whose pods the first one fails.
-func counting(processes ...bowlinetest.Process) bowlinetest.Scenario {
+func counting(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{alone(), bowlinetest.Manage(node)},
+		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Nodes(2*time.Second, end))},
 		Processes:  processes,
 		Act:        work,
 		Settle:     2 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{counted},
-		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Skip:       trial.Events,
 		Budget:     30,
 	}
 }
@@ -68,33 +57,12 @@ func work(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// node has pods end two seconds after they were made: the first one in failure, the others not.
-func node(m *controller.Manager) error {
-	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
-	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
-	m.Add(controller.Options{
-		Name:    "node",
-		Sources: []controller.Source{controller.For(all)},
-		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
-			pod, ok := all.Indexer().Get(request)
-			if !ok || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
-				return controller.Result{}, nil
-			}
-			if wait := time.Until(pod.CreationTimestamp.Add(2 * time.Second)); wait > 0 {
-				return controller.Result{RequeueAfter: wait}, nil
-			}
-			pod = pod.DeepCopy()
-			pod.Status.Phase = corev1.PodFailed
-			for _, other := range all.Indexer().List() {
-				if pods.HasEnded(other) {
-					pod.Status.Phase = corev1.PodSucceeded
-				}
-			}
-			_, err := writes.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-			return controller.Result{}, err
-		}),
-	})
-	return nil
+// end has the first pod fail, and the others succeed.
+func end(pod *corev1.Pod, all []*corev1.Pod) {
+	pod.Status.Phase = corev1.PodFailed
+	if slices.ContainsFunc(all, pods.HasEnded) {
+		pod.Status.Phase = corev1.PodSucceeded
+	}
 }
 
 // counted is broken when the job has counted what there was not, or there is more at work than there may be.

@@ -3,7 +3,6 @@ package namespace_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -12,22 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/namespace"
 )
-
-// process is the controller as a program of its own.
-func process(ctx context.Context, config *rest.Config) error {
-	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	namespace.Add(m)
-	return m.Run(ctx)
-}
 
 // doomed is what a user does: a namespace is filled and deleted, and what holds it is let go later.
 func doomed(ctx context.Context, config *rest.Config) error {
@@ -68,13 +56,11 @@ func nothingOutlivesItsNamespace(s bowlinetest.State) error {
 
 func TestNamespacesEndWhateverGoesWrong(t *testing.T) {
 	t.Parallel()
-	for _, processes := range [][]string{{"one"}, {"one", "two"}} {
+	program := trial.Of(namespace.Add)
+	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {
 		s := bowlinetest.Scenario{
-			Options: []bowlinetest.Option{bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })},
-			Act:     doomed, Invariants: []func(bowlinetest.State) error{nothingOutlivesItsNamespace}, Budget: 30,
-		}
-		for _, name := range processes {
-			s.Processes = append(s.Processes, bowlinetest.Process{Name: name, Run: process})
+			Options: []bowlinetest.Option{trial.Alone()}, Processes: processes,
+			Act: doomed, Invariants: []func(bowlinetest.State) error{nothingOutlivesItsNamespace}, Budget: 30,
 		}
 		r := bowlinetest.Explore(t, s)
 		t.Logf("%d fault points with %d controllers", r.Tried(), len(processes))

@@ -3,7 +3,6 @@ package pvcprotection_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -12,26 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/pvcprotection"
 )
 
 func TestNoFaultTakesAClaimThatIsUsedOrKeepsOneThatIsNot(t *testing.T) {
 	t.Parallel()
-	process := func(ctx context.Context, config *rest.Config) error {
-		m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			return err
-		}
-		pvcprotection.Add(m)
-		return m.Run(ctx)
-	}
 	bowlinetest.Explore(t, bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })},
-		Processes:  []bowlinetest.Process{{Name: "one", Run: process}, {Name: "two", Run: process}},
+		Options:    []bowlinetest.Option{trial.Alone()},
+		Processes:  trial.Of(pvcprotection.Add).Twice(),
 		Act:        useAndDelete,
 		Settle:     2 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{keptWhileUsed},

@@ -3,17 +3,16 @@ package pvcprotection_test
 import (
 	"testing"
 
-	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/transcript"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/pvcprotection"
 )
 
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	alone := bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })
-	transcript.Test(t, "testdata/*.txt", alone, bowlinetest.Manage(func(m *controller.Manager) error {
+	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		pvcprotection.Add(m)
 		return nil
 	}))

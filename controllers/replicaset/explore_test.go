@@ -3,7 +3,6 @@ package replicaset_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -14,42 +13,31 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/replicaset"
 )
 
 func TestNoFaultMakesAPodTooMany(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, resizing(process("controller")))
+	bowlinetest.Explore(t, resizing(trial.Of(replicaset.Add).Once()))
 }
 
 func TestTwoControllersAtOnceMakeNoPodTooMany(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, resizing(process("one"), process("two")))
-}
-
-func process(name string) bowlinetest.Process {
-	return bowlinetest.Process{Name: name, Run: func(ctx context.Context, config *rest.Config) error {
-		m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			return err
-		}
-		replicaset.Add(m)
-		return m.Run(ctx)
-	}}
+	bowlinetest.Explore(t, resizing(trial.Of(replicaset.Add).Twice()))
 }
 
 // resizing is a replicaset whose size is changed, and whose pods come and go.
-func resizing(processes ...bowlinetest.Process) bowlinetest.Scenario {
+func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{alone()},
+		Options:    []bowlinetest.Option{trial.Alone()},
 		Processes:  processes,
 		Act:        resize,
 		Settle:     4 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{enough},
 		Compare:    equal,
-		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Skip:       trial.Events,
 		Budget:     30,
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/pods"
@@ -48,7 +49,7 @@ func TestSelectorsThatFightAreNamedAndStopped(t *testing.T) {
 		if c := conditionOf(t, p, "one"); c != nil {
 			t.Errorf("the pods are left alone, and there is still the condition %+v", c)
 		}
-	}, alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		replicaset.Add(m)
 		rob(m)
 		return nil

@@ -2,7 +2,6 @@ package resourcequota_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -11,35 +10,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/transcript"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/resourcequota"
 )
 
-// alone has a plane run no controllers but those of the test.
-func alone() bowlinetest.Option {
-	return bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })
-}
-
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	transcript.Test(t, "testdata/*.txt", alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		resourcequota.Add(m)
 		return nil
 	}))
-}
-
-// process is the controller as a program of its own.
-func process(ctx context.Context, config *rest.Config) error {
-	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	resourcequota.Add(m)
-	return m.Run(ctx)
 }
 
 // user makes and deletes what a quota counts.
@@ -67,11 +51,9 @@ func user(ctx context.Context, config *rest.Config) error {
 
 func TestWhatIsUsedIsCountedWhateverGoesWrong(t *testing.T) {
 	t.Parallel()
-	for _, processes := range [][]string{{"one"}, {"one", "two"}} {
-		s := bowlinetest.Scenario{Options: []bowlinetest.Option{alone()}, Act: user, Budget: 30}
-		for _, name := range processes {
-			s.Processes = append(s.Processes, bowlinetest.Process{Name: name, Run: process})
-		}
+	program := trial.Of(resourcequota.Add)
+	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {
+		s := bowlinetest.Scenario{Options: []bowlinetest.Option{trial.Alone()}, Processes: processes, Act: user, Budget: 30}
 		r := bowlinetest.Explore(t, s)
 		t.Logf("%d fault points with %d instances", r.Tried(), len(processes))
 	}

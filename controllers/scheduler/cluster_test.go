@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/scheduler"
@@ -41,7 +42,7 @@ func TestWhatIsCountedIsWhatThereIs(t *testing.T) {
 			}
 			time.Sleep(time.Duration(r.IntN(3)) * time.Second)
 		}
-	}, alone(), bowlinetest.Objects(
+	}, trial.Alone(), bowlinetest.Objects(
 		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 10},
 	), bowlinetest.Manage(func(m *controller.Manager) error {
 		check = scheduler.AddChecked(m)
@@ -123,7 +124,7 @@ func TestTheMoreImportantPodGoesFirst(t *testing.T) {
 				t.Errorf("pod %s is on the node %q", pod.Name, pod.Spec.NodeName)
 			}
 		}
-	}, alone(), bowlinetest.Objects(all...), bowlinetest.Manage(func(m *controller.Manager) error {
+	}, trial.Alone(), bowlinetest.Objects(all...), bowlinetest.Manage(func(m *controller.Manager) error {
 		scheduler.Add(m)
 		return ready(m)
 	}))
@@ -165,7 +166,7 @@ func TestPodsThatWaitAreLookedAtForAReason(t *testing.T) {
 		if bound, told := outcome(t, p); bound != 2 || told != 2*waiting-2 {
 			t.Errorf("with a large node %d pods are bound, and %d times one was told why not", bound, told)
 		}
-	}, alone(), bowlinetest.Objects(all...), bowlinetest.Manage(func(m *controller.Manager) error {
+	}, trial.Alone(), bowlinetest.Objects(all...), bowlinetest.Manage(func(m *controller.Manager) error {
 		scheduler.Add(m)
 		return ready(m)
 	}))

@@ -3,7 +3,6 @@ package scheduler_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 	"time"
@@ -17,20 +16,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/scheduler"
 )
-
-// schedule is the scheduler as a program of its own.
-func schedule(ctx context.Context, config *rest.Config) error {
-	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	scheduler.Add(m)
-	return m.Run(ctx)
-}
 
 // asking is a pod for half a node, which ends at once.
 func asking(name, class string) *corev1.Pod {
@@ -105,23 +94,25 @@ func anyNode(s bowlinetest.State) bowlinetest.State {
 	return s
 }
 
-func day(processes ...bowlinetest.Process) bowlinetest.Scenario {
+func day(processes []bowlinetest.Process) bowlinetest.Scenario {
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "expendable"}, Value: -10}
 	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{alone(), bowlinetest.Objects(node("a", nil), node("b", nil), class), bowlinetest.Manage(ready)},
+		Options: []bowlinetest.Option{
+			trial.Alone(), bowlinetest.Objects(node("a", nil), node("b", nil), class), bowlinetest.Manage(ready),
+		},
 		Processes:  processes,
 		Act:        aFullDay,
 		Settle:     2 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{spared},
 		Compare:    anyNode,
-		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Skip:       trial.Events,
 		Budget:     30,
 	}
 }
 
 func TestNoFaultMakesTheSchedulerFillANodeTwice(t *testing.T) {
 	t.Parallel()
-	s := day(bowlinetest.Process{Name: "scheduler", Run: schedule})
+	s := day(trial.Of(scheduler.Add).Once())
 	s.Invariants = append(s.Invariants, full)
 	bowlinetest.Explore(t, s)
 }
@@ -130,5 +121,5 @@ func TestNoFaultMakesTheSchedulerFillANodeTwice(t *testing.T) {
 // two of Kubernetes' without an election; but each pod gets one node, and nobody leaves who need not.
 func TestTwoSchedulersAtOnceGiveEachPodOneNode(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, day(bowlinetest.Process{Name: "one", Run: schedule}, bowlinetest.Process{Name: "two", Run: schedule}))
+	bowlinetest.Explore(t, day(trial.Of(scheduler.Add).Twice()))
 }

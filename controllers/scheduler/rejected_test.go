@@ -14,6 +14,7 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/scheduler"
 )
@@ -56,7 +57,7 @@ func TestAPodThatMayNotBeBoundSaysWhyAndIsTriedAgain(t *testing.T) {
 		if bound, _ := outcome(t, p); bound != 1 {
 			t.Error("the pod is not bound when it may be")
 		}
-	}, alone(), bowlinetest.Objects(node("a", nil), asking("one", "")), bowlinetest.With(func(o *bowline.Options) {
+	}, trial.Alone(), bowlinetest.Objects(node("a", nil), asking("one", "")), bowlinetest.With(func(o *bowline.Options) {
 		o.Plugins = append(o.Plugins, nodes)
 	}), bowlinetest.Manage(func(m *controller.Manager) error {
 		scheduler.Add(m)

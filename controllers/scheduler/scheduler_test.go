@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/transcript"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/scheduler"
@@ -24,7 +24,7 @@ var nodesResource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"
 // TestTranscripts has three nodes of four cores: a and b in the zone east, and c, which has a fast disk, in west.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	transcript.Test(t, "testdata/*.txt", alone(), bowlinetest.Objects(
+	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Objects(
 		node("a", map[string]string{corev1.LabelTopologyZone: "east"}),
 		node("b", map[string]string{corev1.LabelTopologyZone: "east"}),
 		node("c", map[string]string{corev1.LabelTopologyZone: "west", "disk": "fast"}),
@@ -32,11 +32,6 @@ func TestTranscripts(t *testing.T) {
 		scheduler.Add(m)
 		return ready(m)
 	}))
-}
-
-// alone has a plane run no controllers but those of the test.
-func alone() bowlinetest.Option {
-	return bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })
 }
 
 func node(name string, labels map[string]string) *corev1.Node {

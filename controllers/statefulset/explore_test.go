@@ -3,7 +3,6 @@ package statefulset_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"testing"
 	"time"
@@ -17,33 +16,32 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/garbagecollector"
-	"github.com/bowline-dev/bowline/controllers/pods"
 	"github.com/bowline-dev/bowline/controllers/pvcprotection"
 	"github.com/bowline-dev/bowline/controllers/statefulset"
-	"github.com/bowline-dev/bowline/informer"
 )
 
 func TestNoFaultMakesTwoPodsOfAnOrdinal(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, scenario(bowlinetest.Process{Name: "statefulset", Run: process}))
+	bowlinetest.Explore(t, scenario(trial.Of(statefulset.Add).Once()))
 }
 
 func TestTwoControllersMakeOnePodOfAnOrdinal(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, scenario(bowlinetest.Process{Name: "one", Run: process}, bowlinetest.Process{Name: "two", Run: process}))
+	bowlinetest.Explore(t, scenario(trial.Of(statefulset.Add).Twice()))
 }
 
 // A claim goes with the pod that the set is too small for, the pod that comes back has another, and with the set all goes.
 func TestNoFaultLeavesAClaimBehind(t *testing.T) {
 	t.Parallel()
-	s := scenario(bowlinetest.Process{Name: "statefulset", Run: process})
-	s.Options = []bowlinetest.Option{alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+	s := scenario(trial.Of(statefulset.Add).Once())
+	s.Options = []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		garbagecollector.Add(m)
 		pvcprotection.Add(m)
-		return nodes(m)
+		return trial.Running(m)
 	})}
 	s.Invariants = []func(bowlinetest.State) error{oneOfAnOrdinal, withClaims}
 	s.Act = func(ctx context.Context, config *rest.Config) error {
@@ -56,52 +54,17 @@ func TestNoFaultLeavesAClaimBehind(t *testing.T) {
 }
 
 // scenario is a set of three that gets another template and becomes smaller, with faults in the midst of it.
-func scenario(processes ...bowlinetest.Process) bowlinetest.Scenario {
+func scenario(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{alone(), bowlinetest.Manage(nodes)},
+		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running)},
 		Processes:  processes,
 		Act:        act,
 		Settle:     3 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{oneOfAnOrdinal, oneAtATime, withClaims},
 		Compare:    byName,
-		Skip:       func(p bowlinetest.Point) bool { return p.Resource == "events" },
+		Skip:       trial.Events,
 		Budget:     30,
 	}
-}
-
-// process is the controller as a program of its own.
-func process(ctx context.Context, config *rest.Config) error {
-	m, err := controller.NewManager(config, controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	statefulset.Add(m)
-	return m.Run(ctx)
-}
-
-// nodes has pods run and be ready, two seconds after they were made.
-func nodes(m *controller.Manager) error {
-	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
-	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
-	m.Add(controller.Options{
-		Name:    "nodes",
-		Sources: []controller.Source{controller.For(all)},
-		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
-			pod, ok := all.Indexer().Get(request)
-			if !ok || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil {
-				return controller.Result{}, nil
-			}
-			if wait := time.Until(pod.CreationTimestamp.Add(2 * time.Second)); wait > 0 {
-				return controller.Result{RequeueAfter: wait}, nil
-			}
-			pod = pod.DeepCopy()
-			pod.Status.Phase = corev1.PodRunning
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
-			_, err := writes.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
-			return controller.Result{}, err
-		}),
-	})
-	return nil
 }
 
 // act is what a user does.

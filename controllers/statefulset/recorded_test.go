@@ -1,12 +1,14 @@
 package statefulset_test
 
 import (
-	"encoding/json"
-	"reflect"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/golden/recorded"
 )
 
@@ -27,15 +29,15 @@ func TestWhatKubernetesMadeOfAStatefulSetIsMadeHere(t *testing.T) {
 			}
 			compared++
 			is, want := comparable(got), comparable(step.Response.JSON(t))
-			if status != step.Response.Status || !reflect.DeepEqual(is, want) {
-				t.Errorf("step %d, %s %s, is another:\nis:   %d %s\nwant: %d %s", i, step.Method, step.Path,
-					status, text(is), step.Response.Status, text(want))
+			if diff := cmp.Diff(want, is); status != step.Response.Status || diff != "" {
+				t.Errorf("step %d, %s %s: %d, want %d; -recorded +answered\n%s", i, step.Method, step.Path,
+					status, step.Response.Status, diff)
 			}
 		}
 		if compared != 6 {
 			t.Errorf("%d answers were compared", compared)
 		}
-	}, alone(), bowlinetest.Manage(manage))
+	}, trial.Alone(), bowlinetest.Manage(manage))
 }
 
 // admitted are what a pod's admission sets, which is nothing of the controller's.
@@ -43,30 +45,5 @@ var admitted = []string{"tolerations", "priority", "preemptionPolicy"}
 
 // comparable is an answer without what differs from one server to another.
 func comparable(v any) any {
-	switch v := recorded.Plain(v).(type) {
-	case map[string]any:
-		kept := map[string]any{}
-		for name, value := range v {
-			kept[name] = comparable(value)
-		}
-		for _, name := range admitted {
-			delete(kept, name)
-		}
-		return kept
-	case []any:
-		for i := range v {
-			v[i] = comparable(v[i])
-		}
-		return v
-	default:
-		return v
-	}
-}
-
-func text(v any) string {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(data)
+	return recorded.Alike(v, func(_ map[string]any, field string) bool { return slices.Contains(admitted, field) }, nil)
 }

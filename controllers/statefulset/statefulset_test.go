@@ -3,9 +3,9 @@ package statefulset_test
 import (
 	"testing"
 
-	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/transcript"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/garbagecollector"
 	"github.com/bowline-dev/bowline/controllers/pvcprotection"
@@ -14,12 +14,7 @@ import (
 
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	transcript.Test(t, "testdata/*.txt", alone(), bowlinetest.Manage(manage))
-}
-
-// alone has a plane run no controllers but those of the test.
-func alone() bowlinetest.Option {
-	return bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })
+	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(manage))
 }
 
 // manage adds what is tested, and what has what belonged to something go with it, claims when no pod uses them.

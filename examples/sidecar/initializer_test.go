@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/examples/sidecar"
@@ -178,7 +178,7 @@ func TestNoPodIsHalfInitialized(t *testing.T) {
 	for _, processes := range [][]string{{"one"}, {"one", "two"}} {
 		s := bowlinetest.Scenario{
 			Options: []bowlinetest.Option{
-				bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} }), bowlinetest.Objects(cm), waiting(),
+				trial.Alone(), bowlinetest.Objects(cm), waiting(),
 			},
 			Act: func(ctx context.Context, config *rest.Config) error {
 				c, err := client.New(config)
