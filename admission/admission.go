@@ -110,7 +110,8 @@ type Plugin interface {
 type Reader interface {
 	// Get is nil without an error when there is no such object.
 	Get(ctx context.Context, resource schema.GroupResource, namespace, name string) (kind.Object, error)
-	// List yields the objects of a resource, of one namespace or, when that is empty, of all, until yield returns false.
+	// List yields the objects of a resource, of one namespace or, when that is empty, of all, until yield returns false; but for
+	// those that initializers have still to act on.
 	List(ctx context.Context, resource schema.GroupResource, namespace string, yield func(kind.Object) bool) error
 }
 

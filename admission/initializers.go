@@ -117,10 +117,16 @@ func (*Initializers) Validate(_ context.Context, a *Attributes, _ Reader) error 
 	return nil
 }
 
+// mostPending is how many may have to act on an object: one after the other, in the time that its creator waits.
+const mostPending = 1000
+
 // newInitializers says what is wrong with those of a new object.
 func newInitializers(is *kind.Initializers) (errs field.ErrorList) {
 	if is == nil {
 		return nil
+	}
+	if n := len(is.Pending); n > mostPending {
+		return field.ErrorList{field.TooMany(initializersPath.Child("pending"), n, mostPending)}
 	}
 	for i, p := range is.Pending {
 		at := initializersPath.Child("pending").Index(i).Child("name")
@@ -148,12 +154,8 @@ func nextInitializers(is, was *kind.Initializers) (errs field.ErrorList) {
 			"only the first pending initializer may be removed, or all of them with initializers set to null: pending are "+
 				strings.Join(was.Names(), ", ")))
 	}
-	result := initializersPath.Child("result")
-	switch {
-	case was.Result != nil && (is.Result == nil || is.Result.Status != was.Result.Status):
-		errs = append(errs, field.Invalid(result, is.Result, "field is immutable"))
-	case is.Result != nil && is.Result.Status != metav1.StatusFailure:
-		errs = append(errs, field.Invalid(result.Child("status"), is.Result.Status, "must be 'Failure'"))
+	if r := is.Result; r != nil && r.Status != metav1.StatusFailure {
+		errs = append(errs, field.Invalid(initializersPath.Child("result", "status"), r.Status, "must be 'Failure'"))
 	}
 	return errs
 }

@@ -71,7 +71,8 @@ func (c *call) attributes(o writeOptions, obj, old kind.Object) *admission.Attri
 	return a
 }
 
-// reader is the store as plugins see it.
+// reader is the store as plugins see it. What initializers have still to act on is in no list: it does not count before others see
+// it.
 type reader struct{ s *Server }
 
 var _ admission.Reader = reader{}
@@ -104,6 +105,9 @@ func (r reader) List(ctx context.Context, resource schema.GroupResource, namespa
 		return err
 	}
 	snapshot.Scan(object.Prefix(resource, namespace), "", func(o *object.Object) bool {
+		if o.Uninitialized() {
+			return true
+		}
 		var obj kind.Object
 		if obj, err = shared(codec, o); err != nil {
 			return false

@@ -114,6 +114,9 @@ func (d *definitions) settleOne(ctx context.Context, key object.Key) error {
 			}
 			return d.terminate(ctx, current, crd)
 		}
+		if current.Uninitialized() { // it says nothing yet; the write that ends that settles it
+			return nil
+		}
 		changed := apiextensions.Establish(crd, apiextensions.TakenIn(d.s.kinds.Kinds(), crd), metav1.Now())
 		if changed {
 			if current, err = d.commit(ctx, current, crd); err != nil {

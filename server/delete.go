@@ -154,7 +154,7 @@ func (s *Server) mark(c *call, current *object.Object, obj kind.Object, also []s
 
 // removeNow takes the object out of the store, and commits what else changes by that.
 func (s *Server) removeNow(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object, plan deletePlan, also []store.Change) (*removed, error) {
-	w, err := s.finish(ctx, k, current, obj, also...)
+	w, err := s.finish(ctx, k, store.Change{Key: current.Key}, current, obj, also...)
 	if err != nil {
 		return nil, err
 	}

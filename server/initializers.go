@@ -53,10 +53,16 @@ func tidyNull(obj kind.Object) {
 // the object does not change them. old is nil for a create.
 func tidyInitializers(obj, old kind.Object, sub string) {
 	says := kind.SaysInitializers(obj)
-	switch {
-	case sub != "" && (says || kind.SaysInitializers(old)):
+	if sub != "" && (says || kind.SaysInitializers(old)) {
 		kind.SetInitializers(obj, kind.InitializersOf(old))
-	case says && kind.InitializersOf(obj).IsEmpty():
+		return
+	}
+	if !says {
+		return
+	}
+	is := kind.InitializersOf(obj)
+	// Who empties a list of several takes away more than the first: admission says so.
+	if is == nil || is.IsEmpty() && (old == nil || len(kind.InitializersOf(old).Names()) <= 1) {
 		kind.SetInitializers(obj, nil)
 	}
 }
@@ -123,7 +129,7 @@ func (s *Server) initialized(c *call, o writeOptions, made *object.Object) (*obj
 		}
 		for _, e := range events {
 			if e.Deleted {
-				return nil, c.notInitialized(latest)
+				return nil, c.notInitialized(e.Object)
 			}
 			if latest = e.Object; !latest.Uninitialized() {
 				return latest, nil
@@ -171,13 +177,25 @@ func (c *call) notInitialized(last *object.Object) error {
 	return apierrors.NewInternalError(errors.New("object deleted while waiting for creation"))
 }
 
-// unlessGivenUp ends a write: what an initializer gave up is deleted, whatever finalizers it has, since nobody has seen it.
-func (s *Server) unlessGivenUp(c *call, w *written, obj kind.Object, err error) (*written, error) {
-	if err != nil || !w.committed.Uninitialized() {
-		return w, err
+// gaveUp says that an initializer has given up an object that is about to be written.
+func gaveUp(obj kind.Object) bool {
+	i := kind.InitializersOf(obj)
+	return i != nil && i.Result != nil
+}
+
+// giveUp deletes what an initializer gave up, whatever finalizers it has, since nobody has seen it. Its last state says why, to its
+// creator and to who watches: there is no state of the server in which it is given up and still there.
+func (s *Server) giveUp(c *call, current *object.Object, obj kind.Object) (*written, error) {
+	last, err := read(c.kind, current)
+	if err != nil {
+		return nil, err
 	}
-	if i := kind.InitializersOf(obj); i == nil || i.Result == nil {
-		return w, nil
+	said := *kind.InitializersOf(last)
+	said.Result = kind.InitializersOf(obj).Result
+	kind.SetInitializers(last, &said)
+	change := store.Change{Key: current.Key}
+	if change.Last, err = encode(c.kind, last, current.Form()); err != nil {
+		return nil, err
 	}
-	return s.finish(c.context(), c.kind, w.committed, obj)
+	return s.finish(c.context(), c.kind, change, current, obj)
 }

@@ -19,7 +19,8 @@ func TestOnlyTheFirstInitializerIsRemoved(t *testing.T) {
 		{rule: "none", initializers: `{"pending":[` + first + `,` + second + `]}`, left: "first.example.com second.example.com"},
 		{rule: "the first", initializers: `{"pending":[` + second + `]}`, left: "second.example.com"},
 		{rule: "all by null", initializers: `null`},
-		{rule: "all by emptying the field", initializers: `{"pending":null}`},
+		{rule: "all, and not by null", initializers: `{"pending":[]}`, refusal: "only the first pending initializer may be removed"},
+		{rule: "all by emptying the field", initializers: `{"pending":null}`, refusal: "or all of them with initializers set to null"},
 		{rule: "the second", initializers: `{"pending":[` + first + `]}`, refusal: "only the first pending initializer may be removed"},
 		{rule: "one that is added", initializers: `{"pending":[` + first + `,` + second + `,` + third + `]}`, refusal: "only the first pending"},
 		{rule: "one that is put in its place", initializers: `{"pending":[` + third + `]}`, refusal: "pending are first.example.com, second.example.com"},
@@ -83,7 +84,9 @@ func TestFailureDeletesTheObject(t *testing.T) {
 				t.Errorf("answered %s", r.body)
 			}
 			w.get(t, configMaps+"/a").want(t, http.StatusNotFound)
-			all.want(t, "ADDED a", "MODIFIED a", "DELETED a")
+			if gone := all.want(t, "ADDED a", "DELETED a").Object; at(gone, "metadata", "initializers", "result", "message") != "no room" {
+				t.Errorf("deleted is %v", gone)
+			}
 		}
 		w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"other"}}`).want(t, http.StatusCreated)
 		w.send(t, http.MethodDelete, initializersPath+"/a", "").want(t, 200)
@@ -152,6 +155,7 @@ func TestCreatorsMaySayWhoInitializes(t *testing.T) {
 		`{"pending":[{"name":""}]}`:                                             "metadata.initializers.pending[0].name: Required value",
 		`{"pending":[{"name":"mine.example.com"},{"name":"mine.example.com"}]}`: `metadata.initializers.pending[1].name: Duplicate value: "mine.example.com"`,
 		`{"result":{"status":"Failure"}}`:                                       "metadata.initializers.result: Forbidden",
+		`{"pending":[` + strings.Repeat(`{"name":"x"},`, 1000) + `{}]}`:         "metadata.initializers.pending: Too many: 1001: must have at most 1000 items",
 	} {
 		w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"b","initializers":`+initializers+`}}`).
 			refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, refusal)

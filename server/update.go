@@ -214,9 +214,12 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 		obj.SetResourceVersion(current.Revision.String())
 		return &written{state: obj}, nil
 	}
-	if gone {
-		c.spans.at(stageCommit)
-		return s.finish(c.context(), c.kind, current, obj)
+	c.spans.at(stageCommit)
+	switch {
+	case gaveUp(obj):
+		return s.giveUp(c, current, obj)
+	case gone:
+		return s.finish(c.context(), c.kind, store.Change{Key: current.Key}, current, obj)
 	}
 	c.spans.at(stageEncode)
 	fresh, err := encode(c.kind, obj, c.accept.form(c.endpoint.GroupVersion()))
@@ -224,7 +227,7 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 		return nil, err
 	}
 	if same, err := unchanged(c.codec(), fresh, current); err != nil || same {
-		return s.unlessGivenUp(c, &written{committed: current}, obj, err)
+		return &written{committed: current}, err
 	}
 	if err := storable(fresh, current); err != nil {
 		return nil, err
@@ -234,7 +237,7 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 	if err := s.commit(c.context(), c.kind, change, obj, old); err != nil {
 		return nil, err
 	}
-	return s.unlessGivenUp(c, &written{committed: fresh}, obj, s.settle(c.context(), c.kind, current, fresh))
+	return &written{committed: fresh}, s.settle(c.context(), c.kind, current, fresh)
 }
 
 // unchanged says whether a new state is the current one but for its revision. One that is stored in another version, or
@@ -253,9 +256,11 @@ func unchanged(codec object.Codec, fresh, current *object.Object) (bool, error) 
 	return was.EqualExceptRevision(fresh.Stored()), nil
 }
 
-// finish removes an object that nothing holds any longer, and commits what else changes by that; obj is its last state.
-func (s *Server) finish(ctx context.Context, k kind.Kind, current *object.Object, obj kind.Object, also ...store.Change) (*written, error) {
-	change := store.Change{Key: current.Key, Expect: store.At(current.Revision)}
+// finish removes an object that nothing holds any longer by a change, and commits what else changes by that; obj is its last state.
+func (s *Server) finish(
+	ctx context.Context, k kind.Kind, change store.Change, current *object.Object, obj kind.Object, also ...store.Change,
+) (*written, error) {
+	change.Expect = store.At(current.Revision)
 	var old kind.Object
 	if k.Info().Claims {
 		var err error

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -13,6 +14,10 @@ type Change struct {
 	// Object is the new state; nil deletes. The store owns it from a successful commit on, and stamps it; after a commit
 	// that failed it may be committed again.
 	Object *object.Object
+	// Last is, of a deletion, what its event shows as the last state instead of the one that was there: that with a word about why.
+	// Its labels and fields are those that were there. It is the store's as Object is, and nothing keeps it but the event: who reads
+	// the log again sees what was there.
+	Last   *object.Object
 	Expect Expect
 }
 
@@ -73,15 +78,24 @@ func validate(changes []Change) error {
 			}
 			seen[c.Key] = struct{}{}
 		}
-		if c.Object == nil {
-			continue
+		if c.Object != nil && c.Last != nil {
+			return fmt.Errorf("commit: the object at %s has a last state and a next one", c.Key)
 		}
-		if c.Object.Key != c.Key {
-			return fmt.Errorf("commit: the object at %s has the key %s", c.Key, c.Object.Key)
+		if err := c.fits(cmp.Or(c.Object, c.Last)); err != nil {
+			return err
 		}
-		if c.Object.Revision != 0 {
-			return fmt.Errorf("commit: the object at %s was committed before, at revision %d", c.Key, c.Object.Revision)
-		}
+	}
+	return nil
+}
+
+// fits says what is wrong with an object, which may be nil, of the change.
+func (c Change) fits(o *object.Object) error {
+	switch {
+	case o == nil:
+	case o.Key != c.Key:
+		return fmt.Errorf("commit: the object at %s has the key %s", c.Key, o.Key)
+	case o.Revision != 0:
+		return fmt.Errorf("commit: the object at %s was committed before, at revision %d", c.Key, o.Revision)
 	}
 	return nil
 }

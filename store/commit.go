@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,7 +143,7 @@ func (s *Store) judge(changes []Change) (p, undecided *proposal, err error) {
 			return nil, undecided, &ConflictError{Key: c.Key, Actual: before, expected: c.Expect}
 		}
 		if c.Object != nil || before != nil {
-			events = append(events, &object.Event{Object: c.Object, Previous: before, Deleted: c.Object == nil})
+			events = append(events, &object.Event{Object: cmp.Or(c.Object, c.Last), Previous: before, Deleted: c.Object == nil})
 		}
 	}
 	if len(events)+len(discarded) == 0 {
@@ -161,8 +162,8 @@ func (s *Store) before(key object.Key) (*object.Object, *proposal) {
 	return s.state.objects.get(key), nil
 }
 
-// propose stamps the objects of events. Of a deletion it makes the object: the last state, at the new revision; of what cannot be
-// read there is none.
+// propose stamps the objects of events. Of a deletion that has none it makes the object: the last state, at the new revision; of what
+// cannot be read there is none.
 func propose(revision object.Revision, events []*object.Event, discarded []object.Key) (*proposal, error) {
 	p := &proposal{
 		events: events, discarded: discarded,
@@ -170,16 +171,17 @@ func propose(revision object.Revision, events []*object.Event, discarded []objec
 	}
 	for i, e := range events {
 		var err error
-		if e.Deleted {
+		if e.Object == nil {
 			e.Object, err = e.Previous.At(revision)
-			p.commit.Changes[i] = log.Change{Key: e.Previous.Key}
 		} else {
 			err = e.Object.Stamp(revision)
-			p.commit.Changes[i] = log.Change{Key: e.Object.Key, Object: e.Object}
 		}
 		if err != nil {
 			p.withdraw()
 			return nil, fmt.Errorf("commit: %w", err)
+		}
+		if p.commit.Changes[i].Key = e.Key(); !e.Deleted {
+			p.commit.Changes[i].Object = e.Object
 		}
 		if e.Previous != nil {
 			p.commit.Changes[i].Previous = e.Previous.Revision
@@ -194,7 +196,7 @@ func propose(revision object.Revision, events []*object.Event, discarded []objec
 // withdraw gives the objects back to their writer, uncommitted.
 func (p *proposal) withdraw() {
 	for _, e := range p.events {
-		if !e.Deleted {
+		if e.Object != nil {
 			e.Object.Revision = 0
 		}
 	}

@@ -46,6 +46,7 @@ func Run(t *testing.T, open Open) {
 		"WatchIsResumable":                     watchIsResumable,
 		"WatchIsBookmarkable":                  watchIsBookmarkable,
 		"WatchShowsBeforeAndAfter":             watchShowsBeforeAndAfter,
+		"WatchShowsTheLastStateThatIsGiven":    watchShowsTheLastStateThatIsGiven,
 		"WatchWakesOnlyWhomItConcerns":         watchWakesOnlyWhomItConcerns,
 		"WatchRefusesOtherRevisions":           watchRefusesOtherRevisions,
 		"SlowWatcherIsClosedNotGivenAGap":      slowWatcherIsClosedNotGivenAGap,

@@ -250,6 +250,34 @@ func slowWatcherIsClosedNotGivenAGap(t *testing.T, start func(store.Options) *st
 	}
 }
 
+// watchShowsTheLastStateThatIsGiven with a deletion, whose commit may have to be made again.
+func watchShowsTheLastStateThatIsGiven(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := s.Current()
+	revision := set(t, s, Key("a"), "1")
+	last := store.Change{Key: Key("a"), Last: NewObject(Key("a"), "why"), Expect: store.At(revision)}
+	if _, err := s.Commit(t.Context(), last, Put(Key("b"), "1", store.At(1))); err == nil {
+		t.Error("b is not there, and the commit was made")
+	}
+	commit(t, s, last)
+	if got, want := fmt.Sprint(tail(t, s, all, base)), "[ADDED a=1@1 DELETED a=why@2]"; got != want {
+		t.Errorf("watched %s, want %s", got, want)
+	}
+	if o := s.Get(Key("a")); o != nil {
+		t.Errorf("a is %s after it was deleted", Value(o))
+	}
+	if got := contents(snapshot(t, s, store.Exactly(revision)), all, base); fmt.Sprint(got) != "[a=1@1]" {
+		t.Errorf("before it was deleted there was %v", got)
+	}
+	both := Put(Key("c"), "1", store.Absent())
+	both.Last = NewObject(Key("c"), "2")
+	for _, wrong := range []store.Change{both, {Key: Key("c"), Last: NewObject(Key("d"), "1")}} {
+		if _, err := s.Commit(t.Context(), wrong); err == nil {
+			t.Errorf("committed %+v", wrong)
+		}
+	}
+}
+
 // idleWatcherIsNotSlow: what does not concern a watcher may be dropped without its noticing.
 func idleWatcherIsNotSlow(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{HistoryBytes: 4000})

@@ -1,0 +1,66 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"github.com/bowline-dev/bowline/store/storetest"
+)
+
+// done ends the initialization of an object.
+func (w *world) done(t testing.TB, path string) {
+	t.Helper()
+	w.merge(t, path, `{"metadata":{"initializers":null}}`).want(t, http.StatusOK)
+}
+
+// TestDefinitionIsServedWhenItIsInitialized, and not before, also after a restart. One that is deleted before that is gone.
+func TestDefinitionIsServedWhenItIsInitialized(t *testing.T) {
+	t.Parallel()
+	journal := storetest.NewJournal()
+	w := start(t, on(journal))
+	w.initializers(t, "a", "customresourcedefinitions", "first.example.com")
+	body := string(must(json.Marshal(widgets()))(t))
+	for _, ends := range []bool{true, false} {
+		crd := w.send(t, http.MethodPost, definitionsPath+hidden, body).want(t, http.StatusCreated).object(t)
+		path := definitionsPath + "/" + at(crd, "metadata", "name").(string)
+		for range 2 {
+			w.get(t, widgetsPath).want(t, http.StatusNotFound)
+			if conditions := at(w.get(t, path).object(t), "status", "conditions"); conditions != nil {
+				t.Errorf("it has conditions: %v", conditions)
+			}
+			w = w.again(t, journal)
+		}
+		if ends {
+			w.done(t, path)
+			w.get(t, widgetsPath).want(t, http.StatusOK)
+		}
+		w.send(t, http.MethodDelete, path, "").want(t, http.StatusOK)
+		w.get(t, path).want(t, http.StatusNotFound)
+	}
+}
+
+// TestWhatIsHiddenDoesNotCountYet for what the server itself decides by: classes, and budgets.
+func TestWhatIsHiddenDoesNotCountYet(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.initializers(t, "a", "*", "first.example.com")
+	const classes, pod = "/apis/scheduling.k8s.io/v1/priorityclasses", `{"metadata":{"generateName":"p-","initializers":{"pending":[]},"labels":{"app":"web"}},
+		"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`
+	w.send(t, http.MethodPost, classes+hidden, `{"metadata":{"name":"high"},"value":7,"globalDefault":true}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, budgetsPath+hidden, `{"metadata":{"name":"all"},"spec":{"selector":{"matchLabels":{"app":"web"}},"minAvailable":9}}`).want(t, http.StatusCreated)
+	for _, c := range []struct {
+		priority float64
+		evicted  int
+	}{{0, http.StatusCreated}, {7, http.StatusTooManyRequests}} {
+		made := w.send(t, http.MethodPost, podsPath, pod).want(t, http.StatusCreated).object(t)
+		if got := at(made, "spec", "priority"); got != c.priority {
+			t.Errorf("the priority is %v, not %v", got, c.priority)
+		}
+		name := at(made, "metadata", "name").(string)
+		w.merge(t, podsPath+"/"+name+"/status", `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`).want(t, http.StatusOK)
+		w.evict(t, name, "").want(t, c.evicted)
+		w.done(t, classes+"/high")
+		w.done(t, budgetsPath+"/all")
+	}
+}
