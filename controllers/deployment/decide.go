@@ -104,7 +104,7 @@ func (r *rollout) step() {
 		r.keepRevision(false)
 		r.resize()
 		r.forgetOld()
-	case r.resized():
+	case r.resized() && !r.mixed():
 		r.resizing = true
 		r.keepRevision(false)
 		r.resize()

@@ -3,8 +3,10 @@ package deployment
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -59,10 +61,16 @@ func byAge(a, b *appsv1.ReplicaSet) int {
 
 // sameTemplate says whether two templates make the same pods; the hash is what a replicaset adds to its own.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
-	a, b = a.DeepCopy(), b.DeepCopy()
-	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	delete(b.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
-	return equality.Semantic.DeepEqual(a, b)
+	return equality.Semantic.DeepEqual(withoutHash(*a), withoutHash(*b))
+}
+
+// withoutHash is a template, which shares all else with the one that it was made of, without the label that a replicaset adds.
+func withoutHash(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	if _, has := t.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; has {
+		t.Labels = maps.Clone(t.Labels)
+		delete(t.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	}
+	return t
 }
 
 func revisionOf(set *appsv1.ReplicaSet) int64 {
@@ -130,7 +138,7 @@ func advance(set *appsv1.ReplicaSet, number string) {
 		history = before + "," + had
 	}
 	for len(history) > longestHistory {
-		history = history[slices.Index([]byte(history), ',')+1:]
+		_, history, _ = strings.Cut(history, ",")
 	}
 	set.Annotations[HistoryAnnotation] = history
 }

@@ -52,7 +52,7 @@ func share(of *intstr.IntOrString, whole int32, up bool) int32 {
 	if err != nil {
 		return 0
 	}
-	return int32(n)
+	return int32(min(n, math.MaxInt32))
 }
 
 // most is how many pods there may be.
@@ -121,20 +121,31 @@ func (r *rollout) resized() bool {
 	return false
 }
 
-// resize brings the replicasets together to the deployment's size. Where several have pods, as in the middle of a rollout, each
-// gets its share of what is added or taken, so that whatever the new template is worth, the risk stays as it was.
-func (r *rollout) resize() {
-	var active []*appsv1.ReplicaSet
+// mixed says that a deployment which recreates has pods of several replicasets, as after it has rolled until now. What its size is
+// worth to each of them is no matter then: the old ones end.
+func (r *rollout) mixed() bool {
+	return r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType && len(r.active()) > 1
+}
+
+// active are the replicasets that should have pods.
+func (r *rollout) active() (active []*appsv1.ReplicaSet) {
 	for _, set := range r.all() {
 		if replicas(set) > 0 {
 			active = append(active, set)
 		}
 	}
+	return active
+}
+
+// resize brings the replicasets together to the deployment's size. Where several have pods, as in the middle of a rollout, each
+// gets its share of what is added or taken, so that whatever the new template is worth, the risk stays as it was.
+func (r *rollout) resize() {
+	active := r.active()
 	switch {
 	case len(active) == 1:
-		r.scale(active[0], r.size())
+		r.give(active, r.size())
 	case len(active) == 0 && r.latest() != nil:
-		r.scale(r.latest(), r.size())
+		r.give([]*appsv1.ReplicaSet{r.latest()}, r.size())
 	case len(active) == 0:
 	case r.saturated():
 		for _, set := range slices.Clone(r.old) {
@@ -186,11 +197,25 @@ func (r *rollout) spread(active []*appsv1.ReplicaSet) {
 			left -= part
 		}
 	}
-	for i, set := range active {
-		if i == 0 && left != 0 {
-			sizes[i] = max(0, sizes[i]+left)
+	sizes[0] = max(0, sizes[0]+left)
+	r.give(active, sizes...)
+}
+
+// give gives replicasets their sizes. None grows by more than there is room for: the pods that others have not let go yet count too,
+// or there would be too many until they have. What is missing then comes with the rollout, or in the next step of who is paused.
+func (r *rollout) give(sets []*appsv1.ReplicaSet, sizes ...int32) {
+	there, known := held(r.all())
+	room := max(0, r.most()-there)
+	for i, set := range sets {
+		size, grows := sizes[i], sizes[i]-replicas(set)
+		switch {
+		case grows > 0 && !known:
+			continue // until all have told
+		case grows > 0:
+			size = replicas(set) + min(grows, room)
+			room -= size - replicas(set)
 		}
-		r.scale(set, sizes[i])
+		r.scale(set, size)
 	}
 }
 
@@ -202,9 +227,9 @@ func (r *rollout) proportion(set *appsv1.ReplicaSet, change, left int32) int32 {
 	if r.size() == 0 {
 		return max(-replicas(set), left)
 	}
-	was, err := strconv.Atoi(set.Annotations[MaxAnnotation])
+	was, err := strconv.ParseUint(set.Annotations[MaxAnnotation], 10, 31)
 	if err != nil || was == 0 {
-		was = int(r.Deployment.Status.Replicas)
+		was = uint64(r.Deployment.Status.Replicas)
 	}
 	if was == 0 {
 		return 0

@@ -174,7 +174,10 @@ func (r *rollout) fail() {
 	for _, set := range sets {
 		for _, c := range set.Status.Conditions {
 			if c.Type == appsv1.ReplicaSetReplicaFailure {
-				r.setCondition(appsv1.DeploymentReplicaFailure, c.Status, c.Reason, c.Message)
+				r.putCondition(appsv1.DeploymentCondition{
+					Type: appsv1.DeploymentReplicaFailure, Status: c.Status, Reason: c.Reason, Message: c.Message,
+					LastUpdateTime: c.LastTransitionTime, LastTransitionTime: c.LastTransitionTime,
+				})
 				return
 			}
 		}
@@ -211,20 +214,22 @@ func (r *rollout) dropCondition(kind appsv1.DeploymentConditionType) {
 	r.status.Conditions = slices.DeleteFunc(slices.Clone(r.status.Conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
 }
 
-// setCondition sets a condition, unless its status and reason are these already.
+// setCondition sets a condition now, as putCondition does.
 func (r *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
 	now := metav1.NewTime(r.Now)
-	next := appsv1.DeploymentCondition{
+	r.putCondition(appsv1.DeploymentCondition{
 		Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now,
-	}
-	if had := r.condition(kind); had != nil {
-		if had.Status == status && had.Reason == reason {
+	})
+}
+
+// putCondition sets a condition, unless its status and reason are these already.
+func (r *rollout) putCondition(next appsv1.DeploymentCondition) {
+	if had := r.condition(next.Type); had != nil && had.Status == next.Status {
+		if had.Reason == next.Reason {
 			return
 		}
-		if had.Status == status {
-			next.LastTransitionTime = had.LastTransitionTime
-		}
+		next.LastTransitionTime = had.LastTransitionTime
 	}
-	r.dropCondition(kind)
+	r.dropCondition(next.Type)
 	r.status.Conditions = append(r.status.Conditions, next)
 }
