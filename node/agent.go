@@ -28,7 +28,8 @@ type Options struct {
 	Names []string
 	// Runtime runs their pods.
 	Runtime Runtime
-	// Beat is how often each node's Lease is renewed, which lasts four times as long; 0 means ten seconds, as for a kubelet.
+	// Beat is how often each node's Lease is renewed, which lasts four times as long and at least a second; 0 and less mean ten
+	// seconds, as for a kubelet.
 	Beat time.Duration
 	// Workers is how many pods are cared for at a time; 0 means 8.
 	Workers int
@@ -52,7 +53,8 @@ type agent struct {
 	writePod  client.Resource[*corev1.Pod]
 	leases    client.Resource[*coordinationv1.Lease]
 
-	mine map[string]*membership // never changes after Add
+	mine  map[string]*membership // never changes after Add
+	begun sync.Once              // the pods that there were are known
 
 	mu    sync.Mutex
 	lives map[informer.Key]*life
@@ -69,7 +71,7 @@ func Add(m *controller.Manager, o Options) {
 		leases:    client.Of[*coordinationv1.Lease](m.Client(), leasesResource),
 		mine:      map[string]*membership{}, lives: map[informer.Key]*life{},
 	}
-	if a.beat == 0 {
+	if a.beat <= 0 {
 		a.beat = 10 * time.Second
 	}
 	a.pods.Indexer().AddIndex("node", informer.ByNodeName)
@@ -84,7 +86,7 @@ func Add(m *controller.Manager, o Options) {
 		Sources: []controller.Source{&begin, controller.For(a.nodes)},
 	})
 	workers := o.Workers
-	if workers == 0 {
+	if workers <= 0 {
 		workers = 8
 	}
 	m.Add(controller.Options{

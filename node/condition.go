@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Reasons of conditions, in Kubernetes' words.
@@ -28,18 +29,23 @@ func setConditions(status *corev1.PodStatus, s Seen) {
 		containers,
 		condition(corev1.PodScheduled, true, "", ""),
 	} {
-		c.ObservedGeneration = s.Pod.Generation
-		c.LastTransitionTime = metav1.NewTime(s.Now).Rfc3339Copy()
-		at := slices.IndexFunc(status.Conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
-		if at < 0 {
-			status.Conditions = append(status.Conditions, c)
-			continue
-		}
-		if old := status.Conditions[at]; old.Status == c.Status {
-			c.LastTransitionTime, c.LastProbeTime = old.LastTransitionTime, old.LastProbeTime
-		}
-		status.Conditions[at] = c
+		setCondition(status, s, c)
 	}
+}
+
+// setCondition writes one condition.
+func setCondition(status *corev1.PodStatus, s Seen, c corev1.PodCondition) {
+	c.ObservedGeneration = s.Pod.Generation
+	c.LastTransitionTime = metav1.NewTime(s.Now).Rfc3339Copy()
+	at := slices.IndexFunc(status.Conditions, func(old corev1.PodCondition) bool { return old.Type == c.Type })
+	if at < 0 {
+		status.Conditions = append(status.Conditions, c)
+		return
+	}
+	if old := status.Conditions[at]; old.Status == c.Status {
+		c.LastTransitionTime, c.LastProbeTime = old.LastTransitionTime, old.LastProbeTime
+	}
+	status.Conditions[at] = c
 }
 
 func condition(kind corev1.PodConditionType, is bool, reason, message string) corev1.PodCondition {
@@ -58,7 +64,7 @@ func initialized(status *corev1.PodStatus, pod *corev1.Pod) corev1.PodCondition 
 	var incomplete []string
 	for i := range pod.Spec.InitContainers {
 		c, done := &pod.Spec.InitContainers[i], &status.InitContainerStatuses[i]
-		if sidecar(c) && !*done.Started || !sidecar(c) && !done.Ready {
+		if sidecar(c) && !ptr.Deref(done.Started, false) || !sidecar(c) && !done.Ready {
 			incomplete = append(incomplete, c.Name)
 		}
 	}

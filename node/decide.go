@@ -15,6 +15,9 @@ type Seen struct {
 	Now      time.Time
 }
 
+// over says that a pod has ended, and that its runtime has forgotten it: what its status says is the last word.
+func (s Seen) over() bool { return ended(s.Pod.Status.Phase) && len(s.Containers) == 0 }
+
 // Plan is what to do about a pod.
 type Plan struct {
 	// Start are containers to start, and Backoffs the patience with those that are started again.
@@ -77,13 +80,28 @@ func (p *Plan) soon(after time.Duration) {
 	}
 }
 
-// end stops what runs.
+// end stops what runs: sidecars when nothing runs any more that may need them, the last one first, or when the time is over.
 func (p *Plan) end(s Seen, deadline time.Time) {
 	p.Deadline = deadline
+	var sidecars []string
 	for _, name := range names(s.Pod) {
-		if s.Containers[name].running() {
+		switch {
+		case !s.Containers[name].running():
+		case isSidecar(s.Pod, name):
+			sidecars = append(sidecars, name)
+		default:
 			p.Stop = append(p.Stop, name)
 		}
+	}
+	if len(sidecars) > 0 {
+		left := deadline.Sub(s.Now)
+		switch {
+		case left <= 0:
+			p.Stop = append(p.Stop, sidecars...)
+		case len(p.Stop) == 0:
+			p.Stop = sidecars[len(sidecars)-1:]
+		}
+		p.soon(left)
 	}
 	p.Ended = len(p.Stop) == 0
 }

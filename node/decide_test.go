@@ -34,7 +34,7 @@ func container(word string) Container {
 	}}}
 }
 
-// seen is a pod with the init containers first and second, a sidecar called side, and the containers a and b, as far as they are
+// seen is a pod with the init containers first and second, the sidecars side and other, and the containers a and b, as far as they are
 // in its spec, each in the state that a word names.
 func seen(policy corev1.RestartPolicy, spec, states string) Seen {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "1"}}
@@ -45,7 +45,7 @@ func seen(policy corev1.RestartPolicy, spec, states string) Seen {
 		case "a", "b":
 			pod.Spec.Containers = append(pod.Spec.Containers, c)
 			continue
-		case "side":
+		case "side", "other":
 			c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
 		}
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
@@ -142,6 +142,37 @@ func TestDeletedPodsEndUntilTheirDeadlineAndAreThenDeleted(t *testing.T) {
 		if strings.Join(p.Stop, " ") != c.stop || p.Delete != c.deleted || status.Phase != c.phase || len(p.Start) > 0 || !p.Deadline.Equal(deadline.Time) {
 			t.Errorf("%s: stop %v until %s, start %v, delete %t, %s", c.states, p.Stop, p.Deadline, p.Start, p.Delete, status.Phase)
 		}
+	}
+}
+
+func TestSidecarsEndAfterWhatNeedsThemAndTheLastOneFirst(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		states, stop string
+		left, again  time.Duration
+	}{
+		{"side=ready other=ready a=ready b=0", "a", 7 * time.Second, 7 * time.Second},
+		{"side=ready other=ready a=0 b=0", "other", 7 * time.Second, 7 * time.Second},
+		{"side=ready other=137 a=0 b=0", "side", 7 * time.Second, 7 * time.Second},
+		{"side=ready other=ready a=ready b=0", "a side other", 0, 0},
+		{"side=0 other=0 a=0 b=0", "", 7 * time.Second, 0},
+	} {
+		s := seen(corev1.RestartPolicyAlways, "side other a b", c.states)
+		s.Pod.DeletionTimestamp = &metav1.Time{Time: noon.Add(c.left)}
+		p := Decide(s)
+		if strings.Join(p.Stop, " ") != c.stop || p.Again != c.again || p.Delete != (c.stop == "") {
+			t.Errorf("%s with %s left: stop %v, look again in %s, delete %t", c.states, c.left, p.Stop, p.Again, p.Delete)
+		}
+	}
+}
+
+// Who wrote the status was no agent of ours, and said nothing of what is started.
+func TestAStatusMayLackWhatIsSaidOfSidecars(t *testing.T) {
+	t.Parallel()
+	s := seen(corev1.RestartPolicyAlways, "side a", "")
+	s.Pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "side"}}
+	if got := conditionsOf(Report(s, Decide(s))); got != "False False ContainersNotReady" {
+		t.Error(got)
 	}
 }
 

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"hash/fnv"
+	"math"
 	"slices"
 	"time"
 
@@ -69,7 +70,7 @@ func (a *agent) reconcileNode(ctx context.Context, request controller.Request) (
 func firstBeat(name string, beat time.Duration) time.Duration {
 	h := fnv.New32a()
 	h.Write([]byte(name))
-	return beat/2 + time.Duration(h.Sum32())%(beat/2)
+	return beat/2 + time.Duration(h.Sum32())%max(beat/2, 1)
 }
 
 // register makes the Node.
@@ -132,7 +133,7 @@ func (a *agent) refresh(ctx context.Context, node *corev1.Node) error {
 
 // renew says that a node lives.
 func (a *agent) renew(ctx context.Context, member *membership, node *corev1.Node, now time.Time) error {
-	lease, seconds := member.lease, int32(4*a.beat/time.Second)
+	lease, seconds := member.lease, int32(min(max(4*a.beat.Seconds(), 1), math.MaxInt32))
 	if lease == nil {
 		found, err := a.leases.Get(ctx, corev1.NamespaceNodeLease, node.Name)
 		if err != nil && !apierrors.IsNotFound(err) {

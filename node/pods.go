@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/controller"
@@ -19,13 +21,17 @@ import (
 
 // life is what the agent remembers of a pod that its runtime knows.
 type life struct {
+	uid      types.UID
+	wants    demand      // of its node
+	admitted bool        // the node has taken it; changed with the agent's lock
 	pod      *corev1.Pod // as it was last seen; nobody changes it
 	backoffs map[string]Backoff
-	stopping bool // and people know of it
+	stopping []string // containers, and people know of it
 }
 
 // reconcilePod takes a pod a step on in its life.
 func (a *agent) reconcilePod(ctx context.Context, request controller.Request) (controller.Result, error) {
+	a.begun.Do(a.recall)
 	pod, there := a.pods.Indexer().Get(request)
 	if !there || !a.cares(pod) {
 		pod = nil
@@ -43,10 +49,22 @@ func (a *agent) reconcilePod(ctx context.Context, request controller.Request) (c
 		return controller.Result{}, nil
 	}
 	if known == nil {
-		known = a.remember(request)
+		known = a.remember(request, pod)
 	}
 	known.pod = pod
+	if refusal, err := a.admit(ctx, known); refusal != nil || err != nil {
+		return controller.Result{}, cmp.Or(err, a.reject(ctx, pod, refusal))
+	}
 	return a.live(ctx, known)
+}
+
+// recall has the runtime look at the pods that ran before the agent began, before any other is given what they have.
+func (a *agent) recall() {
+	for name := range a.mine {
+		for pod := range a.pods.Indexer().Each("node", name) {
+			a.runtime.Observe(pod)
+		}
+	}
 }
 
 func (a *agent) onDeadNode(pod *corev1.Pod) bool {
@@ -60,11 +78,13 @@ func (a *agent) known(key informer.Key) *life {
 	return a.lives[key]
 }
 
-func (a *agent) remember(key informer.Key) *life {
+// remember makes a life for a pod. One that ran before the agent began was taken by its node then.
+func (a *agent) remember(key informer.Key, pod *corev1.Pod) *life {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.lives[key] = &life{backoffs: map[string]Backoff{}}
-	return a.lives[key]
+	l := &life{uid: pod.UID, pod: pod, backoffs: map[string]Backoff{}, wants: demandOf(pod), admitted: pod.Status.StartTime != nil}
+	a.lives[key] = l
+	return l
 }
 
 func (a *agent) forget(key informer.Key) {
@@ -87,12 +107,17 @@ func (a *agent) bury(ctx context.Context, l *life) (gone bool, again time.Durati
 	return true, 0, nil
 }
 
-// live does for a pod what can be done now, and writes its status.
+// live does for a pod what can be done now, and writes its status. What has ended leaves what it had of its node to others.
 func (a *agent) live(ctx context.Context, l *life) (controller.Result, error) {
 	seen, plan, failure := a.advance(ctx, l)
-	status := Report(seen, plan)
-	if err := a.write(ctx, l.pod, status); err != nil {
-		return controller.Result{}, errors.Join(failure, err)
+	if !seen.over() {
+		status := Report(seen, plan)
+		if current, err := a.write(ctx, seen, status); !current {
+			return controller.Result{}, errors.Join(failure, err)
+		}
+		if plan.Ended && failure == nil && ended(status.Phase) {
+			a.runtime.Remove(l.uid)
+		}
 	}
 	if plan.Delete && failure == nil {
 		failure = a.delete(ctx, l.pod)
@@ -102,15 +127,15 @@ func (a *agent) live(ctx context.Context, l *life) (controller.Result, error) {
 
 // advance starts and stops containers until nothing more can be done at once, and returns what it saw last.
 func (a *agent) advance(ctx context.Context, l *life) (Seen, Plan, error) {
-	stopped := false
+	var asked []string
 	for round := 0; ; round++ {
 		seen := Seen{Pod: l.pod, Observed: a.runtime.Observe(l.pod), Backoffs: l.backoffs, Now: time.Now()}
 		plan := Decide(seen)
-		idle := len(plan.Start) == 0 && (len(plan.Stop) == 0 || stopped)
+		idle := len(plan.Start) == 0 && !slices.ContainsFunc(plan.Stop, func(name string) bool { return !slices.Contains(asked, name) })
 		if idle || round > 2*len(names(l.pod)) {
 			return seen, plan, nil
 		}
-		stopped = len(plan.Stop) > 0
+		asked = append(asked, plan.Stop...)
 		if err := a.do(ctx, l, plan); err != nil {
 			return seen, plan, err
 		}
@@ -120,6 +145,7 @@ func (a *agent) advance(ctx context.Context, l *life) (Seen, Plan, error) {
 func (a *agent) do(ctx context.Context, l *life, plan Plan) error {
 	for _, name := range plan.Start {
 		if err := a.runtime.Start(ctx, l.pod, name); err != nil {
+			a.events.Warning(l.pod, "Failed", "Error: %v", err)
 			return fmt.Errorf("starting container %s: %w", name, err)
 		}
 		if backoff, again := plan.Backoffs[name]; again {
@@ -130,29 +156,30 @@ func (a *agent) do(ctx context.Context, l *life, plan Plan) error {
 		if err := a.runtime.Stop(ctx, l.pod, name, plan.Deadline); err != nil {
 			return fmt.Errorf("stopping container %s: %w", name, err)
 		}
-		if !l.stopping {
+		if !slices.Contains(l.stopping, name) {
+			l.stopping = append(l.stopping, name)
 			a.events.Normal(l.pod, "Killing", "Stopping container %s", name)
 		}
 	}
-	l.stopping = l.stopping || len(plan.Stop) > 0
 	return nil
 }
 
-// write writes the status of a pod if it is another one. Who has changed the pod meanwhile has woken this up again.
-func (a *agent) write(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) error {
-	if equality.Semantic.DeepEqual(status, pod.Status) {
-		return nil
+// write writes the status of a pod if it is another one, and says whether it is the pod's now. Who has changed the pod meanwhile has
+// woken this up again: nothing that follows from the status is done before that.
+func (a *agent) write(ctx context.Context, seen Seen, status corev1.PodStatus) (current bool, err error) {
+	if equality.Semantic.DeepEqual(status, seen.Pod.Status) {
+		return true, nil
 	}
-	changed := *pod
+	changed := *seen.Pod
 	changed.Status = status
-	_, err := a.writePod.UpdateStatus(ctx, &changed, metav1.UpdateOptions{})
+	_, err = a.writePod.UpdateStatus(ctx, &changed, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil
+		return false, nil
 	}
 	if err == nil {
-		a.tell(pod, status)
+		a.tell(seen, status)
 	}
-	return err
+	return err == nil, err
 }
 
 // delete removes a pod that has ended, if it is still the same.
@@ -164,22 +191,4 @@ func (a *agent) delete(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	return err
-}
-
-// tell tells people what has become of containers, as a kubelet does.
-func (a *agent) tell(pod *corev1.Pod, status corev1.PodStatus) {
-	before := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
-	for _, now := range slices.Concat(status.InitContainerStatuses, status.ContainerStatuses) {
-		var was corev1.ContainerStatus
-		if at := slices.IndexFunc(before, func(c corev1.ContainerStatus) bool { return c.Name == now.Name }); at >= 0 {
-			was = before[at]
-		}
-		switch {
-		case now.State.Running != nil && (was.State.Running == nil || now.RestartCount > was.RestartCount):
-			a.events.Normal(pod, "Started", "Started container %s", now.Name)
-		case now.State.Waiting != nil && now.State.Waiting.Reason == crashLoop && (was.State.Waiting == nil || was.State.Waiting.Reason != crashLoop):
-			a.events.Warning(pod, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
-				now.Name, pod.Name, pod.Namespace, pod.UID)
-		}
-	}
 }

@@ -17,14 +17,15 @@ type Runtime interface {
 	// Describe completes a Node before it is registered: its labels and annotations, and in its status what it has (capacity),
 	// where it is reached (addresses), and what it is (nodeInfo). Why it is ready is the message of its condition Ready.
 	Describe(node *corev1.Node) (ready string)
-	// Observe is how a pod is now. A runtime that outlives its agent, or whose agent begins anew, knows its pods again.
+	// Observe is how a pod is now. A runtime that outlives its agent, or whose agent begins anew, knows its pods again: it is asked
+	// about all of them before anything is started.
 	Observe(pod *corev1.Pod) Observed
 	// Start fetches the image of a container and starts it, unless it runs or is being started. One that has ended is started
 	// once more. The first container of a pod that is started gives it its address.
 	Start(ctx context.Context, pod *corev1.Pod, container string) error
 	// Stop asks a container to end, and ends it when the deadline has come. Of several deadlines the earliest counts.
 	Stop(ctx context.Context, pod *corev1.Pod, container string, deadline time.Time) error
-	// Remove forgets a pod of which nothing runs any more.
+	// Remove forgets a pod of which nothing runs, nor ever will: others get what it had. It may be observed after that.
 	Remove(pod types.UID)
 	// Notify has f called whenever a pod may have changed by itself. It is called once, before all else but Describe. A runtime
 	// that always knows when that will be says so in Observed.Again instead.
@@ -53,6 +54,8 @@ type Container struct {
 	State corev1.ContainerState
 	// Last is how the container ended before it was started again, if it was.
 	Last corev1.ContainerState
+	// Pull is how long it takes, or took, to fetch its image for this start; 0 when that was there.
+	Pull time.Duration
 	// Restarts is how often it was started again.
 	Restarts int32
 	// Started and Ready are what its probes say while it runs; without probes both are true then.

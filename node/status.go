@@ -7,6 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// creating is the reason of a container that was told to start and does not run yet.
+const creating = "ContainerCreating"
+
 // Report is the status of a pod that was seen so, and about which that was decided.
 func Report(s Seen, p Plan) corev1.PodStatus {
 	status := *s.Pod.Status.DeepCopy()
@@ -25,6 +28,18 @@ func Report(s Seen, p Plan) corev1.PodStatus {
 		status.Reason, status.Message = p.Reason, p.Message
 	}
 	setConditions(&status, s)
+	return status
+}
+
+// rejected is the status of a pod that its node does not take.
+func rejected(s Seen, r *Refusal) corev1.PodStatus {
+	status := *s.Pod.Status.DeepCopy()
+	status.ObservedGeneration = s.Pod.Generation
+	now := metav1.NewTime(s.Now).Rfc3339Copy()
+	status.StartTime = &now
+	status.Phase, status.Reason, status.Message = corev1.PodFailed, r.Reason, "Pod was rejected: "+r.Message
+	setCondition(&status, s, condition(corev1.PodReady, false, podFailed, ""))
+	setCondition(&status, s, condition(corev1.ContainersReady, false, podFailed, ""))
 	return status
 }
 
@@ -104,7 +119,7 @@ func containerStatus(s Seen, p Plan, c *corev1.Container, before []corev1.Contai
 		State: state.State, LastTerminationState: state.Last, Started: &no,
 	}
 	if !begun {
-		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: creating}
 		if len(s.Pod.Spec.InitContainers) > 0 {
 			status.State.Waiting.Reason = "PodInitializing"
 		}

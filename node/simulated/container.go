@@ -19,6 +19,7 @@ type container struct {
 	// held says that it cannot be started, since what it should do is not known; runs is when it has been pulled and started.
 	held bool
 	runs time.Time
+	pull time.Duration // which is part of that
 	// asked is when it was asked to stop, and deadline when it is killed; zero until then.
 	asked, deadline time.Time
 	// ended is how it ended, nil while it runs; last how it did before it was started again.
@@ -28,19 +29,19 @@ type container struct {
 }
 
 func newContainer(id string, now time.Time, stages Stages) *container {
-	return &container{id: id, held: stages.Wrong != nil, runs: now.Add(stages.Pull + stages.Start)}
+	return &container{id: id, held: stages.Wrong != nil, runs: now.Add(stages.Pull + stages.Start), pull: stages.Pull}
 }
 
 // at is the container at a time, and how long it stays so; 0 is until somebody does something.
 func (c *container) at(now time.Time, stages Stages) (node.Container, time.Duration) {
 	if c.held && stages.Wrong == nil {
-		c.held, c.runs = false, now.Add(stages.Pull+stages.Start)
+		c.held, c.runs, c.pull = false, now.Add(stages.Pull+stages.Start), stages.Pull
 	}
 	if c.ended == nil && !c.held {
 		c.end(now, stages)
 	}
 	c.looked = now
-	seen := node.Container{Restarts: c.restarts, ID: c.id}
+	seen := node.Container{Restarts: c.restarts, ID: c.id, Pull: c.pull}
 	if c.last != nil {
 		seen.Last.Terminated = c.last
 	}
@@ -123,7 +124,7 @@ func (c *container) restart(now time.Time, stages Stages) {
 	}
 	c.last, c.ended = c.ended, nil
 	c.restarts++
-	c.held, c.runs = stages.Wrong != nil, now.Add(stages.Start)
+	c.held, c.runs, c.pull = stages.Wrong != nil, now.Add(stages.Start), 0
 	c.asked, c.deadline = time.Time{}, time.Time{}
 }
 

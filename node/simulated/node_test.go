@@ -84,6 +84,19 @@ func TestNodesLiveUntilTheyAreDeadAndAgainAfterwards(t *testing.T) {
 	}, nodes(1, 0))
 }
 
+// A lease of no time is none.
+func TestNodesMayRenewTheirLeasesVeryOften(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		begun := time.Now()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if at := renewed(t, p, "node-0"); at.Sub(begun) < 900*time.Millisecond {
+			t.Errorf("the lease was renewed %s after the node came, and not again", at.Sub(begun))
+		}
+	}, nodes(1, 100*time.Millisecond))
+}
+
 func TestNodesThatAreDeletedStayAway(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

@@ -152,12 +152,13 @@ func (r *runtime) Remove(uid types.UID) {
 	}
 }
 
-// known is what runs of a pod, or nil.
+// known is what runs of a pod, or nil. Of one that has ended nothing does: what is not known of it is nothing.
 func (r *runtime) known(declared *corev1.Pod) *pod {
 	r.mu.Lock()
 	p := r.pods[declared.UID]
 	r.mu.Unlock()
-	if p == nil && declared.Status.PodIP != "" {
+	phase := declared.Status.Phase
+	if p == nil && declared.Status.PodIP != "" && phase != corev1.PodSucceeded && phase != corev1.PodFailed {
 		p = r.recall(declared)
 	}
 	return p

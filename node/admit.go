@@ -1,0 +1,199 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	resourcehelper "k8s.io/component-helpers/resource"
+	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+
+	"github.com/bowline-dev/bowline/informer"
+)
+
+// Refusal is why a node does not take a pod that was bound to it: two schedulers may give the same room away, and whoever binds by
+// hand may not look. The words are a kubelet's.
+type Refusal struct{ Reason, Message string }
+
+// demand is what a pod asks of its node.
+type demand struct {
+	amounts map[corev1.ResourceName]int64
+	ports   []corev1.ContainerPort // those of the node
+}
+
+func demandOf(pod *corev1.Pod) demand {
+	d := demand{amounts: amounts(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}))}
+	read := func(c *corev1.Container) {
+		for _, port := range c.Ports {
+			if port.HostPort != 0 {
+				d.ports = append(d.ports, port)
+			}
+		}
+	}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; sidecar(c) {
+			read(c)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		read(&pod.Spec.Containers[i])
+	}
+	return d
+}
+
+// amounts are quantities as numbers: of cpu in thousandths of a core.
+func amounts(list corev1.ResourceList) map[corev1.ResourceName]int64 {
+	all := make(map[corev1.ResourceName]int64, len(list))
+	for name, quantity := range list {
+		if name == corev1.ResourceCPU {
+			all[name] = quantity.MilliValue()
+		} else {
+			all[name] = quantity.Value()
+		}
+	}
+	return all
+}
+
+// refuse is why a node with other pods on it does not take one; nil when it does. An extended resource that the node does not
+// have is not its business.
+func refuse(pod *corev1.Pod, wants demand, node *corev1.Node, others []demand) *Refusal {
+	if r := short(wants, amounts(node.Status.Allocatable), others); r != nil {
+		return r
+	}
+	if ok, _ := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); !ok {
+		return failed("NodeAffinity", "node(s) didn't match Pod's node affinity/selector")
+	}
+	for _, port := range wants.ports {
+		for _, other := range others {
+			if slices.ContainsFunc(other.ports, func(p corev1.ContainerPort) bool { return clash(port, p) }) {
+				return failed("NodePorts", "node(s) didn't have free ports for the requested pod ports")
+			}
+		}
+	}
+	evicts := func(t *corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }
+	if _, untolerated := schedulinghelper.FindMatchingUntoleratedTaint(klog.Logger{}, node.Spec.Taints, pod.Spec.Tolerations, evicts, false); untolerated {
+		return failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
+	}
+	return nil
+}
+
+func failed(what, why string) *Refusal {
+	return &Refusal{what, fmt.Sprintf("Predicate %s failed: %s", what, why)}
+}
+
+// short is what there is too little of.
+func short(wants demand, has map[corev1.ResourceName]int64, others []demand) *Refusal {
+	lacks := func(name corev1.ResourceName, asked, used int64) *Refusal {
+		if asked == 0 || asked <= has[name]-used {
+			return nil
+		}
+		return &Refusal{"OutOf" + string(name), fmt.Sprintf(
+			"Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, asked, used, has[name])}
+	}
+	if r := lacks(corev1.ResourcePods, 1, int64(len(others))); r != nil {
+		return r
+	}
+	for _, name := range inOrder(wants.amounts) {
+		if _, has := has[name]; !has && extended(name) {
+			continue
+		}
+		var used int64
+		for _, other := range others {
+			used += other.amounts[name]
+		}
+		if r := lacks(name, wants.amounts[name], used); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// inOrder are the names of resources as a kubelet looks at them.
+func inOrder(amounts map[corev1.ResourceName]int64) []corev1.ResourceName {
+	first := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+	rank := func(name corev1.ResourceName) int {
+		if at := slices.Index(first, name); at >= 0 {
+			return at
+		}
+		return len(first)
+	}
+	names := make([]corev1.ResourceName, 0, len(amounts))
+	for name := range amounts {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b corev1.ResourceName) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+	return names
+}
+
+// extended says whether a resource is one that somebody has made up, and not Kubernetes.
+func extended(name corev1.ResourceName) bool {
+	return strings.Contains(string(name), "/") && !strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
+}
+
+// clash says that two ports of a node cannot both be had.
+func clash(a, b corev1.ContainerPort) bool {
+	every := func(p corev1.ContainerPort) bool { return p.HostIP == "" || p.HostIP == "0.0.0.0" }
+	protocol := func(p corev1.ContainerPort) corev1.Protocol { return cmp.Or(p.Protocol, corev1.ProtocolTCP) }
+	return a.HostPort == b.HostPort && protocol(a) == protocol(b) && (every(a) || every(b) || a.HostIP == b.HostIP)
+}
+
+// reject fails a pod that its node does not take.
+func (a *agent) reject(ctx context.Context, pod *corev1.Pod, r *Refusal) error {
+	seen := Seen{Pod: pod, Now: time.Now()}
+	current, err := a.write(ctx, seen, rejected(seen, r))
+	if current {
+		a.events.Warning(pod, r.Reason, "%s", r.Message)
+	}
+	return err
+}
+
+// admit decides once whether a pod that was bound to a node stays there. What the cache shows of the node may be old: before a pod is
+// refused the server is asked.
+func (a *agent) admit(ctx context.Context, l *life) (*Refusal, error) {
+	if l.admitted || l.pod.DeletionTimestamp != nil || ended(l.pod.Status.Phase) {
+		return nil, nil
+	}
+	name := l.pod.Spec.NodeName
+	node, there := a.nodes.Indexer().Get(informer.Key{Name: name})
+	if there {
+		if r := a.fits(l, node); r == nil {
+			return nil, nil
+		}
+	}
+	node, err := a.writeNode.Get(ctx, "", name)
+	if apierrors.IsNotFound(err) { // it is as it says that it is, whoever has deleted it
+		node = a.described(name, l.pod.CreationTimestamp.Time)
+		node.Status.Allocatable = node.Status.Capacity
+	} else if err != nil {
+		return nil, fmt.Errorf("looking at node %s before pod %s is refused: %w", name, l.pod.Name, err)
+	}
+	return a.fits(l, node), nil
+}
+
+// fits takes the pod onto the node if there is room beside those that were taken before: they are those that the cache shows there. One
+// that has ended, or has gone, was there no later.
+func (a *agent) fits(l *life, node *corev1.Node) *Refusal {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var others []demand
+	for pod := range a.pods.Indexer().Each("node", l.pod.Spec.NodeName) {
+		other := a.lives[informer.KeyOf(pod)]
+		switch {
+		case pod.UID == l.uid || ended(pod.Status.Phase):
+		case other != nil && other.uid == pod.UID && other.admitted:
+			others = append(others, other.wants)
+		case pod.Status.StartTime != nil: // before this agent began
+			others = append(others, demandOf(pod))
+		}
+	}
+	r := refuse(l.pod, l.wants, node, others)
+	l.admitted = r == nil
+	return r
+}

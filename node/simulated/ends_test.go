@@ -1,0 +1,183 @@
+package simulated_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/node/simulated"
+)
+
+// bound is a pod on node-0.
+func bound(name string, annotations map[string]string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: annotations}, Spec: corev1.PodSpec{
+		NodeName: "node-0", RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "web", Image: "nginx"}},
+	}}
+}
+
+// A node has 254 addresses. Pods that have ended stay in the API, as those of a large Job do, and need none, whoever changes them.
+func TestPodsThatHaveEndedLeaveTheirAddresses(t *testing.T) {
+	t.Parallel()
+	const all, atOnce = 400, 100
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		pods := bowlinetest.Client[*corev1.Pod](t, p)
+		for i := range all {
+			pod := bound(fmt.Sprintf("work-%d", i), map[string]string{simulated.Prefix + "complete-after": "1s"})
+			if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if i%atOnce < atOnce-1 {
+				continue
+			}
+			time.Sleep(10 * time.Second)
+			for ended := range i + 1 {
+				name, label := fmt.Sprintf("work-%d", ended), fmt.Appendf(nil, `{"metadata":{"labels":{"seen":"%d"}}}`, i)
+				if _, err := pods.Patch(t.Context(), "default", name, "", types.MergePatchType, label, metav1.PatchOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+		}
+		page, err := pods.List(t.Context(), "default", metav1.ListOptions{FieldSelector: "status.phase=Succeeded"})
+		if err != nil || len(page.Items) != all {
+			t.Errorf("%d of %d pods have succeeded (%v)", len(page.Items), all, err)
+		}
+	}, nodes(1, 0))
+}
+
+// nodesAgain runs simulated nodes in a program of their own, until stop is called.
+func nodesAgain(t *testing.T, p *bowlinetest.Plane) (stop func()) {
+	t.Helper()
+	m, err := controller.NewManager(p.Config(), controller.ManagerOptions{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulated.Add(m, simulated.Options{Nodes: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := m.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// The program of the nodes ends, and while nobody looks more pods are bound; another one begins, and knows what ran: nothing is started
+// again, nothing gets what somebody else has, and what would have ended meanwhile has.
+func TestNodesThatBeginAgainKnowTheirPods(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		pods := bowlinetest.Client[*corev1.Pod](t, p)
+		create := func(pod *corev1.Pod) {
+			if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop := nodesAgain(t, p)
+		before := map[string]*corev1.Pod{}
+		for i := range 20 {
+			create(bound(fmt.Sprintf("web-%d", i), nil))
+		}
+		create(bound("work", map[string]string{simulated.Prefix + "complete-after": "1m"}))
+		create(bound("crash", map[string]string{simulated.Prefix + "crash-after": "1h"}))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		stop()
+		for i := range 20 {
+			name := fmt.Sprintf("web-%d", i)
+			before[name], _ = pods.Get(t.Context(), "default", name)
+			create(bound(fmt.Sprintf("a-late-one-%d", i), nil))
+		}
+		time.Sleep(10 * time.Minute)
+		stop = nodesAgain(t, p)
+		defer stop()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		page, err := pods.List(t.Context(), "default", metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		addresses := map[string]string{}
+		for _, pod := range page.Items {
+			if other := addresses[pod.Status.PodIP]; other != "" || pod.Status.PodIP == "" {
+				t.Errorf("pods %s and %s have the address %q", pod.Name, other, pod.Status.PodIP)
+			}
+			addresses[pod.Status.PodIP] = pod.Name
+			was := before[pod.Name]
+			if was == nil {
+				continue
+			}
+			if is := pod.Status.ContainerStatuses[0]; was.Status.PodIP != pod.Status.PodIP || is.State != was.Status.ContainerStatuses[0].State &&
+				!is.State.Running.StartedAt.Equal(&was.Status.ContainerStatuses[0].State.Running.StartedAt) || is.RestartCount != 0 {
+				t.Errorf("pod %s was %+v, and is %+v", pod.Name, was.Status, pod.Status)
+			}
+		}
+		work, err := pods.Get(t.Context(), "default", "work")
+		if err != nil || work.Status.Phase != corev1.PodSucceeded {
+			t.Fatalf("the pod that should have succeeded meanwhile is %+v (%v)", work.Status, err)
+		}
+		ended := work.Status.ContainerStatuses[0].State.Terminated
+		if ran := ended.FinishedAt.Sub(ended.StartedAt.Time); ran != time.Minute {
+			t.Errorf("it ran for %s, not for a minute", ran)
+		}
+	})
+}
+
+// Whoever binds does not have to look, as two schedulers at once do not. What there is no room for fails, and what has ended leaves room.
+func TestANodeTakesNoMoreThanItHasRoomFor(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		pods := bowlinetest.Client[*corev1.Pod](t, p)
+		create := func(name string, annotations map[string]string) {
+			pod := bound(name, annotations)
+			pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("12")}
+			if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		phases := func() map[corev1.PodPhase]int {
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			page, err := pods.List(t.Context(), "default", metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := map[corev1.PodPhase]int{}
+			for _, pod := range page.Items {
+				all[pod.Status.Phase]++
+				if pod.Status.Phase == corev1.PodFailed && (pod.Status.Reason != "OutOfcpu" || len(pod.Status.ContainerStatuses) > 0) {
+					t.Errorf("a pod failed so: %+v", pod.Status)
+				}
+			}
+			return all
+		}
+		for i := range 10 {
+			create(fmt.Sprintf("once-%d", i), map[string]string{simulated.Prefix + "complete-after": "1m"})
+		}
+		if got := phases(); got[corev1.PodRunning] != 2 || got[corev1.PodFailed] != 8 {
+			t.Errorf("of ten pods, of which a node has room for two, there are %v", got)
+		}
+		time.Sleep(time.Minute)
+		for i := range 3 {
+			create(fmt.Sprintf("again-%d", i), nil)
+		}
+		if got := phases(); got[corev1.PodSucceeded] != 2 || got[corev1.PodRunning] != 2 || got[corev1.PodFailed] != 9 {
+			t.Errorf("when two have succeeded, and three more come, there are %v", got)
+		}
+	}, nodes(1, 0))
+}
