@@ -78,7 +78,7 @@ func (c Create[T]) there(ctx context.Context, by *Hand, exists error) error {
 type Delete[T client.Object] struct {
 	In     schema.GroupVersionResource
 	Object T
-	// Unchanged says that it must not have been changed either.
+	// Unchanged says that it must not have been changed either: then it fails with ErrBehind.
 	Unchanged   bool
 	Propagation metav1.DeletionPropagation // empty is the kind's default
 	// AtOnce gives nobody time to end, as for what nobody runs any more.
@@ -104,6 +104,9 @@ func (d Delete[T]) Do(ctx context.Context, by *Hand) error {
 	err := client.Of[T](by.Client, d.In).Delete(ctx, d.Object.GetNamespace(), d.Object.GetName(), options)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && !d.Unchanged {
 		return nil // it is gone, or another one has its name
+	}
+	if apierrors.IsConflict(err) { // which is no failure that anybody should hear of
+		return fmt.Errorf("%w: %w", ErrBehind, err)
 	}
 	d.Tell.tell(by, err)
 	return err

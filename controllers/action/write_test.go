@@ -1,0 +1,54 @@
+package action_test
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/action"
+)
+
+// What has changed since it was seen is not deleted when it must not have: that is no failure that anybody hears of, but a reason to
+// decide again.
+func TestToDeleteWhatHasChangedIsToBeBehind(t *testing.T) {
+	t.Parallel()
+	var hand *action.Hand
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		maps := bowlinetest.Client[*corev1.ConfigMap](t, p)
+		seen, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := maps.Patch(t.Context(), "default", "a", "", types.MergePatchType, []byte(`{"data":{"b":"c"}}`), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		deletion := action.Delete[*corev1.ConfigMap]{
+			In: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Object: seen, Unchanged: true,
+			Tell: action.Tell{About: seen, Reason: "Deleted", FailureReason: "FailedDelete"},
+		}
+		if _, err := hand.Do(t.Context(), deletion); !errors.Is(err, action.ErrBehind) || !apierrors.IsConflict(err) {
+			t.Errorf("the deletion of what has changed ends with %v", err)
+		}
+		synctest.Wait()
+		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{})
+		if err != nil || len(events.Items) > 0 {
+			t.Errorf("it is told as %v (%v)", events.Items, err)
+		}
+		deletion.Unchanged = false
+		if _, err := hand.Do(t.Context(), deletion); err != nil {
+			t.Errorf("the deletion of whatever it is ends with %v", err)
+		}
+	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		hand = action.NewHand(m, "test")
+		return nil
+	}))
+}
