@@ -1,5 +1,5 @@
-// Package failing spaces out what controllers do about pods that fail again and again: whoever replaces each at once is busy for
-// nothing, and keeps the server and the nodes so. The first failure is followed by a second's pause, each other one by twice as
+// Package failing spaces out what controllers do about pods that fail, or are taken from them, again and again: whoever replaces each
+// at once is busy for nothing, and keeps the server and the nodes so. The first failure is followed by a second's pause, each other one by twice as
 // long, up to a quarter of an hour, as Kubernetes has it for DaemonSets.
 package failing
 
@@ -15,6 +15,7 @@ import (
 const (
 	shortest = time.Second
 	longest  = 15 * time.Minute
+	often    = 4 * shortest // the third pause
 )
 
 // Pauses are those of one controller. They may be used by many goroutines, and are forgotten when the process ends.
@@ -31,6 +32,9 @@ func (p *Pauses) Left(place string, now time.Time) time.Duration {
 	}
 	return p.of.Get(place)
 }
+
+// Often says that what happened in a place has happened there before, three times at least and one soon after the other.
+func (p *Pauses) Often(place string) bool { return p.of.Get(place) >= often }
 
 // Before is an action that replaces a failed pod, with a pause after it.
 func (p *Pauses) Before(place string, a action.Action) action.Action { return paused{a, p, place} }

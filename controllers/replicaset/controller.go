@@ -28,6 +28,7 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/adopt"
+	"github.com/bowline-dev/bowline/controllers/failing"
 	"github.com/bowline-dev/bowline/controllers/pods"
 	"github.com/bowline-dev/bowline/informer"
 )
@@ -135,7 +136,7 @@ func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (
 	if _, err := k.hand.Do(ctx, Claim(seen)...); err != nil {
 		return controller.Result{}, err
 	}
-	seen.Fight = k.fights.after(request, seen, func(pod *corev1.Pod) string { return seen.about(pod, k.whoTakes(pod)) })
+	seen.Fight = k.fights.after(request, seen, func(pod *corev1.Pod) string { return failing.Lost(pod, seen.Selector, k.whoTakes(pod)) })
 	failure := k.keep(ctx, seen, obj)
 	if errors.Is(failure, action.ErrBehind) {
 		return controller.Result{}, nil
@@ -186,7 +187,7 @@ func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error)
 	}
 	report = append(report, action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"})
 	if errors.As(told, new(Fight)) && len(status.Conditions) > len(seen.Status.Conditions) {
-		report = append(report, action.Event{About: obj, Warning: true, Reason: reasonFight, Message: told.Error()})
+		report = append(report, action.Event{About: obj, Warning: true, Reason: failing.ReasonFight, Message: told.Error()})
 	}
 	_, err := k.hand.Do(ctx, report...)
 	if errors.Is(err, action.ErrBehind) {

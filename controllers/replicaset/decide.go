@@ -16,6 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/adopt"
+	"github.com/bowline-dev/bowline/controllers/failing"
 	"github.com/bowline-dev/bowline/controllers/pods"
 )
 
@@ -196,7 +197,7 @@ func (s Seen) conditions(failure error) (conditions []appsv1.ReplicaSetCondition
 	reason := "FailedCreate"
 	switch {
 	case errors.As(failure, new(Fight)):
-		reason = reasonFight
+		reason = failing.ReasonFight
 	case s.Replicas < len(s.mine()):
 		reason = "FailedDelete"
 	}

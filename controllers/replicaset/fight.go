@@ -1,28 +1,18 @@
 package replicaset
 
 import (
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/failing"
 )
 
-// A set lets a pod go that its selector matches no more, and makes another one. Where somebody gives each pod other labels as soon as
-// it is made, such as a webhook, that has no end: pods without number, or, where the other labels are another set's, which deletes
-// what it has too many, writes without number. So a set that loses its pods at once says so, and makes one at a time, each after
-// twice as long.
-
-// reasonFight is the reason of the condition and of the event that tell of it.
-const reasonFight = "FightingSelectors"
+// A set that loses its pods as soon as they are made says so, and makes one at a time, each after twice as long.
 
 const (
-	// young is how old a pod is at most that was lost as soon as it was made.
-	young = 10 * time.Second
 	// patience is how many such pods are replaced at once.
 	patience = 3
 	// longest is how long a set waits at most before it makes another pod.
@@ -50,10 +40,7 @@ func (f Fight) wait(now time.Time) time.Duration {
 }
 
 // Error makes it a failure to keep the pods.
-func (f Fight) Error() string {
-	return "the pods are given other labels as soon as they are made: " + f.About +
-		"; find out who changes them (a webhook, another controller), or change the selector and the template's labels"
-}
+func (f Fight) Error() string { return failing.Fight(f.About) }
 
 // fights are those of all sets, by their names. They are remembered by this process only: the next one finds out again.
 type fights struct {
@@ -67,7 +54,7 @@ func (f *fights) after(request controller.Request, s Seen, about func(*corev1.Po
 	defer f.mu.Unlock()
 	fight := f.of[request]
 	for _, pod := range s.Claims.Released {
-		if s.Now.Sub(pod.CreationTimestamp.Time) < young {
+		if s.Now.Sub(pod.CreationTimestamp.Time) < failing.Young {
 			fight.Lost++
 			fight.Last, fight.About = s.Now, about(pod)
 		}
@@ -94,10 +81,10 @@ func (f *fights) over(request controller.Request) {
 func (s Seen) settles() (in time.Duration) {
 	mine := s.mine()
 	if len(mine) < s.Replicas {
-		return young
+		return failing.Young
 	}
 	for _, pod := range mine {
-		in = max(in, pod.CreationTimestamp.Add(young).Sub(s.Now))
+		in = max(in, pod.CreationTimestamp.Add(failing.Young).Sub(s.Now))
 	}
 	return in
 }
@@ -111,13 +98,4 @@ func (s Seen) fightsOnIn() time.Duration {
 		return wait
 	}
 	return s.settles()
-}
-
-// about says why a pod was let go, and which other sets take such a pod.
-func (s Seen) about(pod *corev1.Pod, others []string) string {
-	about := fmt.Sprintf("pod %q has the labels %s, and the selector is %s", pod.Name, labels.Set(pod.Labels), s.Selector)
-	if len(others) > 0 {
-		about += ", while that of " + strings.Join(others, " and ") + " matches it"
-	}
-	return about
 }
