@@ -65,7 +65,7 @@ func (c Claims[T]) Actions(owner Owner, in schema.GroupVersionResource) (actions
 		actions = append(actions, adoption[T]{owner, in, c.Adopted})
 	}
 	for _, obj := range c.Released {
-		actions = append(actions, release(owner, in, obj))
+		actions = append(actions, Release(owner, in, obj))
 	}
 	return actions
 }
@@ -146,7 +146,8 @@ func patchOf(uid types.UID, r reference, finalizer string) []byte {
 	return body
 }
 
-func release[T client.Object](owner Owner, in schema.GroupVersionResource, obj T) action.Action {
+// Release has the owner control an object no more.
+func Release[T client.Object](owner Owner, in schema.GroupVersionResource, obj T) action.Action {
 	return action.Patch[T]{
 		In: in, Object: obj, Type: types.StrategicMergePatchType, Does: "release",
 		Body: patchOf(obj.GetUID(), reference{Delete: "delete", UID: owner.Object.GetUID()}, ""),

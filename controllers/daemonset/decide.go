@@ -1,12 +1,15 @@
 package daemonset
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/controllers/action"
@@ -69,10 +72,8 @@ func Decide(s Seen) (Plan, error) {
 	claims := adopt.Claim(owner, s.Pods)
 	d := newDaemons(s, line, append(claims.Owned, claims.Adopted...))
 	d.keep()
-	if len(d.remove)+len(d.create) > 0 { // which follows from what all pods are
-		d.told = slices.Concat([]action.Action{action.Same[*corev1.Pod]{In: pods.Resource, Owner: s.Set, Selector: selector, Objects: s.Pods}}, d.told)
-	}
-	plan := Plan{Claim: append(line.Actions, claims.Actions(owner, pods.Resource)...), Keep: d.actions(), Status: d.status()}
+	plan := Plan{Claim: append(line.Actions, d.claim(owner, claims)...), Status: d.status()}
+	plan.Keep = d.actions(selector)
 	plan.Again = d.again
 	if len(plan.Claim)+len(plan.Keep) > 0 { // all that follows from the set, which may be another one by now
 		current := action.Current[*appsv1.DaemonSet]{In: resource, Objects: []*appsv1.DaemonSet{s.Set}}
@@ -101,7 +102,7 @@ type daemons struct {
 func newDaemons(s Seen, line history.Line, mine []*corev1.Pod) *daemons {
 	d := &daemons{
 		Seen: s, line: line, pods: mine, on: map[string][]*corev1.Pod{},
-		hash:       line.Now.Labels[appsv1.DefaultDaemonSetUniqueLabelKey],
+		hash:       hashOf(s.Set, line.Now),
 		generation: generationOf(s.Set),
 		place:      placeOf(&s.Set.Spec.Template),
 	}
@@ -127,10 +128,8 @@ func (d *daemons) keep() {
 		d.onNode(node)
 	}
 	for _, node := range d.nodesWithPods() {
-		for _, pod := range d.on[node] {
-			if !known[node] && pod.Spec.NodeName == "" { // nobody will ever start it, and nobody else deletes it
-				d.delete(pod)
-			}
+		if !known[node] { // nobody will ever start those that it has not got yet, and nobody else deletes them
+			d.leave(node, standing{}, slices.DeleteFunc(slices.Clone(d.on[node]), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }))
 		}
 	}
 	if len(d.create) == 0 && len(d.remove) == 0 && d.Set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
@@ -141,9 +140,12 @@ func (d *daemons) keep() {
 // most is how many pods are created, and how many deleted, in one run: the status is told in between.
 const most = 250
 
-// actions are what was decided about pods, and about templates that nobody needs any more.
-func (d *daemons) actions() []action.Action {
-	actions := d.told
+// actions are what was decided about pods, and about templates that nobody needs any more. The first follows from what all pods are.
+func (d *daemons) actions(selector labels.Selector) (actions []action.Action) {
+	if len(d.remove)+len(d.create) > 0 {
+		actions = append(actions, action.Same[*corev1.Pod]{In: pods.Resource, Owner: d.Set, Selector: selector, Objects: d.Pods})
+	}
+	actions = append(actions, d.told...)
 	if len(d.remove) > 0 {
 		actions = append(actions, d.remove[:min(len(d.remove), most)])
 	}
@@ -159,8 +161,13 @@ func (d *daemons) forget() []action.Action {
 	for _, pod := range d.pods {
 		used[pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]] = true
 	}
-	needed := func(r *appsv1.ControllerRevision) bool { return used[r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]] }
+	needed := func(r *appsv1.ControllerRevision) bool { return used[hashOf(d.Set, r)] }
 	return history.Forget(d.line.Old, needed, len(d.line.Old)-int(ptr.Deref(d.Set.Spec.RevisionHistoryLimit, 10)))
+}
+
+// hashOf is the label of the pods that are of a revision: its own, or, where somebody has taken that away, what its name ends with.
+func hashOf(set *appsv1.DaemonSet, r *appsv1.ControllerRevision) string {
+	return cmp.Or(r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], strings.TrimPrefix(r.Name, set.Name+"-"))
 }
 
 // soon notes that something will be otherwise after a while.

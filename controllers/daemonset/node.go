@@ -18,16 +18,14 @@ import (
 // onNode decides about the pods of a node, whatever template they are of.
 func (d *daemons) onNode(node *corev1.Node) {
 	there := d.on[node.Name]
-	should, may := d.place.on(node)
+	is := d.place.of(node)
 	switch {
-	case should && len(there) == 0:
-		d.create = append(d.create, node.Name)
-	case may:
-		d.keepOne(node.Name, d.running(node.Name), should)
+	case is.should && len(there) == 0:
+		d.lacks(node.Name)
+	case is.may:
+		d.keepOne(node.Name, d.running(node.Name), is.should)
 	default:
-		for _, pod := range there {
-			d.delete(pod)
-		}
+		d.leave(node.Name, is, there)
 	}
 }
 
@@ -36,11 +34,8 @@ func (d *daemons) running(node string) (running []*corev1.Pod) {
 	for _, pod := range d.on[node] {
 		switch {
 		case pod.DeletionTimestamp != nil:
-		case pod.Status.Phase == corev1.PodFailed:
-			d.replaceFailed(pod, node)
-		case pod.Status.Phase == corev1.PodSucceeded:
-			d.tell(false, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it", pod.Namespace, pod.Name, node)
-			d.delete(pod)
+		case pods.HasEnded(pod):
+			d.replaceEnded(pod, node)
 		default:
 			running = append(running, pod)
 		}
@@ -48,13 +43,19 @@ func (d *daemons) running(node string) (running []*corev1.Pod) {
 	return running
 }
 
-func (d *daemons) replaceFailed(pod *corev1.Pod, node string) {
+// replaceEnded deletes a pod that has ended, however it did: what a daemon does has no end. Where they end again and again it is left
+// alone for a while.
+func (d *daemons) replaceEnded(pod *corev1.Pod, node string) {
 	place := fmt.Sprintf("%s/%d/%s", d.Set.UID, d.Set.Status.ObservedGeneration, node)
 	if left := d.Pauses.Left(place, d.Now); left > 0 {
 		d.soon(left)
 		return
 	}
-	d.tell(true, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it", pod.Namespace, pod.Name, node)
+	if pod.Status.Phase == corev1.PodFailed {
+		d.tell(true, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it", pod.Namespace, pod.Name, node)
+	} else {
+		d.tell(false, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it", pod.Namespace, pod.Name, node)
+	}
 	d.remove = append(d.remove, d.Pauses.Before(place, d.deletion(pod)))
 }
 
@@ -67,8 +68,8 @@ func (d *daemons) keepOne(node string, running []*corev1.Pod, should bool) {
 				d.delete(pod)
 			}
 		}
-	case len(running) == 0 && should:
-		d.create = append(d.create, node)
+	case should && !slices.ContainsFunc(d.on[node], func(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil }):
+		d.lacks(node) // beside those that go; one that has failed, and is left alone for a while, has its place
 	case len(running) > 1:
 		d.keepPair(running)
 	}
@@ -121,7 +122,9 @@ func (d *daemons) deletion(pod *corev1.Pod) action.Delete[*corev1.Pod] {
 func (d *daemons) created() (made action.Together) {
 	template := d.Set.Spec.Template.DeepCopy()
 	template.Spec.Tolerations = tolerations(&template.Spec)
-	template.Labels = maps.Clone(template.Labels)
+	if template.Labels == nil { // a selector may ask for no more than that a label is not there
+		template.Labels = map[string]string{}
+	}
 	template.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = d.hash
 	if d.generation != "" {
 		template.Labels[extensionsv1beta1.DaemonSetTemplateGenerationKey] = d.generation
@@ -131,10 +134,11 @@ func (d *daemons) created() (made action.Together) {
 		name := d.nameOn(node, given)
 		pod := pods.New(template, d.Set, kind, name)
 		pod.Spec.Affinity = onlyOn(pod.Spec.Affinity, node)
-		made = append(made, action.Create[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: action.Tell{
+		create := action.Create[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: action.Tell{
 			About: d.Set, Reason: "SuccessfulCreate", Message: "Created pod: " + name,
 			FailureReason: "FailedCreate", FailureBegin: "Error creating: ",
-		}})
+		}}
+		made = append(made, onNode{create, d.place, node, standing{there: true, should: true, may: true}})
 	}
 	return made
 }

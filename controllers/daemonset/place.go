@@ -25,27 +25,29 @@ func placeOf(template *corev1.PodTemplateSpec) place {
 	}
 }
 
-// on says whether a node should have a pod, and whether one that is there may stay: a taint that only keeps new pods away does not
-// drive it out.
-func (p place) on(node *corev1.Node) (should, may bool) {
+// standing is what a node is to pods: whether it is there, should have one, and one that is there may stay.
+type standing struct{ there, should, may bool }
+
+// of says what a node is to pods. A taint that only keeps new pods away does not drive one out.
+func (p place) of(node *corev1.Node) standing {
 	if p.node != "" && p.node != node.Name {
-		return false, false
+		return standing{there: true}
 	}
 	if fits, err := p.affinity.Match(node); !fits || err != nil {
-		return false, false
+		return standing{there: true}
 	}
-	should, may = true, true
+	is := standing{there: true, should: true, may: true}
 	for i := range node.Spec.Taints {
 		taint := &node.Spec.Taints[i]
 		if taint.Effect == corev1.TaintEffectPreferNoSchedule || p.tolerates(taint) {
 			continue
 		}
-		should = false
+		is.should = false
 		if taint.Effect == corev1.TaintEffectNoExecute {
-			may = false
+			is.may = false
 		}
 	}
-	return should, may
+	return is
 }
 
 func (p place) tolerates(taint *corev1.Taint) bool {

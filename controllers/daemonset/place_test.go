@@ -60,8 +60,8 @@ func TestWhereADaemonShouldBeAndMayStay(t *testing.T) {
 			if c.spec != nil {
 				c.spec(&template.Spec)
 			}
-			if should, may := placeOf(template).on(node); should != c.should || may != c.may {
-				t.Errorf("should be there %v, may stay %v; want %v, %v", should, may, c.should, c.may)
+			if is := placeOf(template).of(node); is != (standing{true, c.should, c.may}) {
+				t.Errorf("should be there %v, may stay %v; want %v, %v", is.should, is.may, c.should, c.may)
 			}
 		})
 	}

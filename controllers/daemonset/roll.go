@@ -3,6 +3,7 @@ package daemonset
 import (
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -11,7 +12,7 @@ import (
 func (d *daemons) roll() {
 	should := map[string]bool{}
 	for _, node := range d.Nodes {
-		if s, _ := d.place.on(node); s {
+		if d.place.of(node).should {
 			should[node.Name] = true
 		}
 	}
@@ -23,9 +24,11 @@ func (d *daemons) roll() {
 	d.replace(should, unavailable)
 }
 
-// bounds are how many nodes may be without an available pod, and how many may have two, of so many.
+// bounds are how many nodes may be without an available pod, and how many may have two, of so many. What stands there of another
+// strategy than the set's says nothing.
 func (d *daemons) bounds(nodes int) (unavailable, surge int) {
-	if rolling := d.Set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+	strategy := d.Set.Spec.UpdateStrategy
+	if rolling := strategy.RollingUpdate; rolling != nil && strategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		unavailable, surge = share(rolling.MaxUnavailable, nodes), share(rolling.MaxSurge, nodes)
 	}
 	if unavailable == 0 && surge == 0 {
@@ -124,7 +127,7 @@ func (d *daemons) surge(should map[string]bool, most int) {
 		case next != nil:
 			twice++
 		case !works:
-			d.create = append(d.create, node)
+			d.lacks(node)
 		case !should[node]:
 			elsewhere = append(elsewhere, old)
 		default:
@@ -134,7 +137,9 @@ func (d *daemons) surge(should map[string]bool, most int) {
 	for i := range min(max(available-len(should), 0), len(elsewhere)) {
 		d.deleteAsSeen(elsewhere[i])
 	}
-	d.create = append(d.create, candidates[:min(max(most-twice, 0), len(candidates))]...)
+	for _, node := range candidates[:min(max(most-twice, 0), len(candidates))] {
+		d.lacks(node)
+	}
 }
 
 // places are the names of nodes that have pods or should, sorted: whoever sees the same begins with the same node.

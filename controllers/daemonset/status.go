@@ -13,8 +13,7 @@ func (d *daemons) status() appsv1.DaemonSetStatus {
 	}
 	for _, node := range d.Nodes {
 		there := d.on[node.Name]
-		should, _ := d.place.on(node)
-		if !should {
+		if !d.place.of(node).should {
 			if len(there) > 0 {
 				status.NumberMisscheduled++
 			}
