@@ -39,8 +39,9 @@ func (h *Hand) Do(ctx context.Context, actions ...Action) (controller.Result, er
 	var result controller.Result
 	for _, a := range actions {
 		if again, ok := a.(Again); ok {
-			if result.RequeueAfter == 0 || again.After < result.RequeueAfter {
-				result.RequeueAfter = again.After
+			after := max(again.After, time.Nanosecond) // a result of 0 is not at all
+			if result.RequeueAfter == 0 || after < result.RequeueAfter {
+				result.RequeueAfter = after
 			}
 			continue
 		}
@@ -51,7 +52,7 @@ func (h *Hand) Do(ctx context.Context, actions ...Action) (controller.Result, er
 	return result, nil
 }
 
-// Again is to look again after some time; of several, the soonest counts.
+// Again is to look again after some time, or at once when that is over; of several, the soonest counts.
 type Again struct{ After time.Duration }
 
 func (a Again) String() string { return fmt.Sprintf("look again in %s", a.After) }

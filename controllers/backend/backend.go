@@ -4,7 +4,6 @@ package backend
 
 import (
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	netutils "k8s.io/utils/net"
 
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/pods"
@@ -23,9 +23,10 @@ import (
 var Services = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 
 // HasSelector says that a service's endpoints follow from pods. Those of a service without a selector are somebody else's, and a
-// service that is another name for something elsewhere has none.
+// service that is another name for something elsewhere has none. A selector that asks for nothing is none: that is how it is stored,
+// and read by who was not in the process of its writer.
 func HasSelector(service *corev1.Service) bool {
-	return service.Spec.Selector != nil && service.Spec.Type != corev1.ServiceTypeExternalName
+	return len(service.Spec.Selector) > 0 && service.Spec.Type != corev1.ServiceTypeExternalName
 }
 
 // IsHeadless says that a service has no address of its own: its name stands for those of its pods.
@@ -66,13 +67,13 @@ func selects(service *corev1.Service, pod *corev1.Pod) bool {
 	return true
 }
 
-// Changed passes what may make other endpoints of a pod: whether it is ready, ends or has ended, its addresses, its labels, its
-// name among its kin, and the ports that it names, which never change.
+// Changed passes what may make other endpoints of a pod: whether it is ready, ends or has ended, its addresses, its labels, and its
+// name among its kin. The ports that it names never change, but all may of one that has been replaced by another of its name.
 func Changed(old, now *corev1.Pod) bool {
 	if old == nil || now == nil {
 		return true
 	}
-	return pods.IsReady(old) != pods.IsReady(now) || pods.HasEnded(old) != pods.HasEnded(now) ||
+	return old.UID != now.UID || pods.IsReady(old) != pods.IsReady(now) || pods.HasEnded(old) != pods.HasEnded(now) ||
 		(old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
 		!slices.Equal(old.Status.PodIPs, now.Status.PodIPs) || !maps.Equal(old.Labels, now.Labels) ||
 		old.Spec.NodeName != now.Spec.NodeName || old.Spec.Hostname != now.Spec.Hostname || old.Spec.Subdomain != now.Spec.Subdomain
@@ -84,9 +85,9 @@ func Reachable(pod *corev1.Pod) bool { return !pods.HasEnded(pod) && len(pod.Sta
 // Addresses are a pod's, of one family, in their shortest form.
 func Addresses(pod *corev1.Pod, family corev1.IPFamily) (addresses []string) {
 	for _, ip := range pod.Status.PodIPs {
-		address, err := netip.ParseAddr(ip.IP)
-		if err == nil && address.Unmap().Is6() == (family == corev1.IPv6Protocol) {
-			addresses = append(addresses, address.Unmap().String())
+		address := netutils.ParseIPSloppy(ip.IP)
+		if address != nil && netutils.IsIPv6(address) == (family == corev1.IPv6Protocol) {
+			addresses = append(addresses, address.String())
 		}
 	}
 	return addresses
@@ -98,12 +99,11 @@ func Families(service *corev1.Service) []corev1.IPFamily {
 	if len(service.Spec.IPFamilies) > 0 {
 		return service.Spec.IPFamilies
 	}
-	address, err := netip.ParseAddr(service.Spec.ClusterIP)
-	switch {
-	case err != nil:
-		return []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
-	case address.Is6():
+	switch ip := service.Spec.ClusterIP; {
+	case netutils.IsIPv6String(ip):
 		return []corev1.IPFamily{corev1.IPv6Protocol}
+	case IsHeadless(service):
+		return []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
 	default:
 		return []corev1.IPFamily{corev1.IPv4Protocol}
 	}

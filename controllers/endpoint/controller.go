@@ -8,6 +8,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,7 +67,8 @@ func ours(old, now *corev1.Endpoints) bool {
 	return now == nil || now.Labels[managedBy] == manager || old != nil && old.Labels[managedBy] == manager
 }
 
-// Reconcile makes the endpoints of a service what they should be. When a service has gone they go, whosever they are.
+// Reconcile makes the endpoints of a service what they should be. When a service has gone they go, whosever they are. A service that
+// the server has and the cache does not will be seen, and that is when it is reconciled again.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	seen := Seen{}
 	seen.Endpoints, _ = r.endpoints.Indexer().Get(request)
@@ -80,5 +82,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 			seen.Pods = backend.Of(service, r.pods)
 		}
 	}
-	return r.hand.Do(ctx, Decide(seen)...)
+	result, err := r.hand.Do(ctx, Decide(seen)...)
+	if errors.Is(err, action.ErrBehind) {
+		controller.Note(ctx, "%v", err)
+		return result, nil
+	}
+	return result, err
 }

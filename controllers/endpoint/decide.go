@@ -9,11 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/backend"
-	"github.com/bowline-dev/bowline/controllers/pods"
 )
 
 // What the controller's endpoints are known by.
@@ -63,7 +63,10 @@ func (s Seen) remove() []action.Action {
 	if _, elects := s.Endpoints.Annotations[resourcelock.LeaderElectionRecordAnnotationKey]; elects {
 		return nil
 	}
-	return []action.Action{action.Delete[*corev1.Endpoints]{In: resource, Object: s.Endpoints}}
+	return []action.Action{
+		action.Absent{In: backend.Services, Namespace: s.Endpoints.Namespace, Name: s.Endpoints.Name},
+		action.Delete[*corev1.Endpoints]{In: resource, Object: s.Endpoints},
+	}
 }
 
 // next is what the endpoints should be, and whether they are something else.
@@ -84,7 +87,7 @@ func (s Seen) next() (next *corev1.Endpoints, changed bool) {
 		s.Endpoints.Annotations[corev1.EndpointsOverCapacity] == next.Annotations[corev1.EndpointsOverCapacity] {
 		return next, false
 	}
-	backend.Tell(&next.ObjectMeta, backend.Triggered(s.Service, s.Endpoints == nil, s.moved(was)))
+	backend.Tell(&next.ObjectMeta, backend.Triggered(s.Service, s.Endpoints == nil, s.moved(was, next.Subsets)))
 	return next, true
 }
 
@@ -100,29 +103,31 @@ func (s Seen) labels() map[string]string {
 	return all
 }
 
-// moved are the pods that are ready and were not, or the other way.
-func (s Seen) moved(was []corev1.EndpointSubset) (moved []*corev1.Pod) {
-	ready := map[string]bool{}
-	for _, subset := range was {
-		for _, a := range subset.Addresses {
-			ready[pod(a)] = true
-		}
-		for _, a := range subset.NotReadyAddresses {
-			ready[pod(a)] = false
-		}
-	}
+// moved are the pods that have come among those that are ready, or those that are not. One that is in no subset has not.
+func (s Seen) moved(from, to []corev1.EndpointSubset) (moved []*corev1.Pod) {
+	was, is := ready(from), ready(to)
 	for _, p := range s.Pods {
-		if was, there := ready[string(p.UID)]; backend.Reachable(p) && (!there || was != pods.IsReady(p)) {
+		now, there := is[p.UID]
+		if before, known := was[p.UID]; there && (!known || before != now) {
 			moved = append(moved, p)
 		}
 	}
 	return moved
 }
 
-// pod is the uid of an address's pod.
-func pod(a corev1.EndpointAddress) string {
-	if a.TargetRef == nil {
-		return ""
+// ready says of each pod that has an address whether it is among those that are ready.
+func ready(subsets []corev1.EndpointSubset) map[types.UID]bool {
+	found := map[types.UID]bool{}
+	note := func(addresses []corev1.EndpointAddress, ready bool) {
+		for _, a := range addresses {
+			if a.TargetRef != nil {
+				found[a.TargetRef.UID] = ready
+			}
+		}
 	}
-	return string(a.TargetRef.UID)
+	for _, subset := range subsets {
+		note(subset.Addresses, true)
+		note(subset.NotReadyAddresses, false)
+	}
+	return found
 }

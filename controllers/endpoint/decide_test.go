@@ -5,9 +5,11 @@ package endpoint
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/controllers/action"
 )
@@ -37,6 +39,61 @@ func TestTooManyAreLeftOut(t *testing.T) {
 					len(got[i].Addresses), len(got[i].NotReadyAddresses), over)
 			}
 		}
+	}
+}
+
+// The server takes no subset without an address.
+func TestWhatIsLeftWithNoAddressIsNoSubset(t *testing.T) {
+	t.Parallel()
+	got, over := bounded([]corev1.EndpointSubset{{Addresses: addresses(1001)}, {NotReadyAddresses: addresses(1)}})
+	if len(got) != 1 || len(got[0].Addresses) != most || !over {
+		t.Errorf("%d subsets, over %t", len(got), over)
+	}
+}
+
+// The time that is told is that of who has come to be ready, or not. Who is in no subset, as while it ends, is nobody's reason.
+func TestTheTimeToldIsOfWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	at := func(second int) metav1.Time { return metav1.Date(2000, 1, 1, 0, 0, second, 0, time.UTC) }
+	s := Seen{Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}}
+	s.Service.Spec.Selector = map[string]string{"app": "web"}
+	s.Service.Spec.ClusterIP = corev1.ClusterIPNone
+	for i, name := range []string{"ending", "lasting", "coming"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
+		pod.Spec.NodeName = "n"
+		pod.Status.PodIPs = []corev1.PodIP{{IP: fmt.Sprintf("10.1.0.%d", i+1)}}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at(i)}}
+		s.Pods = append(s.Pods, pod)
+	}
+	coming := s.Pods[2]
+	s.Pods = s.Pods[:2]
+	told := func() string {
+		t.Helper()
+		actions := Decide(s)
+		if len(actions) != 1 {
+			t.Fatal(actions)
+		}
+		switch a := actions[0].(type) {
+		case action.Create[*corev1.Endpoints]:
+			s.Endpoints = a.Object
+		case action.Update[*corev1.Endpoints]:
+			s.Endpoints = a.Object
+		}
+		return s.Endpoints.Annotations[corev1.EndpointsLastChangeTriggerTime]
+	}
+	told()
+	now := at(9)
+	s.Pods[0].DeletionTimestamp = &now
+	if got := told(); got != "" {
+		t.Errorf("one has gone, which has no time of its own, and %q is told", got)
+	}
+	s.Pods = append(s.Pods, coming)
+	if got, want := told(), "2000-01-01T00:00:02Z"; got != want {
+		t.Errorf("%q is told, and it was at %s", got, want)
+	}
+	s.Pods[1].Status.Phase = corev1.PodSucceeded
+	if got := told(); got != "" {
+		t.Errorf("one has ended, and %q is told", got)
 	}
 }
 
@@ -84,7 +141,9 @@ func TestElectionsStay(t *testing.T) {
 	if got := Decide(Seen{Endpoints: e}); len(got) > 0 {
 		t.Error(got)
 	}
-	if got := Decide(Seen{Endpoints: &corev1.Endpoints{}}); len(got) != 1 {
-		t.Error(got)
+	e = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	got := fmt.Sprint(Decide(Seen{Endpoints: e}))
+	if want := "[make sure that none of the services is called web delete endpoint/web]"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -2,6 +2,8 @@ package endpoint_test
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,16 +27,25 @@ func TestTwoAtOnceSayTheSame(t *testing.T) {
 	bowlinetest.Explore(t, serving(trial.Of(endpoint.Add).Twice()))
 }
 
+// One of two hears of a service half a minute late, and of its endpoints, which the other one has made, at once.
+func TestWhoHearsLateOfAServiceLeavesItsEndpoints(t *testing.T) {
+	t.Parallel()
+	s := serving(trial.Of(endpoint.Add).Twice())
+	s.Replay = "delayed: ADDED services default/web #1 of two"
+	bowlinetest.Explore(t, s)
+}
+
 // serving is a service whose pods come, become ready, and go.
 func serving(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
-		Options:   []bowlinetest.Option{trial.Alone()},
-		Processes: processes,
-		Act:       serve,
-		Settle:    2 * time.Minute,
-		Compare:   trial.Untimed,
-		Skip:      trial.Events,
-		Budget:    30,
+		Options:    []bowlinetest.Option{trial.Alone()},
+		Processes:  processes,
+		Act:        serve,
+		Settle:     2 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{lasting()},
+		Compare:    trial.Untimed,
+		Skip:       trial.Events,
+		Budget:     30,
 	}
 }
 
@@ -54,4 +65,19 @@ func serve(ctx context.Context, config *rest.Config) error {
 	}
 	time.Sleep(5 * time.Second)
 	return services.Delete(ctx, "default", "gone", metav1.DeleteOptions{})
+}
+
+// lasting is broken when the endpoints of a service are gone that is there. It knows services by their uids, which no two runs share.
+func lasting() func(bowlinetest.State) error {
+	var had sync.Map
+	return func(s bowlinetest.State) error {
+		for _, service := range s.Kind("Service") {
+			if s.Find("Endpoints", service.GetNamespace(), service.GetName()) != nil {
+				had.Store(service.GetUID(), true)
+			} else if _, were := had.Load(service.GetUID()); were {
+				return fmt.Errorf("the service %s has lost its endpoints", service.GetName())
+			}
+		}
+		return nil
+	}
 }

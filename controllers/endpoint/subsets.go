@@ -121,7 +121,7 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 const most = 1000
 
 // bounded leaves addresses out where there are too many: those that are not ready first, and of each subset as large a part as it is
-// of the whole.
+// of the whole. What is left with none is no subset.
 func bounded(all []corev1.EndpointSubset) (result []corev1.EndpointSubset, over bool) {
 	ready, notReady := 0, 0
 	for _, subset := range all {
@@ -145,7 +145,7 @@ func bounded(all []corev1.EndpointSubset) (result []corev1.EndpointSubset, over 
 			subset.NotReadyAddresses, left = part(subset.NotReadyAddresses, whole, room, left)
 		}
 	}
-	return all, true
+	return slices.DeleteFunc(all, func(s corev1.EndpointSubset) bool { return len(s.Addresses)+len(s.NotReadyAddresses) == 0 }), true
 }
 
 // part is as large a part of addresses as room is of the whole, rounded up, and no more than is left.
