@@ -149,17 +149,18 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 		}
 		authenticators = append(authenticators, auth.ClientCertificates(roots))
 	}
+	webhooks, asked := webhook.Plugins(p.ctx, o.Log)
 	p.server, err = server.New(ctx, server.Options{
 		Store:          p.store,
 		Kinds:          kind.NewRegistry(builtin.Kinds(object.NewCache(encodingBudget))...),
 		Authenticator:  auth.FirstOf(append(authenticators, auth.Anonymous())...),
 		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths()),
-		Plugins:        slices.Concat(admission.Defaults(), o.Plugins, []admission.Plugin{&admission.Initializers{}}, webhook.Plugins(p.ctx, o.Log)),
+		Plugins:        slices.Concat(admission.Defaults(), o.Plugins, []admission.Plugin{&admission.Initializers{}}, webhooks),
 		Initial:        p.initial(),
 		Like:           like,
 		Checks:         p.checks(o.Storage),
 		Why:            p.journal,
-		Collectors:     []prometheus.Collector{p.queues},
+		Collectors:     []prometheus.Collector{p.queues, asked},
 		TracerProvider: o.TracerProvider,
 		Log:            o.Log,
 	})

@@ -41,9 +41,11 @@ type Attributes struct {
 	Subresource string
 	// Namespace is empty for a cluster-scoped object.
 	Namespace string
-	// Name is empty for a create whose name is yet to be generated.
+	// Name is that in the URL, or of a new object: empty for a create whose name is yet to be generated, and for each object of a
+	// collection that is deleted.
 	Name string
-	// Object is the new state; nil for a delete. Admit may change it.
+	// Object is the new state; nil for a delete. Of a create of a subresource (an Eviction, a Binding) it is the body, and Kind is
+	// its kind: what that does to the object is not asked about. Admit may change it.
 	Object kind.Object
 	// Old is the state that is there; nil for a create. It must not be changed.
 	Old kind.Object
@@ -51,9 +53,10 @@ type Attributes struct {
 	User   string
 	Groups []string
 	Extra  map[string][]string
-	// Manager is who becomes the owner of what is written; empty for a delete, which has Deletion.
-	Manager  string
-	Deletion *metav1.DeleteOptions
+	// FieldManager and FieldValidation are options of the write as the client gave them; empty where it gave none, and for a
+	// delete, which has Deletion.
+	FieldManager, FieldValidation string
+	Deletion                      *metav1.DeleteOptions
 	// Rights are what else the writer may do; nil for everything.
 	Rights Rights
 	// Authorizer answers conditions in CEL that ask what anybody may do; nil answers nothing.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/admission"
@@ -15,6 +16,9 @@ import (
 
 // mutate lets the plugins change what is written. old is nil for a create.
 func (s *Server) mutate(c *call, o writeOptions, obj, old kind.Object) error {
+	if o.admitted {
+		return nil
+	}
 	c.spans.at(stageAdmit)
 	before := seeOwnership(obj)
 	if err := s.admit(c.context(), c.attributes(o, obj, old)); err != nil {
@@ -26,13 +30,38 @@ func (s *Server) mutate(c *call, o writeOptions, obj, old kind.Object) error {
 
 // validateAdmission lets the plugins refuse what would be stored.
 func (s *Server) validateAdmission(c *call, o writeOptions, obj, old kind.Object) error {
+	if o.admitted {
+		return nil
+	}
 	return s.validate(c.context(), c.attributes(o, obj, old))
+}
+
+// admitAct lets the plugins change, and refuse, the body of an act, which they are shown as something that is created. Of what the
+// act does to the object they are not asked. A body that is no object (a DeploymentRollback) cannot be shown: it is not admitted
+// here, but what comes of it.
+func (s *Server) admitAct(c *call, o writeOptions, body runtime.Object) (admitted bool, err error) {
+	obj, is := body.(kind.Object)
+	if !is {
+		return false, nil
+	}
+	if err := c.matchURL(obj); err != nil {
+		return false, err
+	}
+	obj.GetObjectKind().SetGroupVersionKind(c.sub.Kind)
+	a := c.attributes(o, obj, nil)
+	a.Name, a.Kind = c.name, c.sub.Kind
+	c.spans.at(stageAdmit)
+	if err := s.admit(c.context(), a); err != nil {
+		return false, err
+	}
+	c.spans.at(stageValidate)
+	return true, s.validate(c.context(), a)
 }
 
 // admitDelete lets the plugins refuse a delete.
 func (s *Server) admitDelete(c *call, o *metav1.DeleteOptions, old kind.Object) error {
 	a := c.attributes(writeOptions{dryRun: len(o.DryRun) > 0}, nil, old)
-	a.Operation, a.Name, a.Subresource, a.Deletion = admission.Delete, old.GetName(), "", o
+	a.Operation, a.Deletion = admission.Delete, o
 	c.spans.at(stageAdmit)
 	if err := s.admit(c.context(), a); err != nil {
 		return err
@@ -62,7 +91,8 @@ func (c *call) attributes(o writeOptions, obj, old kind.Object) *admission.Attri
 	a := &admission.Attributes{
 		Operation: admission.Update, Resource: c.gvr, Kind: c.gvk(), Of: c.kind, Subresource: c.subresource,
 		Namespace: c.namespaceOfObject(), Name: c.name, Object: obj, Old: old,
-		User: c.user.Name, Groups: c.user.Groups, Extra: c.user.Extra, Manager: o.manager, DryRun: o.dryRun, Warn: c.warn,
+		User: c.user.Name, Groups: c.user.Groups, Extra: c.user.Extra, DryRun: o.dryRun, Warn: c.warn,
+		FieldManager: o.asked.manager, FieldValidation: o.asked.validation,
 		Rights: c, Authorizer: (*rights)(c.server),
 	}
 	if old == nil {

@@ -68,7 +68,8 @@ func (s *Server) remove(c *call, key object.Key, o *metav1.DeleteOptions) (*remo
 }
 
 // removeAsking is remove, if ask has nothing against it: it is told the object before it is marked deleted, may change it, and
-// returns what else to commit with it. A nil ask is asked nothing.
+// returns what else to commit with it. It is asked instead of the plugins, who were asked about what the delete is for; a nil ask
+// is asked nothing.
 func (s *Server) removeAsking(c *call, key object.Key, o *metav1.DeleteOptions, ask func(kind.Object) ([]store.Change, error)) (*removed, error) {
 	for try := 0; ; try++ {
 		out, err := s.removeOnce(c, key, o, ask)
@@ -100,14 +101,14 @@ func (s *Server) removeOnce(c *call, key object.Key, o *metav1.DeleteOptions, as
 	if err != nil {
 		return nil, err
 	}
-	if err := s.admitDelete(c, o, obj); err != nil {
-		return nil, err
-	}
 	var also []store.Change
 	if ask != nil {
-		if also, err = ask(obj); err != nil {
-			return nil, err
-		}
+		also, err = ask(obj)
+	} else {
+		err = s.admitDelete(c, o, obj)
+	}
+	if err != nil {
+		return nil, err
 	}
 	plan := planDelete(c.kind, obj, o, c.endpoint.Orphans)
 	if len(o.DryRun) > 0 {

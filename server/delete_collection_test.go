@@ -29,8 +29,8 @@ func (*slowGuard) Admit(ctx, *admission.Attributes, admission.Reader) error { re
 func (g *slowGuard) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
 	g.asked.Add(1)
 	time.Sleep(time.Second)
-	a.Warn(a.Name + " was in use")
-	if a.Name == "fatal" {
+	a.Warn(a.Old.GetName() + " was in use")
+	if a.Old.GetName() == "fatal" {
 		panic("what no plugin should do")
 	}
 	return nil

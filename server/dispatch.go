@@ -124,9 +124,6 @@ func (s *Server) act(c *call) error {
 	if err := c.negotiate(); err != nil {
 		return err
 	}
-	if c.sub.Evicts != nil {
-		return s.evict(c)
-	}
 	o, err := createOptions(c.http)
 	if err != nil {
 		return err
@@ -134,6 +131,12 @@ func (s *Server) act(c *call) error {
 	body, err := c.decodeSubresource(o)
 	if err != nil {
 		return err
+	}
+	if o.admitted, err = s.admitAct(c, o, body); err != nil {
+		return err
+	}
+	if c.sub.Evicts != nil {
+		return s.evict(c, o, body)
 	}
 	o.owned = true // an act, such as a binding, makes nobody the owner of what it changes
 	_, err = s.write(c, o, func(current kind.Object) (kind.Object, error) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
@@ -11,15 +12,7 @@ import (
 )
 
 // evict serves the create of an eviction: a delete, with the options that the body carries, if those agree who guard the object.
-func (s *Server) evict(c *call) error {
-	o, err := createOptions(c.http)
-	if err != nil {
-		return err
-	}
-	body, err := c.decodeSubresource(o)
-	if err != nil {
-		return err
-	}
+func (s *Server) evict(c *call, o writeOptions, body runtime.Object) error {
 	options, err := c.sub.Evicts.Options(c.name, body)
 	if err != nil {
 		return err

@@ -194,8 +194,10 @@ func (s *Server) giveUp(c *call, current *object.Object, obj kind.Object) (*writ
 	said.Result = kind.InitializersOf(obj).Result
 	kind.SetInitializers(last, &said)
 	change := store.Change{Key: current.Key}
+	c.spans.at(stageEncode)
 	if change.Last, err = encode(c.kind, last, current.Form()); err != nil {
 		return nil, err
 	}
+	c.spans.at(stageCommit)
 	return s.finish(c.context(), c.kind, change, current, obj)
 }

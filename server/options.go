@@ -23,6 +23,10 @@ type writeOptions struct {
 	// manager is who becomes the owner of what the write changes; force lets an apply take fields of others.
 	manager string
 	force   bool
+	// asked is what the client said of manager, and of strict and warn; empty where it said nothing.
+	asked struct{ manager, validation string }
+	// admitted says that the plugins were asked about the act that the write is.
+	admitted bool
 	// owned says that the new state says already who owns what.
 	owned bool
 	// uninitialized says that a create does not wait for initializers.
@@ -30,16 +34,18 @@ type writeOptions struct {
 }
 
 func newWriteOptions(r *http.Request, dryRun []string, fieldValidation, manager string) writeOptions {
-	if manager == "" {
-		manager = managerOf(r.UserAgent())
-	}
-	return writeOptions{
+	o := writeOptions{
 		dryRun:        len(dryRun) > 0,
 		strict:        fieldValidation == metav1.FieldValidationStrict,
 		warn:          fieldValidation == "" || fieldValidation == metav1.FieldValidationWarn,
 		manager:       manager,
 		uninitialized: r.URL.RawQuery != "" && asksUninitialized(r.URL.Query()),
 	}
+	o.asked.manager, o.asked.validation = manager, fieldValidation
+	if manager == "" {
+		o.manager = managerOf(r.UserAgent())
+	}
+	return o
 }
 
 // readOptions decodes query parameters into an options struct by the conversions that the struct's package generated.

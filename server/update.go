@@ -214,11 +214,11 @@ func (s *Server) replace(c *call, o writeOptions, current *object.Object, obj, o
 		obj.SetResourceVersion(current.Revision.String())
 		return &written{state: obj}, nil
 	}
-	c.spans.at(stageCommit)
 	switch {
 	case gaveUp(obj):
 		return s.giveUp(c, current, obj)
 	case gone:
+		c.spans.at(stageCommit)
 		return s.finish(c.context(), c.kind, store.Change{Key: current.Key}, current, obj)
 	}
 	c.spans.at(stageEncode)

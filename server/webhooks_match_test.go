@@ -57,6 +57,21 @@ func TestConditionsOfWebhooks(t *testing.T) {
 	}
 }
 
+// TestConditionsAreToldTheKindOfASubresource, as Kubernetes' are.
+func TestConditionsAreToldTheKindOfASubresource(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	const deployments = "/apis/apps/v1/namespaces/default/deployments"
+	w.send(t, http.MethodPost, deployments, strings.Replace(ownedDeployment, `"name":"d"`, `"name":"a"`, 1)).want(t, http.StatusCreated)
+	g := startGuard(t, nil)
+	w.register(t, validatingPath, "v", g, `"rules":[{"operations":["*"],"apiGroups":["apps"],"apiVersions":["v1"],"resources":["deployments/scale"]}],
+		"matchConditions":[{"name":"scale","expression":"request.requestKind.kind == 'Scale' && request.kind.group == 'autoscaling' && object.spec.replicas == 3"}]`)
+	w.merge(t, deployments+"/a/scale", `{"spec":{"replicas":3}}`).want(t, http.StatusOK)
+	if n := len(g.requests()); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
 // TestConditionsAskWhatSomebodyMay: the writer, or a service account.
 func TestConditionsAskWhatSomebodyMay(t *testing.T) {
 	t.Parallel()

@@ -103,6 +103,21 @@ func TestWebhookIsAskedAgain(t *testing.T) {
 	}
 }
 
+// TestWebhookThatChangesNothingHasNobodyAskedAgain, however it writes what was there: empty labels, a quantity.
+func TestWebhookThatChangesNothingHasNobodyAskedAgain(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	rules := `"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`
+	first := startGuard(t, nil)
+	w.register(t, mutatingPath, "a", first, rules+`,"reinvocationPolicy":"IfNeeded"`)
+	w.register(t, mutatingPath, "b", startGuard(t, patched(`[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"1"}]`)), rules)
+	w.send(t, http.MethodPost, podsPath, `{"metadata":{"name":"p","labels":{},"annotations":{}},"spec":{"containers":[
+		{"name":"c","image":"i","env":[],"resources":{"requests":{"cpu":"1000m"}}}]}}`).want(t, http.StatusCreated)
+	if n := len(first.requests()); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
 // TestWebhookOfCustomResources patches them too; what the schema does not know is pruned, what it says is wrong is refused.
 func TestWebhookOfCustomResources(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -16,7 +17,15 @@ import (
 type callError struct {
 	hook string
 	err  error
+	// code is the status that stands for it where failures are counted.
+	code int
 }
+
+// refusal is what a webhook says that refuses a write.
+type refusal struct{ status *apierrors.StatusError }
+
+// Error implements error.
+func (r *refusal) Error() string { return r.status.Error() }
 
 // Error implements error, in Kubernetes' words.
 func (e *callError) Error() string {
@@ -26,22 +35,22 @@ func (e *callError) Error() string {
 // Unwrap gives the reason.
 func (e *callError) Unwrap() error { return e.err }
 
-// ask asks the webhook about a write. A refusal is a Status.
+// ask asks the webhook about a write. The error is a callError, a refusal, or the server's own.
 func (h *hook) ask(ctx context.Context, s *subject, mutates bool) (*admissionv1.AdmissionResponse, error) {
 	if s.a.DryRun && !h.harmless() {
 		return nil, webhookerrors.NewDryRunUnsupportedErr(h.Name)
 	}
 	r, err := newReview(h.AdmissionReviewVersions, s)
 	if err != nil {
-		return nil, &callError{h.Name, fmt.Errorf("could not create admission objects: %w", err)}
+		return nil, &callError{h.Name, fmt.Errorf("could not create admission objects: %w", err), http.StatusBadRequest}
 	}
 	response, err := h.traced(ctx, r, func(ctx context.Context) (*admissionv1.AdmissionResponse, error) {
-		if err := h.send(ctx, r); err != nil {
-			return nil, &callError{h.Name, err}
+		if code, err := h.send(ctx, r); err != nil {
+			return nil, &callError{h.Name, err, code}
 		}
 		response, err := r.answer(mutates)
 		if err != nil {
-			return nil, &callError{h.Name, fmt.Errorf("received invalid webhook response: %w", err)}
+			return nil, &callError{h.Name, fmt.Errorf("received invalid webhook response: %w", err), http.StatusServiceUnavailable}
 		}
 		return response, nil
 	})
@@ -49,7 +58,7 @@ func (h *hook) ask(ctx context.Context, s *subject, mutates bool) (*admissionv1.
 		return nil, err
 	}
 	if !response.Allowed {
-		return response, webhookerrors.ToStatusErr(h.Name, response.Result)
+		return response, &refusal{webhookerrors.ToStatusErr(h.Name, response.Result)}
 	}
 	return response, nil
 }
@@ -60,11 +69,11 @@ func (h *hook) harmless() bool {
 	return e != nil && (*e == admissionregistrationv1.SideEffectClassNone || *e == admissionregistrationv1.SideEffectClassNoneOnDryRun)
 }
 
-// send calls the webhook, which is told how long it has.
-func (h *hook) send(ctx context.Context, r *review) error {
+// send calls the webhook, which is told how long it has. The code is that of the error.
+func (h *hook) send(ctx context.Context, r *review) (code int, err error) {
 	client, err := h.caller.Client()
 	if err != nil {
-		return fmt.Errorf("could not get REST client: %w", err)
+		return http.StatusInternalServerError, fmt.Errorf("could not get REST client: %w", err)
 	}
 	timeout := defaultTimeout
 	if h.TimeoutSeconds != nil {
@@ -79,13 +88,21 @@ func (h *hook) send(ctx context.Context, r *review) error {
 		}
 	}
 	if err := post.Do(ctx).Into(r.into); err != nil {
-		return fmt.Errorf("failed to call webhook: %w", err)
+		code = http.StatusServiceUnavailable
+		if said, ok := err.(*apierrors.StatusError); ok {
+			code = int(said.ErrStatus.Code)
+		}
+		return code, fmt.Errorf("failed to call webhook: %w", err)
 	}
-	return nil
+	return 0, nil
 }
 
 // settle is the error that a failure means for the write; nil where the webhook is ignored.
 func (h *hooks) settle(ctx context.Context, w *hook, err error) error {
+	var refused *refusal
+	if errors.As(err, &refused) {
+		return refused.status
+	}
 	var failed *callError
 	if !errors.As(err, &failed) {
 		return err

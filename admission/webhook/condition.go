@@ -41,7 +41,7 @@ func (h *hook) meets(ctx context.Context, s *subject) (bool, error) {
 		namespace = a.Name
 	}
 	versioned := &k8sadmission.VersionedAttributes{
-		Attributes: k8sadmission.NewAttributesRecord(s.now, s.old, a.Kind, namespace, a.Name, a.Resource, a.Subresource,
+		Attributes: k8sadmission.NewAttributesRecord(s.now, s.old, s.requested(), namespace, a.Name, a.Resource, a.Subresource,
 			k8sadmission.Operation(a.Operation), s.options(), a.DryRun, &user.DefaultInfo{Name: a.User, Groups: a.Groups, Extra: a.Extra}),
 		VersionedKind: s.kind,
 	}

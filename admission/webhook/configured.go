@@ -22,6 +22,8 @@ type hooks struct {
 	ctx      context.Context
 	log      *slog.Logger
 	resource schema.GroupResource
+	step     string // of admission, as it is counted
+	counts   *metrics
 
 	current atomic.Pointer[configured]
 	mu      sync.Mutex // orders reading the configurations anew
@@ -96,7 +98,7 @@ func (h *hooks) read(ctx context.Context, state admission.Reader, before *config
 		c.from[obj] = own
 		c.hooks = append(c.hooks, own...)
 	}
-	before.closeBut(c)
+	h.letGo(before, c)
 	return c, nil
 }
 
@@ -109,15 +111,20 @@ func (c *configured) hooksOf(obj kind.Object) (own []*hook, known bool) {
 	return own, known
 }
 
-// closeBut lets go of the connections of hooks that are not in another state.
-func (c *configured) closeBut(other *configured) {
-	if c == nil {
+// letGo lets go of the connections of the hooks that are no longer in the next state, and of what was counted of those whose names
+// are not there either.
+func (h *hooks) letGo(before, next *configured) {
+	if before == nil {
 		return
 	}
-	for obj, own := range c.from {
-		if _, stays := other.from[obj]; !stays {
-			for _, h := range own {
-				h.caller.Close()
+	for obj, own := range before.from {
+		if _, stays := next.from[obj]; stays {
+			continue
+		}
+		for _, gone := range own {
+			gone.caller.Close()
+			if !slices.ContainsFunc(next.hooks, func(w *hook) bool { return w.Name == gone.Name }) {
+				h.counts.forget(h.step, gone.Name)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ type hook struct {
 		configuration string
 		index         int
 	}
-	// namespaces and objects select; nil selects everything. wrong is why they cannot be read.
+	// namespaces and objects select; nil selects everything. wrong is why one of them, which is nil, cannot be read.
 	namespaces, objects labels.Selector
 	wrong               error
 	// conditions is nil without any. It is compiled when it is first needed.
@@ -69,7 +69,7 @@ func (h *hook) selector(s *metav1.LabelSelector) labels.Selector {
 	switch {
 	case err != nil:
 		h.wrong = err
-		return labels.Nothing()
+		return nil
 	case selector.Empty():
 		return nil
 	}

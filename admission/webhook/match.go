@@ -24,10 +24,9 @@ func (h *hook) concerns(ctx context.Context, a *admission.Attributes, state admi
 	if !yes || h.objects != nil && !h.selectsObject(a, a.Object) && !h.selectsObject(a, a.Old) {
 		return gv, false, nil
 	}
-	if h.wrong != nil {
+	if yes, err = h.selectsNamespace(ctx, a, state); yes && h.wrong != nil {
 		return gv, false, apierrors.NewInternalError(h.wrong)
 	}
-	yes, err = h.selectsNamespace(ctx, a, state)
 	return gv, yes, err
 }
 
@@ -42,10 +41,11 @@ func (h *hook) version(a *admission.Attributes) (gv schema.GroupVersion, yes boo
 	if h.MatchPolicy == nil || *h.MatchPolicy != admissionregistrationv1.Equivalent || a.Of == nil {
 		return gv, false
 	}
-	endpoints := a.Of.Info().Endpoints
+	endpoints, sub := a.Of.Info().Endpoints, a.Of.Info().Subresource(a.Subresource)
 	for i := range h.Rules {
 		for e := range endpoints {
-			if gv := endpoints[e].GroupVersion(); !endpoints[e].Unserved && matches(&h.Rules[i], a, gv) {
+			gv := endpoints[e].GroupVersion()
+			if !endpoints[e].Unserved && matches(&h.Rules[i], a, gv) && (sub == nil || sub.ServedIn(gv)) {
 				return gv, true
 			}
 		}

@@ -162,13 +162,16 @@ func TestRules(t *testing.T) {
 func TestEquivalentVersions(t *testing.T) {
 	t.Parallel()
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d"}}
-	asked := func(policy admissionregistrationv1.MatchPolicyType, rules ...admissionregistrationv1.RuleWithOperations) string {
+	askedOf := func(sub string, policy admissionregistrationv1.MatchPolicyType, rules ...admissionregistrationv1.RuleWithOperations) string {
 		h := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) { w.MatchPolicy = &policy }, rules...)
-		gv, yes, err := h.concerns(t.Context(), write(t, admission.Create, deploymentsEx, "", deployment), state{})
+		gv, yes, err := h.concerns(t.Context(), write(t, admission.Create, deploymentsEx, sub, deployment), state{})
 		if err != nil || !yes {
 			return ""
 		}
 		return gv.String()
+	}
+	asked := func(policy admissionregistrationv1.MatchPolicyType, rules ...admissionregistrationv1.RuleWithOperations) string {
+		return askedOf("", policy, rules...)
 	}
 	v1, beta1, old := rule("*", "apps", "v1", "deployments"), rule("*", "apps", "v1beta1", "deployments"), rule("*", "extensions", "v1beta1", "deployments")
 	for _, s := range []struct{ got, want string }{
@@ -179,6 +182,8 @@ func TestEquivalentVersions(t *testing.T) {
 		{asked(admissionregistrationv1.Equivalent, v1, old), "extensions/v1beta1"},
 		{asked(admissionregistrationv1.Equivalent, rule("*", "", "v1", "pods")), ""},
 		{asked(admissionregistrationv1.Equivalent, rule("DELETE", "apps", "v1", "deployments")), ""},
+		{askedOf("rollback", admissionregistrationv1.Equivalent, rule("*", "apps", "v1", "deployments/*")), ""}, // which only extensions have
+		{askedOf("rollback", admissionregistrationv1.Equivalent, rule("*", "*", "*", "deployments/*")), "extensions/v1beta1"},
 	} {
 		if s.got != s.want {
 			t.Errorf("asked in %q, want %q", s.got, s.want)
@@ -256,7 +261,7 @@ func unconcerned(t testing.TB) (ask func()) {
 		validatingConfigurations: {&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "v"},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "v.example.com", ClientConfig: client, Rules: rules, MatchPolicy: &equivalent}}}},
 	}
-	plugins := Plugins(t.Context(), slog.New(slog.DiscardHandler))
+	plugins, _ := Plugins(t.Context(), slog.New(slog.DiscardHandler))
 	a := write(t, admission.Create, corev1.SchemeGroupVersion.WithResource("configmaps"), "",
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c", Labels: map[string]string{"app": "mail"}}})
 	ctx := context.Background()

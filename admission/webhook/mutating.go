@@ -1,13 +1,16 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"reflect"
+	"net/http"
+	"time"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,7 +56,7 @@ func (m *mutating) Admit(ctx context.Context, a *admission.Attributes, state adm
 		if r, _ = a.Memory.(*rounds); r == nil {
 			return nil // no webhook was asked that wants to see more
 		}
-		if r.left != nil && !reflect.DeepEqual(r.left, runtime.Object(a.Object)) {
+		if r.left != nil && !equality.Semantic.DeepEqual(r.left, runtime.Object(a.Object)) {
 			r.objectChanged()
 		}
 	}
@@ -99,12 +102,14 @@ func (m *mutating) admit(ctx context.Context, h *hook, a *admission.Attributes, 
 	if r == nil {
 		r = &rounds{}
 	}
+	begun := time.Now()
 	response, err := h.ask(ctx, s, true)
 	r.said = warn(a, r.said, response)
 	var changed bool
 	if err == nil {
 		changed, err = h.apply(s, response)
 	}
+	m.counts.asked(h, m.step, a.Operation, time.Since(begun), err)
 	if changed {
 		r.objectChanged()
 		a.AskAgain()
@@ -122,7 +127,7 @@ func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (chang
 	}
 	steps, err := jsonpatch.DecodePatch(response.Patch)
 	if err != nil {
-		return false, &callError{h.Name, fmt.Errorf("received undecodable patch in webhook response: %w", err)}
+		return false, &callError{h.Name, fmt.Errorf("received undecodable patch in webhook response: %w", err), http.StatusServiceUnavailable}
 	}
 	switch {
 	case len(steps) == 0:
@@ -131,7 +136,7 @@ func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (chang
 		return false, apierrors.NewInternalError(fmt.Errorf(
 			"admission webhook %q attempted to modify the object, which is not supported for this operation", h.Name))
 	case *response.PatchType != admissionv1.PatchTypeJSONPatch:
-		return false, &callError{h.Name, fmt.Errorf("unsupported patch type %q", *response.PatchType)}
+		return false, &callError{h.Name, fmt.Errorf("unsupported patch type %q", *response.PatchType), http.StatusBadRequest}
 	}
 	before, _, err := s.texts()
 	if err != nil {
@@ -141,5 +146,9 @@ func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (chang
 	if err != nil {
 		return false, apierrors.NewInternalError(err)
 	}
-	return s.set(after)
+	if err := s.set(after); err != nil {
+		return false, err
+	}
+	now, _, err := s.texts() // in which nothing is nothing, be it left out or empty
+	return !bytes.Equal(before, now), err
 }

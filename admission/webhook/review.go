@@ -45,10 +45,7 @@ func newRequest(uid types.UID, s *subject) (*admissionv1.AdmissionRequest, error
 		return nil, err
 	}
 	a := s.a
-	requestKind := metav1.GroupVersionKind(a.Kind)
-	if s.sub != nil {
-		requestKind = metav1.GroupVersionKind(s.kind)
-	}
+	requestKind := metav1.GroupVersionKind(s.requested())
 	requestResource := metav1.GroupVersionResource(a.Resource)
 	request := &admissionv1.AdmissionRequest{
 		UID: uid, Operation: admissionv1.Operation(a.Operation),

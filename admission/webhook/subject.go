@@ -16,7 +16,7 @@ import (
 )
 
 // subject is what is written, as a webhook is shown it: in a version, and, of a subresource with a kind of its own, what that
-// shows (a Scale).
+// shows (a Scale) or takes (an Eviction).
 type subject struct {
 	a   *admission.Attributes
 	gv  schema.GroupVersion // of the resource
@@ -30,7 +30,7 @@ type subject struct {
 // newSubject takes the objects of a write to a version.
 func newSubject(a *admission.Attributes, gv schema.GroupVersion) (*subject, error) {
 	s := &subject{a: a, gv: gv, kind: gv.WithKind(a.Kind.Kind)}
-	if sub := a.Of.Info().Subresource(a.Subresource); sub != nil && sub.View != nil {
+	if sub := a.Of.Info().Subresource(a.Subresource); sub != nil && (sub.View != nil || sub.New != nil && sub.Kind == a.Kind) {
 		s.sub, s.kind = sub, sub.Kind
 	}
 	var err error
@@ -48,10 +48,13 @@ func (s *subject) shown(obj kind.Object) (runtime.Object, error) {
 	}
 	var shown runtime.Object
 	var err error
-	if s.sub != nil {
-		shown, err = s.sub.View(obj)
-	} else {
+	switch {
+	case s.sub == nil:
 		shown, err = s.a.Of.Convert(obj, s.gv.String())
+	case s.sub.View == nil:
+		shown = obj
+	default:
+		shown, err = s.sub.View(obj)
 	}
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -72,22 +75,21 @@ func (s *subject) texts() (now, old []byte, err error) {
 	return s.json[0], s.json[1], nil
 }
 
-// set makes a patched text the new state, with the defaults of its version, and says whether that is another than before.
-func (s *subject) set(text []byte) (changed bool, err error) {
-	before := s.a.Object.DeepCopyObject()
+// set makes a patched text the new state, with the defaults of its version.
+func (s *subject) set(text []byte) (err error) {
 	if err = s.remains(text); err == nil && s.sub != nil {
 		err = s.setView(text)
 	} else if err == nil {
 		err = s.setObject(text)
 	}
 	if err != nil {
-		return false, apierrors.NewInternalError(err)
+		return apierrors.NewInternalError(err)
 	}
 	if s.now, err = s.shown(s.a.Object); err != nil {
-		return false, err
+		return err
 	}
 	s.json[0] = nil
-	return !reflect.DeepEqual(before, runtime.Object(s.a.Object)), nil
+	return nil
 }
 
 // remains checks that a text is of the kind that was shown.
@@ -107,6 +109,9 @@ func (s *subject) setView(text []byte) error {
 	if err := kind.Unmarshal(object.JSON, text, view); err != nil {
 		return err
 	}
+	if s.sub.View == nil {
+		return s.replace(view)
+	}
 	return s.sub.Apply(s.a.Object, view)
 }
 
@@ -124,11 +129,24 @@ func (s *subject) setObject(text []byte) error {
 		}
 		obj = converted.(kind.Object)
 	}
+	return s.replace(obj)
+}
+
+// replace makes the new state another one of the same type, in its place.
+func (s *subject) replace(obj runtime.Object) error {
 	if reflect.TypeOf(obj) != reflect.TypeOf(s.a.Object) {
 		return fmt.Errorf("a %T became a %T", s.a.Object, obj)
 	}
 	reflect.ValueOf(s.a.Object).Elem().Set(reflect.ValueOf(obj).Elem())
 	return nil
+}
+
+// requested is the kind that the request names: that of its version, or of its subresource.
+func (s *subject) requested() schema.GroupVersionKind {
+	if s.sub != nil {
+		return s.sub.Kind
+	}
+	return s.a.Kind
 }
 
 // options are those of the write, as the webhook is shown them.
@@ -140,9 +158,13 @@ func (s *subject) options() runtime.Object {
 	of := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: kind} }
 	switch s.a.Operation {
 	case admission.Create:
-		return &metav1.CreateOptions{TypeMeta: of("CreateOptions"), DryRun: dryRun, FieldManager: s.a.Manager}
+		return &metav1.CreateOptions{
+			TypeMeta: of("CreateOptions"), DryRun: dryRun, FieldManager: s.a.FieldManager, FieldValidation: s.a.FieldValidation,
+		}
 	case admission.Update:
-		return &metav1.UpdateOptions{TypeMeta: of("UpdateOptions"), DryRun: dryRun, FieldManager: s.a.Manager}
+		return &metav1.UpdateOptions{
+			TypeMeta: of("UpdateOptions"), DryRun: dryRun, FieldManager: s.a.FieldManager, FieldValidation: s.a.FieldValidation,
+		}
 	}
 	options := &metav1.DeleteOptions{}
 	if s.a.Deletion != nil {

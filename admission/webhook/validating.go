@@ -2,10 +2,14 @@ package webhook
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/admission"
@@ -82,7 +86,7 @@ func (v *validating) askAll(ctx context.Context, a *admission.Attributes, questi
 	}
 	var asked sync.WaitGroup
 	for _, q := range questions {
-		asked.Go(func() { q.response, q.err = q.hook.ask(ctx, q.subject, false) })
+		asked.Go(func() { v.ask(ctx, q) })
 	}
 	asked.Wait()
 	var first error
@@ -94,6 +98,19 @@ func (v *validating) askAll(ctx context.Context, a *admission.Attributes, questi
 		}
 	}
 	return first
+}
+
+// ask asks one webhook. A panic is its answer: nobody above this goroutine would catch it, and the server would end.
+func (v *validating) ask(ctx context.Context, q *question) {
+	begun := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			v.log.Error("asking a webhook panicked", "webhook", q.hook.Name, "panic", p, "stack", string(debug.Stack()))
+			q.err = apierrors.NewInternalError(fmt.Errorf("asking webhook %q panicked: %v", q.hook.Name, p))
+		}
+		v.counts.asked(q.hook, v.step, q.subject.a.Operation, time.Since(begun), q.err)
+	}()
+	q.response, q.err = q.hook.ask(ctx, q.subject, false)
 }
 
 // warn passes the warnings of an answer on, each once.

@@ -12,6 +12,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/prometheus/client_golang/prometheus"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -25,13 +26,14 @@ var (
 	validatingConfigurations = schema.GroupResource{Group: group, Resource: "validatingwebhookconfigurations"}
 )
 
-// Plugins are the mutating and the validating plugin, in the order in which they are asked, after all others. They let go of
-// their connections when ctx ends. Failures that are ignored go to log.
-func Plugins(ctx context.Context, log *slog.Logger) []admission.Plugin {
+// Plugins are the mutating and the validating plugin, in the order in which they are asked, after all others, and what they count.
+// They let go of their connections when ctx ends. Failures that are ignored go to log.
+func Plugins(ctx context.Context, log *slog.Logger) ([]admission.Plugin, prometheus.Collector) {
+	counts := newMetrics()
 	return []admission.Plugin{
-		&mutating{hooks{ctx: ctx, log: log, resource: mutatingConfigurations}},
-		&validating{hooks{ctx: ctx, log: log, resource: validatingConfigurations}},
-	}
+		&mutating{hooks{ctx: ctx, log: log, resource: mutatingConfigurations, step: admits, counts: counts}},
+		&validating{hooks{ctx: ctx, log: log, resource: validatingConfigurations, step: validates, counts: counts}},
+	}, counts
 }
 
 // asksNobody says that webhooks are not asked about a resource: they could forbid that they are removed.

@@ -1,0 +1,104 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const everyRule = `"rules":[{"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["pods","pods/*"]}]`
+
+// TestWebhooksAreShownEvictions and bindings, as they are sent, and not what they do to the pod (in Kubernetes,
+// pkg/registry/core/pod/storage).
+func TestWebhooksAreShownEvictions(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.create(t, podsPath, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	mutating, validating := startGuard(t, nil), startGuard(t, nil)
+	w.register(t, mutatingPath, "m", mutating, everyRule)
+	w.register(t, validatingPath, "v", validating, everyRule)
+	binding := `{"metadata":{"name":"p","labels":{"app":"web"}},"target":{"kind":"Node","name":"n"}}`
+	w.send(t, http.MethodPost, podsPath+"/p/binding", binding).want(t, http.StatusCreated)
+	for _, g := range []*guard{mutating, validating} {
+		r := g.last()
+		if text := string(r.Object.Raw); r.Kind.Kind != "Binding" || r.RequestKind.Kind != "Binding" || len(r.OldObject.Raw) > 0 ||
+			!strings.Contains(text, `"target":{"kind":"Node","name":"n"}`) || !strings.Contains(text, `"kind":"Binding","apiVersion":"v1"`) {
+			t.Errorf("asked about a %v: %s, which was %s", r.Kind, text, r.OldObject.Raw)
+		}
+	}
+	w.send(t, http.MethodPost, podsPath+"/p/eviction?dryRun=All", evictionOf("p")).want(t, http.StatusCreated)
+	w.evict(t, "p", "").want(t, http.StatusCreated)
+	for _, g := range []*guard{mutating, validating} {
+		if got := strings.Join(g.requests(), ", "); got != "CREATE pods/binding p, CREATE pods/eviction p, CREATE pods/eviction p" {
+			t.Errorf("asked about %s", got)
+		}
+		r := g.last()
+		if r.Kind != (metav1.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}) || r.Resource.Resource != "pods" || r.Namespace != "default" ||
+			!strings.Contains(string(r.Object.Raw), `"kind":"Eviction","apiVersion":"policy/v1"`) {
+			t.Errorf("asked about a %v of %v: %s", r.Kind, r.Resource, r.Object.Raw)
+		}
+	}
+}
+
+// TestWebhooksDecideAboutEvictions: they refuse them, and change what is asked for.
+func TestWebhooksDecideAboutEvictions(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.runs(t, "p", "True")
+	w.register(t, validatingPath, "v", startGuard(t, deny("not now")), `"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods/eviction"]}],
+		"matchConditions":[{"name":"kind","expression":"request.requestKind.kind == 'Eviction' && object.deleteOptions.gracePeriodSeconds == 7"}]`)
+	w.register(t, mutatingPath, "m", startGuard(t, patched(`[{"op":"add","path":"/deleteOptions","value":{"gracePeriodSeconds":7}}]`)), everyRule)
+	w.evict(t, "p", "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "not now")
+	w.send(t, http.MethodDelete, validatingPath+"/v", "").want(t, http.StatusOK)
+	w.evict(t, "p", "").want(t, http.StatusCreated)
+	if left := at(w.get(t, podsPath+"/p").object(t), "metadata", "deletionGracePeriodSeconds"); left != 7.0 {
+		t.Errorf("it has %v seconds", left)
+	}
+	w.send(t, http.MethodPost, podsPath+"/p/eviction", `{"metadata":{"name":"p","namespace":"other"}}`).
+		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "the namespace of the provided object does not match")
+}
+
+// TestNoEvictionsWhereTheNamespaceEnds: who drains a node is told the cause.
+func TestNoEvictionsWhereTheNamespaceEnds(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	const pods = "/api/v1/namespaces/ends/pods"
+	w.send(t, http.MethodPost, "/api/v1/namespaces", `{"metadata":{"name":"ends"}}`).want(t, http.StatusCreated)
+	w.create(t, pods, `{"metadata":{"name":"p","finalizers":["example.com/hold"]},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	w.send(t, http.MethodDelete, "/api/v1/namespaces/ends", "").want(t, http.StatusOK)
+	for _, act := range []string{"/eviction", "/binding"} {
+		w.send(t, http.MethodPost, pods+"/p"+act, `{"metadata":{"name":"p"},"target":{"name":"n"}}`).
+			refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "because it is being terminated")
+	}
+}
+
+// TestReviewHasTheOptionsAsTheyWereSent: nothing that the server made of them.
+func TestReviewHasTheOptionsAsTheyWereSent(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	g := startGuard(t, nil)
+	w.register(t, validatingPath, "all", g, "")
+	for _, c := range []struct{ method, path, contentType, want string }{
+		{http.MethodPost, configMaps, jsonType, `{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1"}`},
+		{http.MethodPut, configMaps + "/a?fieldValidation=Strict&fieldManager=me", jsonType,
+			`{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"me","fieldValidation":"Strict"}`},
+		{http.MethodPatch, configMaps + "/a?fieldValidation=Ignore", mergeType, `{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldValidation":"Ignore"}`},
+	} {
+		r := w.send(t, c.method, c.path, `{"metadata":{"name":"a"},"data":{"by":"`+c.method+`"}}`, "Content-Type", c.contentType)
+		if r.code >= 300 {
+			t.Fatalf("%s", r.body)
+		}
+		var got, want any
+		if json.Unmarshal(g.last().Options.Raw, &got) != nil || json.Unmarshal([]byte(c.want), &want) != nil || jsonText(got) != jsonText(want) {
+			t.Errorf("%s %s: options %s, want %s", c.method, c.path, g.last().Options.Raw, c.want)
+		}
+	}
+}
+
+func jsonText(v any) string {
+	text, _ := json.Marshal(v) // what was read can be written
+	return string(text)
+}

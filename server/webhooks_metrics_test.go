@@ -1,0 +1,77 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	admissionv1 "k8s.io/api/admission/v1"
+)
+
+// TestWebhooksAreCounted by Kubernetes' names (k8s.io/apiserver/pkg/admission/metrics): how long they took, what they refused, and
+// what went on without them. What is configured no longer is forgotten.
+func TestWebhooksAreCounted(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	odd := startGuard(t, func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+		return &admissionv1.AdmissionResponse{Result: &metav1.Status{Code: 12345}}
+	})
+	for _, c := range []struct {
+		path, name, more string
+		hook             *guard
+	}{
+		{mutatingPath, "good", "", startGuard(t, nil)},
+		{validatingPath, "no", "", startGuard(t, deny("no"))},
+		{mutatingPath, "odd", "", odd},
+		{validatingPath, "down", "", answering(t, fails(http.StatusNotFound))},
+		{mutatingPath, "open", `"failurePolicy":"Ignore"`, answering(t, say("garbage"))},
+		{mutatingPath, "breaks", "", startGuard(t, patched(`[{"op":"remove","path":"/none"}]`))},
+	} {
+		w.register(t, c.path, c.name, c.hook, c.more)
+		w.send(t, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":%q}}`, c.name))
+		if c.name != "good" {
+			w.send(t, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":"%s-2"}}`, c.name))
+			before := w.scrape(t)
+			w.send(t, http.MethodDelete, c.path+"/"+c.name, "").want(t, http.StatusOK)
+			w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"x"}}`).want(t, http.StatusCreated)
+			if after := w.scrape(t); !strings.Contains(before, `{name="`+c.name+`.example.com`) || strings.Contains(after, `name="`+c.name+`.example.com`) {
+				t.Errorf("%s: counted %v, and then %v", c.name, series(before, "apiserver_admission_webhook_request_total"), series(after, "apiserver_admission_webhook_request_total"))
+			}
+			counted(t, c.name, before)
+		}
+	}
+	if got := w.scrape(t); !strings.Contains(got, `apiserver_admission_webhook_admission_duration_seconds_bucket{name="good.example.com",operation="CREATE",rejected="false",type="admit",le="25"} `) {
+		t.Errorf("counted %v", series(got, "apiserver_admission_webhook_admission_duration_seconds_bucket"))
+	}
+}
+
+// counted compares what was counted of a webhook that two writes were refused by, or went on without.
+func counted(t *testing.T, name, scraped string) {
+	t.Helper()
+	var got []string
+	for _, metric := range []string{"rejection_count", "fail_open_count", "request_total"} {
+		for _, line := range series(scraped, "apiserver_admission_webhook_"+metric) {
+			if strings.Contains(line, `name="`+name+`.`) {
+				got = append(got, strings.TrimPrefix(strings.ReplaceAll(line, `name="`+name+`.example.com"`, ""), "apiserver_admission_webhook_"))
+			}
+		}
+	}
+	want := map[string][]string{
+		"no": {`rejection_count{error_type="no_error",,operation="CREATE",rejection_code="403",type="validating"} 2`,
+			`request_total{code="403",,operation="CREATE",rejected="true",type="validating"} 2`},
+		"odd": {`rejection_count{error_type="no_error",,operation="CREATE",rejection_code="600",type="admit"} 2`,
+			`request_total{code="600",,operation="CREATE",rejected="true",type="admit"} 2`},
+		"down": {`rejection_count{error_type="calling_webhook_error",,operation="CREATE",rejection_code="404",type="validating"} 2`,
+			`request_total{code="404",,operation="CREATE",rejected="true",type="validating"} 2`},
+		"open": {`fail_open_count{,type="admit"} 2`, `request_total{code="503",,operation="CREATE",rejected="false",type="admit"} 2`},
+		"breaks": {`rejection_count{error_type="apiserver_internal_error",,operation="CREATE",rejection_code="0",type="admit"} 2`,
+			`request_total{code="0",,operation="CREATE",rejected="true",type="admit"} 2`},
+	}[name]
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
