@@ -80,6 +80,7 @@ type reconciler struct {
 	pods    *informer.Informer[*corev1.Pod]
 	scales  *scales
 	hand    *action.Hand
+	fights  Fights
 }
 
 // counts passes changes of a pod that a budget counts.
@@ -101,17 +102,20 @@ func made[T client.Object](r *reconciler, i *informer.Informer[T], template func
 // selecting are the budgets that select pods with these labels.
 func (r *reconciler) selecting(namespace string, of map[string]string) (requests []controller.Request) {
 	for budget := range r.budgets.Indexer().Each("namespace", namespace) {
-		if selects(budget, of) {
+		if selectorOf(budget).Matches(labels.Set(of)) {
 			requests = append(requests, informer.KeyOf(budget))
 		}
 	}
 	return requests
 }
 
-// selects says whether a budget is about pods with these labels. One whose selector cannot be read is about none.
-func selects(budget *policyv1.PodDisruptionBudget, of map[string]string) bool {
+// selectorOf is what a budget is about. One whose selector cannot be read is about no pods.
+func selectorOf(budget *policyv1.PodDisruptionBudget) labels.Selector {
 	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-	return err == nil && selector.Matches(labels.Set(of))
+	if err != nil {
+		return labels.Nothing()
+	}
+	return selector
 }
 
 // Reconcile counts.
@@ -134,19 +138,21 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 // see reads the cache.
 func (r *reconciler) see(ctx context.Context, budget *policyv1.PodDisruptionBudget) Seen {
 	s := Seen{
-		Budget: budget, Now: time.Now(),
-		Scale: func(pod *corev1.Pod) (Scale, error) { return r.scales.of(ctx, pod) },
-		Stays: func(pod *corev1.Pod) bool { return r.stays(ctx, pod) },
+		Budget: budget, Now: time.Now(), Fights: &r.fights,
+		Scale:  func(pod *corev1.Pod) (Scale, error) { return r.scales.of(ctx, pod) },
+		Wanted: r.scales.now,
+		Stays:  func(pod *corev1.Pod) bool { return r.stays(ctx, pod) },
 	}
+	selector := selectorOf(budget)
 	for pod := range r.pods.Indexer().Each("namespace", budget.Namespace) {
-		if selects(budget, pod.Labels) {
+		if selector.Matches(labels.Set(pod.Labels)) {
 			s.Pods = append(s.Pods, pod)
 		}
 	}
 	slices.SortFunc(s.Pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for other := range r.budgets.Indexer().Each("namespace", budget.Namespace) {
 		if other.Name != budget.Name {
-			s.Others = append(s.Others, other)
+			s.Others = append(s.Others, selectorOf(other))
 		}
 	}
 	return s

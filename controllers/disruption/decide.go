@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	budgets "k8s.io/component-helpers/apps/poddisruptionbudget"
@@ -26,35 +28,47 @@ type Seen struct {
 	Budget *policyv1.PodDisruptionBudget
 	// Pods are those that the budget selects, by name.
 	Pods []*corev1.Pod
-	// Others are the other budgets of the namespace.
-	Others []*policyv1.PodDisruptionBudget
-	// Scale is how many pods the controller of a pod wants. It is asked of pods that have one.
-	Scale func(*corev1.Pod) (Scale, error)
+	// Others are the selectors of the other budgets of the namespace.
+	Others []labels.Selector
+	// Scale is how many pods the controller of a pod wants as the cache shows it, and Wanted as the server has it. They are asked of pods
+	// that have one.
+	Scale  func(*corev1.Pod) (Scale, error)
+	Wanted func(context.Context, *corev1.Pod) (Scale, error)
 	// Stays says that the server has a pod still that the cache shows.
 	Stays func(*corev1.Pod) bool
-	Now   time.Time
+	// Fights remembers of which pods it was told that several budgets select them.
+	Fights *Fights
+	Now    time.Time
+}
+
+// count is how many pods there should be, and how many of them healthy. wants are what was found of that; unmanaged are pods that
+// nobody makes again, so that nobody knows how many there should be.
+type count struct {
+	expected, desired int32
+	wants             []want
+	unmanaged         []*corev1.Pod
 }
 
 // Decide counts. When the pods cannot be counted no more may be taken away, the status says why, and the error is that.
 func Decide(s Seen) ([]action.Action, error) {
-	expected, desired, unmanaged, err := s.expected()
+	of, err := s.count()
 	if err != nil {
-		return s.write(s.failed(err), action.Event{
-			About: s.Budget, Warning: true, Reason: "CalculateExpectedPodCountFailed",
-			Message: fmt.Sprintf("Failed to calculate the number of expected pods: %v", err),
+		return s.write(s.failed(err), nil, func() []action.Action {
+			return []action.Action{action.Event{About: s.Budget, Warning: true, Reason: "CalculateExpectedPodCountFailed",
+				Message: fmt.Sprintf("Failed to calculate the number of expected pods: %v", err)}}
 		}), err
 	}
 	disrupted, again, tell := s.disrupted()
 	next := s.Budget.DeepCopy()
 	next.Status = policyv1.PodDisruptionBudgetStatus{
 		ObservedGeneration: next.Generation, DisruptedPods: disrupted, Conditions: next.Status.Conditions,
-		CurrentHealthy: int32(len(s.healthy(disrupted))), DesiredHealthy: desired, ExpectedPods: expected,
+		CurrentHealthy: int32(len(s.healthy(disrupted))), DesiredHealthy: of.desired, ExpectedPods: of.expected,
 	}
-	if expected > 0 {
-		next.Status.DisruptionsAllowed = max(0, next.Status.CurrentHealthy-desired)
+	if of.expected > 0 {
+		next.Status.DisruptionsAllowed = max(0, next.Status.CurrentHealthy-of.desired)
 	}
 	budgets.UpdateDisruptionAllowedCondition(next)
-	actions := s.write(next, append(tell, s.events(unmanaged)...)...)
+	actions := s.write(next, of.wants, func() []action.Action { return append(tell, s.events(of.unmanaged)...) })
 	if again > 0 {
 		actions = append(actions, action.Again{After: again})
 	}
@@ -62,15 +76,16 @@ func Decide(s Seen) ([]action.Action, error) {
 }
 
 // write writes a status if it is another one, and tells what there is to tell then: else it has been told before. Before it allows more
-// than it did, the pods that it counts on must be as they were seen.
-func (s Seen) write(next *policyv1.PodDisruptionBudget, tell ...action.Action) []action.Action {
+// than it did, all that it follows from must be as it was seen.
+func (s Seen) write(next *policyv1.PodDisruptionBudget, wants []want, tell func() []action.Action) (actions []action.Action) {
 	if equality.Semantic.DeepEqual(next.Status, s.Budget.Status) {
 		return nil
 	}
 	if next.Status.DisruptionsAllowed > s.Budget.Status.DisruptionsAllowed {
-		tell = append([]action.Action{unchanged{s.Budget, s.healthy(next.Status.DisruptedPods)}}, tell...)
+		actions = append(actions, unchanged{s.Budget, s.Pods, s.healthy(next.Status.DisruptedPods), wants, s.Wanted})
 	}
-	return append(tell, action.Update[*policyv1.PodDisruptionBudget]{In: resource, Object: next, Subresource: "status"})
+	actions = append(actions, action.Update[*policyv1.PodDisruptionBudget]{In: resource, Object: next, Subresource: "status"})
+	return append(actions, tell()...)
 }
 
 // failed is the status of what cannot be counted.
@@ -84,53 +99,54 @@ func (s Seen) failed(err error) *policyv1.PodDisruptionBudget {
 	return next
 }
 
-// expected is how many pods there should be, and how many of them healthy. unmanaged are pods that nobody makes again, so that nobody
-// knows how many there should be.
-func (s Seen) expected() (expected, desired int32, unmanaged []*corev1.Pod, err error) {
+// count says how many pods there should be.
+func (s Seen) count() (of count, err error) {
 	spec := s.Budget.Spec
 	switch {
 	case spec.MaxUnavailable != nil:
-		if expected, unmanaged, err = s.wanted(); err != nil {
-			return 0, 0, nil, err
+		if of, err = s.wanted(); err != nil {
+			return of, err
 		}
-		missing, err := intstr.GetScaledValueFromIntOrPercent(spec.MaxUnavailable, int(expected), true)
-		return expected, max(0, expected-int32(missing)), unmanaged, err
+		missing, err := intstr.GetScaledValueFromIntOrPercent(spec.MaxUnavailable, int(of.expected), true)
+		of.desired = max(0, of.expected-int32(missing))
+		return of, err
 	case spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.Int:
-		return int32(len(s.Pods)), spec.MinAvailable.IntVal, nil, nil
+		return count{expected: int32(len(s.Pods)), desired: spec.MinAvailable.IntVal}, nil
 	case spec.MinAvailable != nil:
-		if expected, unmanaged, err = s.wanted(); err != nil {
-			return 0, 0, nil, err
+		if of, err = s.wanted(); err != nil {
+			return of, err
 		}
-		least, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, int(expected), true)
-		return expected, int32(least), unmanaged, err
+		least, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, int(of.expected), true)
+		of.desired = int32(least)
+		return of, err
 	}
-	return 0, 0, nil, nil
+	return of, nil
 }
 
-// wanted is how many pods their controllers want.
-func (s Seen) wanted() (count int32, unmanaged []*corev1.Pod, err error) {
-	scales := map[types.UID]int32{}
-	asked := map[types.UID]bool{}
+// wanted counts how many pods their controllers want.
+func (s Seen) wanted() (of count, err error) {
+	scales, asked := map[types.UID]int32{}, map[types.UID]bool{}
 	for _, pod := range s.Pods {
 		owner := metav1.GetControllerOfNoCopy(pod)
 		switch {
 		case owner == nil:
-			unmanaged = append(unmanaged, pod)
+			of.unmanaged = append(of.unmanaged, pod)
 			continue
 		case asked[owner.UID]:
 			continue
 		}
 		asked[owner.UID] = true
-		of, err := s.Scale(pod)
+		is, err := s.Scale(pod)
 		if err != nil {
-			return 0, nil, err
+			return of, err
 		}
-		scales[of.Of] = of.Replicas
+		scales[is.Of] = is.Replicas
+		of.wants = append(of.wants, want{pod, is})
 	}
 	for replicas := range maps.Values(scales) {
-		count += replicas
+		of.expected += replicas
 	}
-	return count, unmanaged, nil
+	return of, nil
 }
 
 // disrupted are the pods that evictions have noted, and that are not deleted yet as far as is known here. again is when to look
@@ -191,24 +207,5 @@ func (s Seen) events(unmanaged []*corev1.Pod) (tell []action.Action) {
 				"calculated correctly, which may result in undefined behavior. To account for these pods please set \".spec.minAvailable\" "+
 				"field of the PDB to an integer value.", s.Budget.Spec.Selector)})
 	}
-	for _, pod := range s.Pods {
-		if s.fought(pod) {
-			tell = append(tell, action.Event{About: pod, Warning: true, Reason: "MultiplePodDisruptionBudgets", Message: fmt.Sprintf(
-				"Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.Namespace, pod.Name, s.Budget.Name)})
-		}
-	}
-	return tell
-}
-
-// fought says that another budget selects a pod too, and that this one, the first of them, is who tells.
-func (s Seen) fought(pod *corev1.Pod) (several bool) {
-	for _, other := range s.Others {
-		if selects(other, pod.Labels) {
-			if other.Name < s.Budget.Name {
-				return false
-			}
-			several = true
-		}
-	}
-	return several
+	return append(tell, s.fought()...)
 }

@@ -24,7 +24,30 @@ type Scale struct {
 	Replicas int32
 }
 
-// scales finds what the controllers of pods want: of the kinds that Kubernetes has in the cache, of others by their subresource.
+// The resources whose objects the cache has; others are asked for by their subresource.
+var (
+	deployments  = appsv1.SchemeGroupVersion.WithResource("deployments")
+	replicaSets  = appsv1.SchemeGroupVersion.WithResource("replicasets")
+	statefulSets = appsv1.SchemeGroupVersion.WithResource("statefulsets")
+	controllers  = corev1.SchemeGroupVersion.WithResource("replicationcontrollers")
+)
+
+// resourceOf is the one of these that a reference is to, in whatever version; or none.
+func resourceOf(ref *metav1.OwnerReference) (in schema.GroupVersionResource) {
+	switch of := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind().String(); of {
+	case "Deployment.apps", "Deployment.extensions":
+		return deployments
+	case "ReplicaSet.apps", "ReplicaSet.extensions":
+		return replicaSets
+	case "StatefulSet.apps":
+		return statefulSets
+	case "ReplicationController":
+		return controllers
+	}
+	return in
+}
+
+// scales finds what the controllers of pods want.
 type scales struct {
 	client       *client.Client
 	deployments  *informer.Informer[*appsv1.Deployment]
@@ -36,50 +59,84 @@ type scales struct {
 func newScales(m *controller.Manager) *scales {
 	return &scales{
 		client:       m.Client(),
-		deployments:  informer.For[*appsv1.Deployment](m.Informers(), appsv1.SchemeGroupVersion.WithResource("deployments")),
-		replicaSets:  informer.For[*appsv1.ReplicaSet](m.Informers(), appsv1.SchemeGroupVersion.WithResource("replicasets")),
-		statefulSets: informer.For[*appsv1.StatefulSet](m.Informers(), appsv1.SchemeGroupVersion.WithResource("statefulsets")),
-		controllers:  informer.For[*corev1.ReplicationController](m.Informers(), corev1.SchemeGroupVersion.WithResource("replicationcontrollers")),
+		deployments:  informer.For[*appsv1.Deployment](m.Informers(), deployments),
+		replicaSets:  informer.For[*appsv1.ReplicaSet](m.Informers(), replicaSets),
+		statefulSets: informer.For[*appsv1.StatefulSet](m.Informers(), statefulSets),
+		controllers:  informer.For[*corev1.ReplicationController](m.Informers(), controllers),
 	}
 }
 
-// of finds what the controller of a pod wants; that of a replicaset, if it has one, is asked in its place.
+// of finds what the controller of a pod wants, as the cache shows it; that of a replicaset, if it has one, is asked in its place.
 func (s *scales) of(ctx context.Context, pod *corev1.Pod) (Scale, error) {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	set, ok := found(s.replicaSets, pod.Namespace, ref, "ReplicaSet", "apps", "extensions")
-	if ok {
+	if set, ok := found(s.replicaSets, pod.Namespace, ref); ok {
 		above := metav1.GetControllerOfNoCopy(set)
-		if above == nil || above.Kind != "Deployment" {
+		if above == nil || resourceOf(above) != deployments {
 			return scale(set, set.Spec.Replicas), nil
 		}
-		if d, ok := found(s.deployments, pod.Namespace, above, "Deployment", "apps", "extensions"); ok {
+		if d, ok := found(s.deployments, pod.Namespace, above); ok {
 			return scale(d, d.Spec.Replicas), nil
 		}
 	}
-	if set, ok := found(s.statefulSets, pod.Namespace, ref, "StatefulSet", "apps"); ok {
+	if set, ok := found(s.statefulSets, pod.Namespace, ref); ok {
 		return scale(set, set.Spec.Replicas), nil
 	}
-	if c, ok := found(s.controllers, pod.Namespace, ref, "ReplicationController", ""); ok {
+	if c, ok := found(s.controllers, pod.Namespace, ref); ok {
 		return scale(c, c.Spec.Replicas), nil
 	}
-	if of, ok, err := s.ask(ctx, pod.Namespace, ref); ok || err != nil {
-		return of, err
-	}
-	return Scale{}, fmt.Errorf("found no controllers for pod %q", pod.Name)
+	return s.asked(ctx, pod, ref)
 }
 
 func scale(of client.Object, replicas *int32) Scale {
 	return Scale{of.GetUID(), ptr.Deref(replicas, 1)}
 }
 
-// found is the object that a reference names, when it is of a kind in one of the groups, and in the cache.
-func found[T client.Object](in *informer.Informer[T], namespace string, ref *metav1.OwnerReference, kind string, groups ...string) (obj T, ok bool) {
-	gv, err := schema.ParseGroupVersion(ref.APIVersion)
-	if err != nil || ref.Kind != kind || !slices.Contains(groups, gv.Group) {
+// found is the object that a reference names, when it is in the cache.
+func found[T client.Object](in *informer.Informer[T], namespace string, ref *metav1.OwnerReference) (obj T, ok bool) {
+	if resourceOf(ref) != in.Resource() {
 		return obj, false
 	}
 	obj, ok = in.Indexer().Get(informer.Key{Namespace: namespace, Name: ref.Name})
 	return obj, ok && obj.GetUID() == ref.UID
+}
+
+// now finds what the controller of a pod wants, as the server has it: the cache may be late.
+func (s *scales) now(ctx context.Context, pod *corev1.Pod) (Scale, error) {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	above, err := s.above(ctx, pod.Namespace, ref)
+	if err != nil {
+		return Scale{}, err
+	}
+	if above != nil && resourceOf(above) == deployments {
+		if of, ok, err := s.ask(ctx, pod.Namespace, above); ok || err != nil {
+			return of, err
+		}
+	}
+	return s.asked(ctx, pod, ref)
+}
+
+// above is the controller of a replicaset, or nil, as of anything else.
+func (s *scales) above(ctx context.Context, namespace string, ref *metav1.OwnerReference) (*metav1.OwnerReference, error) {
+	if resourceOf(ref) != replicaSets {
+		return nil, nil
+	}
+	set, err := client.Of[*metav1.PartialObjectMetadata](s.client, replicaSets).Get(ctx, namespace, ref.Name)
+	if apierrors.IsNotFound(err) || err == nil && set.UID != ref.UID {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return metav1.GetControllerOfNoCopy(set), nil
+}
+
+// asked is what the server says of the controller of a pod.
+func (s *scales) asked(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerReference) (Scale, error) {
+	of, ok, err := s.ask(ctx, pod.Namespace, ref)
+	if err == nil && !ok {
+		err = fmt.Errorf("found no controllers for pod %q", pod.Name)
+	}
+	return of, err
 }
 
 // ask reads the scale subresource of an object of any kind. ok is false when the object is not there.
@@ -100,6 +157,9 @@ func (s *scales) ask(ctx context.Context, namespace string, ref *metav1.OwnerRef
 
 // scaled is the resource of a kind, which must have scales.
 func (s *scales) scaled(ctx context.Context, ref *metav1.OwnerReference) (schema.GroupVersionResource, error) {
+	if in := resourceOf(ref); in.Resource != "" {
+		return in, nil
+	}
 	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	list := &metav1.APIResourceList{}
 	path := "/apis/" + ref.APIVersion
