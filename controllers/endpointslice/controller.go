@@ -8,6 +8,7 @@ package endpointslice
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -105,7 +106,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 		return controller.Result{}, err
 	}
 	result, err := r.hand.Do(ctx, Decide(r.see(service))...)
-	if err != nil && !apierrors.IsConflict(err) {
+	switch {
+	case errors.Is(err, action.ErrBehind): // the cache will show the service as it is, which is a reason to look again
+		controller.Note(ctx, "%v", err)
+		return result, nil
+	case err != nil && !apierrors.IsConflict(err):
 		r.hand.Events.Warning(service, failed, "%s%v", failure(service), err)
 	}
 	return result, err

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/backend"
@@ -44,21 +45,22 @@ func Decide(s Seen) (actions []action.Action) {
 	}
 	all.deleted = append(all.deleted, left...) // of families that the service has no more
 	actions = all.actions(s)
-	if lost := s.lost(); len(lost) > 0 {
-		actions = append(actions, action.Event{About: s.Service, Warning: true, Reason: failed, Message: failure(s.Service) + strings.Join(lost, ", ")})
+	if lost := s.lost(); lost != nil {
+		actions = append(actions, action.Event{About: s.Service, Warning: true, Reason: failed, Message: failure(s.Service) + lost.Error()})
 	}
 	return actions
 }
 
-// lost are the pods that nobody can reach, since the node that they are on is not there.
-func (s Seen) lost() (lines []string) {
+// lost says which pods nobody can reach, since the node that they are on is not there; nil when there are none.
+func (s Seen) lost() error {
+	var all []error
 	for _, pod := range s.Pods {
 		if backend.Reachable(pod) && !s.Service.Spec.PublishNotReadyAddresses && s.Node(pod.Spec.NodeName) == nil {
-			lines = append(lines, fmt.Sprintf("skipping Pod %s for Service %s/%s: Node %s Not Found",
+			all = append(all, fmt.Errorf("skipping Pod %s for Service %s/%s: Node %s Not Found",
 				pod.Name, s.Service.Namespace, s.Service.Name, pod.Spec.NodeName))
 		}
 	}
-	return lines
+	return utilerrors.NewAggregate(all) // which says several as Kubernetes does
 }
 
 // of are the slices of an address type.
@@ -91,14 +93,14 @@ func (s Seen) planFamily(family corev1.IPFamily, existing []*discoveryv1.Endpoin
 			p.deleted = append(p.deleted, slice) // of a service of the same name that is gone
 			continue
 		}
-		g := groups.of(slice.Ports)
+		g := groups.byPort[portsKey(slice.Ports)]
 		if g == nil {
 			p.deleted = append(p.deleted, slice)
 			continue
 		}
 		g.slices = append(g.slices, slice)
 	}
-	for _, g := range groups {
+	for _, g := range groups.all {
 		p.add(s.share(g))
 	}
 	if len(p.made) == 0 && len(p.deleted) == len(existing) {
@@ -146,13 +148,17 @@ func (s Seen) empty(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort)
 	}
 }
 
-// actions carry out a plan. What would be deleted while another is made is changed instead. A service that is being deleted gets no
-// new slices.
+// actions carry out a plan. What would be deleted while another is made is changed instead. Nothing goes before the server was asked
+// whether the service is as it was seen: slices may be those of one that has its name by now. A service that is being deleted gets
+// no new slices.
 func (p plan) actions(s Seen) (actions []action.Action) {
 	p = p.reuse(s.Service)
+	if len(p.deleted) > 0 {
+		actions = append(actions, action.Current[*corev1.Service]{In: backend.Services, Objects: []*corev1.Service{s.Service}})
+	}
 	triggered := backend.Triggered(s.Service, len(s.Slices) == 0, p.pods)
 	if s.Service.DeletionTimestamp == nil {
-		actions = p.creations(s, triggered)
+		actions = append(actions, p.creations(s, triggered)...)
 	}
 	for _, slice := range p.changed {
 		backend.Tell(&slice.ObjectMeta, triggered)

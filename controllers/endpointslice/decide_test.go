@@ -82,6 +82,7 @@ func (w *world) do(t *testing.T, a action.Action) {
 		w.Slices[slices.IndexFunc(w.Slices, named(a.Object.Name))] = a.Object
 	case action.Delete[*discoveryv1.EndpointSlice]:
 		w.Slices = slices.DeleteFunc(w.Slices, named(a.Object.Name))
+	case action.Current[*corev1.Service]:
 	default:
 		t.Fatal(a)
 	}
@@ -198,5 +199,31 @@ func TestHintsFollowTheTrafficDistribution(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %s, want %s", distribution, got, want)
 		}
+	}
+}
+
+// Pods whose node is not there are told of together, and nothing else about them changes.
+func TestPodsThatAreNowhereAreToldOf(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.settle(t)
+	w.Node = func(string) *corev1.Node { return nil }
+	w.pods(0, 2)
+	for _, pod := range w.Pods {
+		pod.Spec.NodeName = "n"
+	}
+	actions := Decide(w.Seen)
+	if len(actions) != 1 {
+		t.Fatal(actions)
+	}
+	got := actions[0].(action.Event).Message
+	const want = "Error updating Endpoint Slices for Service default/web: [skipping Pod p0000 for Service default/web: Node n Not Found, " +
+		"skipping Pod p0001 for Service default/web: Node n Not Found]"
+	if got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	w.Service.Spec.PublishNotReadyAddresses = true
+	if got := w.settle(t); got != "[2] create 0 update 1 delete 0" {
+		t.Error(got)
 	}
 }

@@ -26,36 +26,32 @@ type wanted struct {
 	pod *corev1.Pod
 }
 
-type groups []*group
-
-// of finds the group with these ports, in any order.
-func (all groups) of(ports []discoveryv1.EndpointPort) *group {
-	key := portsKey(ports)
-	i := slices.IndexFunc(all, func(g *group) bool { return portsKey(g.ports) == key })
-	if i < 0 {
-		return nil
-	}
-	return all[i]
+// groups are in the order in which their pods came, and found by the keys of their ports.
+type groups struct {
+	all    []*group
+	byPort map[string]*group
 }
 
 // groups are the endpoints that there should be, by their ports: pods may have different numbers for a port that is named.
-func (s Seen) groups(family corev1.IPFamily) (all groups) {
+func (s Seen) groups(family corev1.IPFamily) groups {
+	found := groups{byPort: map[string]*group{}}
 	for _, pod := range s.Pods {
 		if !backend.Reachable(pod) || !s.Service.Spec.PublishNotReadyAddresses && s.Node(pod.Spec.NodeName) == nil {
 			continue
 		}
 		addresses := backend.Addresses(pod, family)
 		ports := s.ports(pod)
-		g := all.of(ports)
+		key := portsKey(ports)
+		g := found.byPort[key]
 		if g == nil {
 			g = &group{ports: ports, family: family}
-			all = append(all, g)
+			found.byPort[key], found.all = g, append(found.all, g)
 		}
 		if len(addresses) > 0 {
 			g.wanted = append(g.wanted, wanted{s.endpoint(pod, addresses), pod})
 		}
 	}
-	return all
+	return found
 }
 
 // ports are those of the service, with their numbers in a pod; those that the pod does not have are left out.
