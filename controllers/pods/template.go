@@ -18,7 +18,7 @@ func New(template *corev1.PodTemplateSpec, owner client.Object, kind schema.Grou
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            name,
-			GenerateName:    Prefix(owner.GetName()),
+			GenerateName:    owner.GetName() + "-",
 			Namespace:       owner.GetNamespace(),
 			Labels:          template.Labels,
 			Annotations:     template.Annotations,
