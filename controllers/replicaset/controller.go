@@ -2,7 +2,7 @@
 // makes more of the template; too many, and it deletes those that are the least loss. A pod that matches the selector and
 // belongs to nobody is adopted, one that matches no more is released.
 //
-// decide.go is what it does, of nothing but what was seen. This file reads the cache, carries it out, and writes the status.
+// decide.go is what it does, of nothing but what was seen; trouble.go is how it keeps from doing the same without end. This file reads the cache, carries it out, and writes the status.
 // Package replicationcontroller is the same for that older kind.
 package replicaset
 
@@ -169,9 +169,9 @@ func (k *keeper[T]) mayErr(seen Seen) bool {
 
 // report writes the status, if that is not what stands there.
 func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error) (controller.Result, error) {
-	told, request := failure, informer.KeyOf(obj)
-	if told == nil && seen.Fight.on() {
-		told = seen.Fight
+	told, request, trouble := failure, informer.KeyOf(obj), seen.trouble()
+	if told == nil && trouble != nil {
+		told = trouble
 	}
 	status, again := Report(seen, told)
 	if equality.Semantic.DeepEqual(status, seen.Status) {
@@ -186,8 +186,8 @@ func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error)
 		report = append(report, seen.known())
 	}
 	report = append(report, action.Update[T]{In: k.In, Object: k.WithStatus(obj, status), Subresource: "status"})
-	if errors.As(told, new(Fight)) && len(status.Conditions) > len(seen.Status.Conditions) {
-		report = append(report, action.Event{About: obj, Warning: true, Reason: failing.ReasonFight, Message: told.Error()})
+	if failure == nil && trouble != nil && len(status.Conditions) > len(seen.Status.Conditions) {
+		report = append(report, action.Event{About: obj, Warning: true, Reason: trouble.reason(), Message: trouble.Error()})
 	}
 	_, err := k.hand.Do(ctx, report...)
 	if errors.Is(err, action.ErrBehind) {

@@ -16,7 +16,6 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/adopt"
-	"github.com/bowline-dev/bowline/controllers/failing"
 	"github.com/bowline-dev/bowline/controllers/pods"
 )
 
@@ -96,10 +95,10 @@ func Decide(s Seen) (keep []action.Action) {
 		return nil
 	}
 	active := s.mine()
-	missing := s.Replicas - len(active)
+	missing, trouble := s.Replicas-len(active), s.trouble()
 	switch {
-	case missing > 0 && s.Fight.wait(s.Now) > 0:
-	case missing > 0 && s.Fight.on():
+	case missing > 0 && trouble != nil && trouble.wait(s.Now) > 0:
+	case missing > 0 && trouble != nil:
 		keep = append(keep, s.create(1))
 	case missing > 0:
 		keep = append(keep, s.create(min(missing, most)))
@@ -172,7 +171,7 @@ func Report(s Seen, failure error) (status appsv1.ReplicaSetStatus, again time.D
 		status.TerminatingReplicas = ptr.To(s.ending())
 	}
 	status.Conditions = s.conditions(failure)
-	if in := s.fightsOnIn(); in > 0 && (again == 0 || in < again) {
+	if in := s.troubledFor(); in > 0 && (again == 0 || in < again) {
 		again = in
 	}
 	return status, again
@@ -194,10 +193,10 @@ func (s Seen) conditions(failure error) (conditions []appsv1.ReplicaSetCondition
 	if before != nil {
 		return append(conditions, *before)
 	}
-	reason := "FailedCreate"
+	reason, known := "FailedCreate", trouble(nil)
 	switch {
-	case errors.As(failure, new(Fight)):
-		reason = failing.ReasonFight
+	case errors.As(failure, &known):
+		reason = known.reason()
 	case s.Replicas < len(s.mine()):
 		reason = "FailedDelete"
 	}

@@ -12,13 +12,6 @@ import (
 
 // A set that loses its pods as soon as they are made says so, and makes one at a time, each after twice as long.
 
-const (
-	// patience is how many such pods are replaced at once.
-	patience = 3
-	// longest is how long a set waits at most before it makes another pod.
-	longest = 5 * time.Minute
-)
-
 // Fight is what a set has lost, until its pods have lasted. The zero value is peace.
 type Fight struct {
 	Lost int       // pods
@@ -35,9 +28,10 @@ func (f Fight) wait(now time.Time) time.Duration {
 	if !f.on() {
 		return 0
 	}
-	doubled := min(f.Lost-patience, 16)
-	return max(0, f.Last.Add(min(time.Second<<doubled, longest)).Sub(now))
+	return max(0, f.Last.Add(backoff(f.Lost-patience)).Sub(now))
 }
+
+func (f Fight) reason() string { return failing.ReasonFight }
 
 // Error makes it a failure to keep the pods.
 func (f Fight) Error() string { return failing.Fight(f.About) }
@@ -87,15 +81,4 @@ func (s Seen) settles() (in time.Duration) {
 		in = max(in, pod.CreationTimestamp.Add(failing.Young).Sub(s.Now))
 	}
 	return in
-}
-
-// fightsOnIn is when to look at a fight again: when the next pod may be made, or the last one has lasted; 0 in peace.
-func (s Seen) fightsOnIn() time.Duration {
-	if !s.Fight.on() {
-		return 0
-	}
-	if wait := s.Fight.wait(s.Now); wait > 0 {
-		return wait
-	}
-	return s.settles()
 }
