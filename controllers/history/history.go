@@ -69,10 +69,17 @@ func byNumber(a, b *appsv1.ControllerRevision) int {
 	)
 }
 
-// Forget deletes the oldest of the revisions that nobody needs any more, so many at most. They are sorted by age.
+// Forget deletes the oldest of the revisions that nobody needs any more, so many at most; those that are being deleted already count.
+// They are sorted by age.
 func Forget(old []*appsv1.ControllerRevision, needed func(*appsv1.ControllerRevision) bool, excess int) (deleted []action.Action) {
 	for _, r := range old {
-		if len(deleted) < excess && !needed(r) && r.DeletionTimestamp == nil {
+		if excess <= 0 {
+			break
+		}
+		if needed(r) {
+			continue
+		}
+		if excess--; r.DeletionTimestamp == nil {
 			deleted = append(deleted, action.Delete[*appsv1.ControllerRevision]{In: Resource, Object: r, Unchanged: true})
 		}
 	}

@@ -3,6 +3,7 @@ package history
 import (
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -74,6 +75,8 @@ func TestTheHistoryOfAWorkload(t *testing.T) {
 		{"nobody's", "a:1", []*appsv1.ControllerRevision{revision(t, "orphan", "a:1", 1, "")}, nil, "orphan 1", "adopt controllerrevisions orphan"},
 		{"somebody else's", "a:1", []*appsv1.ControllerRevision{revision(t, "theirs", "a:1", 1, "them")}, nil, "web-zero 1", "create controllerrevision/web-zero"},
 		{"it has only just come", "a:1", nil, []*appsv1.ControllerRevision{revision(t, "web-zero", "a:1", 1, "web")}, "web-zero 1", ""},
+		{"it has only just come after others", "a:3", []*appsv1.ControllerRevision{one, two},
+			[]*appsv1.ControllerRevision{revision(t, "web-zero", "a:3", 4, "web")}, "web-zero 4", ""},
 		{"its name is another template's", "a:3", []*appsv1.ControllerRevision{revision(t, "web-zero", "a:1", 1, "web")},
 			nil, "web-i 2", "create controllerrevision/web-i"},
 		{"its names are taken", "a:3", nil, []*appsv1.ControllerRevision{revision(t, "web-zero", "a:3", 1, "them"), revision(t, "web-i", "a:1", 1, "web")},
@@ -118,6 +121,10 @@ func TestOnlyTheOldestThatNobodyNeedsAreForgotten(t *testing.T) {
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("%d too many: %q are deleted, and should be %q", excess, got, want)
 		}
+	}
+	old[1].DeletionTimestamp = &metav1.Time{Time: time.Now()} // by somebody, and something holds it
+	if got := Forget(old, needed, 1); len(got) > 0 {
+		t.Errorf("one too many, of which one is being deleted: %v goes too", got)
 	}
 }
 
