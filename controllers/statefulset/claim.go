@@ -19,6 +19,21 @@ var (
 	podKind        = corev1.SchemeGroupVersion.WithKind("Pod")
 )
 
+// claimTemplates are the templates of a set's claims. Of several with one name the last one counts: a pod has one volume of a name.
+func claimTemplates(set *appsv1.StatefulSet) (distinct []*corev1.PersistentVolumeClaim) {
+	all := set.Spec.VolumeClaimTemplates
+	last := map[string]int{}
+	for i := range all {
+		last[all[i].Name] = i
+	}
+	for i := range all {
+		if last[all[i].Name] == i {
+			distinct = append(distinct, &all[i])
+		}
+	}
+	return distinct
+}
+
 // claimName is what the claim of a template for an ordinal is called.
 func claimName(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, ordinal int) string {
 	return template.Name + "-" + podName(set, ordinal)
@@ -37,8 +52,8 @@ func newClaim(set *appsv1.StatefulSet, template *corev1.PersistentVolumeClaim, o
 
 // missing makes the claims that a pod needs and that there are not.
 func (w *work) missing(pod *corev1.Pod, ordinal int) (made []action.Action) {
-	for i := range w.Set.Spec.VolumeClaimTemplates {
-		claim := newClaim(w.Set, &w.Set.Spec.VolumeClaimTemplates[i], ordinal)
+	for _, template := range claimTemplates(w.Set) {
+		claim := newClaim(w.Set, template, ordinal)
 		if w.Claim(claim.Name) != nil {
 			continue
 		}
@@ -63,8 +78,8 @@ func (w *work) claimed(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod) act
 // blocked says why a pod cannot be made for now, because of a claim: one is being deleted, or will be with the pod that had this
 // name before.
 func (w *work) blocked(pod *corev1.Pod, ordinal int) (because string, blocked bool) {
-	for i := range w.Set.Spec.VolumeClaimTemplates {
-		claim := w.Claim(claimName(w.Set, &w.Set.Spec.VolumeClaimTemplates[i], ordinal))
+	for _, template := range claimTemplates(w.Set) {
+		claim := w.Claim(claimName(w.Set, template, ordinal))
 		if claim == nil {
 			continue
 		}
@@ -78,20 +93,22 @@ func (w *work) blocked(pod *corev1.Pod, ordinal int) (because string, blocked bo
 	return "", false
 }
 
-// retain gives the claims of a pod the owners that they should have: with them they are deleted.
+// retain gives the claims of a pod the owners that they should have: with them they are deleted. Of a claim that somebody else controls
+// it is told when that changes something, and when the pod is made.
 func (w *work) retain(pod *corev1.Pod, ordinal int) (updates []action.Action) {
-	for i := range w.Set.Spec.VolumeClaimTemplates {
-		claim := w.Claim(claimName(w.Set, &w.Set.Spec.VolumeClaimTemplates[i], ordinal))
+	for _, template := range claimTemplates(w.Set) {
+		claim := w.Claim(claimName(w.Set, template, ordinal))
 		if claim == nil {
 			continue
 		}
 		owners, conflict := w.owners(claim, pod, ordinal)
-		if equality.Semantic.DeepEqual(owners, claim.OwnerReferences) {
-			continue
-		}
-		if conflict {
+		same := equality.Semantic.DeepEqual(owners, claim.OwnerReferences)
+		if conflict && (!same || pod.UID == "") {
 			updates = append(updates, w.event(true, "ConflictingController", "PersistentVolumeClaim %s has a conflicting OwnerReference "+
 				"that acts as a managing controller, the retention policy is ignored for this claim", claim.Name))
+		}
+		if same {
+			continue
 		}
 		claim = claim.DeepCopy()
 		claim.OwnerReferences = owners
@@ -117,10 +134,8 @@ func (w *work) owners(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, ordi
 	}
 	const deletes = appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 	policy := w.retention()
-	withSet, withPod := policy.WhenDeleted == deletes, policy.WhenScaled == deletes && !w.inRange(ordinal)
-	if policy.WhenScaled == deletes && !w.inRange(ordinal) {
-		withSet = false
-	}
+	withPod := policy.WhenScaled == deletes && !w.inRange(ordinal)
+	withSet := policy.WhenDeleted == deletes && !withPod
 	for _, ref := range claim.OwnerReferences {
 		if refersTo(ref, w.Set, kind) || refersTo(ref, pod, podKind) {
 			continue

@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/history"
 )
 
 // Whom a claim goes with, by the policy (what happens when the set is deleted, and when it shrinks), and by whether the set should
@@ -55,6 +58,88 @@ func TestWhomAClaimGoesWith(t *testing.T) {
 				t.Errorf("owners %q, conflict %v; want %q, %v", got, conflict, c.want, c.conflict)
 			}
 		})
+	}
+}
+
+// claims is a decision about a set of one pod that has two templates for its claim, whose policy is that it goes with the set.
+func claims(has ...*corev1.PersistentVolumeClaim) *work {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "web"}}
+	set.Spec.Selector = &metav1.LabelSelector{}
+	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+		WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType, WhenScaled: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+	}
+	template := func(of string) corev1.PersistentVolumeClaim {
+		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: map[string]string{"template": of}}}
+	}
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{template("first"), template("second")}
+	find := func(name string) *corev1.PersistentVolumeClaim {
+		for _, claim := range has {
+			if claim.Name == name {
+				return claim
+			}
+		}
+		return nil
+	}
+	return &work{Seen: Seen{Set: set, Claim: find}, size: 1, line: history.Line{Now: &appsv1.ControllerRevision{}}, current: &appsv1.ControllerRevision{}}
+}
+
+func does(actions []action.Action) string {
+	var all []string
+	for _, a := range actions {
+		all = append(all, a.String())
+	}
+	return strings.Join(all, "; ")
+}
+
+func TestAPodHasOneVolumeOfAName(t *testing.T) {
+	t.Parallel()
+	w := claims()
+	pod := newPod(w.Set, &w.Set.Spec.Template, "revision", 0)
+	if len(pod.Spec.Volumes) != 1 || !isWhole(w.Set, pod, 0) {
+		t.Errorf("the pod has the volumes %v", pod.Spec.Volumes)
+	}
+	if got := does(w.make(pod, 0)); got != "create persistentvolumeclaim/data-web-0; create pod/web-0" {
+		t.Errorf("for the pod it does %s", got)
+	}
+	if claim := newClaim(w.Set, claimTemplates(w.Set)[0], 0); claim.Labels["template"] != "second" {
+		t.Errorf("the claim is of the template with labels %v", claim.Labels)
+	}
+}
+
+// A pod that was adopted cannot get volumes any more, however often it is tried. Its claims are the set's all the same.
+func TestClaimsAreSeenToBeforeWhatTheServerRefuses(t *testing.T) {
+	t.Parallel()
+	w := claims(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0"}})
+	w.replicas = map[int]*corev1.Pod{0: {ObjectMeta: metav1.ObjectMeta{Name: "web-0", UID: "web-0"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}}
+	todo, _ := w.replica(0, false)
+	if got := does(todo); got != "update persistentvolumeclaim/data-web-0; update pod/web-0" {
+		t.Errorf("it does %s", got)
+	}
+}
+
+func TestWhenAPodIsMadeItIsToldThatSomebodyElseHasItsClaim(t *testing.T) {
+	t.Parallel()
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0", OwnerReferences: owned("another!")}}
+	w := claims(claim)
+	pod := newPod(w.Set, &w.Set.Spec.Template, "revision", 0)
+	if got := does(w.make(pod, 0)); !strings.HasPrefix(got, "tell ConflictingController of web") || !strings.HasSuffix(got, "; create pod/web-0") {
+		t.Errorf("it does %s", got)
+	}
+	pod.UID = "web-0"
+	if got := does(w.retain(pod, 0)); got != "" {
+		t.Errorf("and then %s", got)
+	}
+}
+
+// A rollout that may not come to a pod does not come to it because nobody knows any more what was there before.
+func TestWithoutTheRevisionBeforeNoPodIsMadeBelowThePartition(t *testing.T) {
+	t.Parallel()
+	w := claims()
+	w.Set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
+		Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))},
+	}
+	if todo, _ := w.replica(0, true); len(todo) > 0 || w.unread == nil {
+		t.Errorf("it does %s (%v)", does(todo), w.unread)
 	}
 }
 

@@ -65,7 +65,9 @@ type work struct {
 	actions []action.Action
 	// deletes says that they delete pods that work.
 	deletes bool
-	again   time.Duration
+	// unread is why the current revision, which is needed, cannot be read.
+	unread error
+	again  time.Duration
 }
 
 // Decide says what is to be done next so that the set has a pod of each of its ordinals, of the revision that it should be of.
@@ -88,6 +90,9 @@ func Decide(s Seen) (Plan, error) {
 		return Plan{Status: w.status()}, nil
 	}
 	w.step()
+	if w.unread != nil {
+		return Plan{}, w.unread
+	}
 	w.forget()
 	if w.deletes { // which follows from all pods, not from the one alone
 		same := action.Same[*corev1.Pod]{In: pods.Resource, Owner: s.Set, Selector: selector, Objects: s.Pods}
@@ -158,14 +163,17 @@ func (w *work) inRange(ordinal int) bool {
 	return ordinal >= first(w.Set) && ordinal-first(w.Set) < w.size
 }
 
-// lacking is a pod that is to be made: of the current revision where a rollout has not come yet, or is kept from coming.
+// lacking is a pod that is to be made: of the current revision where a rollout has not come yet, or is kept from coming. A revision that
+// cannot be read is no reason to go on where the rollout may not.
 func (w *work) lacking(ordinal int) *corev1.Pod {
+	template, revision := &w.Set.Spec.Template, w.line.Now.Name
 	if w.current != w.line.Now && ordinal-first(w.Set) < w.untouched() {
-		if before, err := history.TemplateOf(w.current); err == nil {
-			return newPod(w.Set, before, w.current.Name, ordinal)
+		if template, w.unread = history.TemplateOf(w.current); w.unread != nil {
+			return nil
 		}
+		revision = w.current.Name
 	}
-	return newPod(w.Set, &w.Set.Spec.Template, w.line.Now.Name, ordinal)
+	return newPod(w.Set, template, revision, ordinal)
 }
 
 // untouched is how many pods, from the first on, a rollout leaves as they are.

@@ -67,8 +67,7 @@ func identity(pod *corev1.Pod, ordinal int) map[string]string {
 // volumes are those of a pod with the claims of its ordinal, which come before others of their names.
 func volumes(set *appsv1.StatefulSet, others []corev1.Volume, ordinal int) (all []corev1.Volume) {
 	claimed := map[string]bool{}
-	for i := range set.Spec.VolumeClaimTemplates {
-		template := &set.Spec.VolumeClaimTemplates[i]
+	for _, template := range claimTemplates(set) {
 		claimed[template.Name] = true
 		source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(set, template, ordinal)}
 		all = append(all, corev1.Volume{Name: template.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: source}})
@@ -92,8 +91,7 @@ func isWhole(set *appsv1.StatefulSet, pod *corev1.Pod, ordinal int) bool {
 			has[volume.Name] = claim.ClaimName
 		}
 	}
-	for i := range set.Spec.VolumeClaimTemplates {
-		template := &set.Spec.VolumeClaimTemplates[i]
+	for _, template := range claimTemplates(set) {
 		if has[template.Name] != claimName(set, template, ordinal) {
 			return false
 		}

@@ -47,7 +47,10 @@ func (w *work) keep(inOrder bool) bool {
 func (w *work) replica(ordinal int, inOrder bool) (todo []action.Action, settled bool) {
 	pod := w.replicas[ordinal]
 	if pod == nil {
-		return w.make(w.lacking(ordinal), ordinal), false
+		if pod = w.lacking(ordinal); pod == nil {
+			return nil, false
+		}
+		return w.make(pod, ordinal), false
 	}
 	if pods.HasEnded(pod) { // however it ended: what a set keeps runs for ever
 		return w.replace(pod, ordinal), false
@@ -57,14 +60,14 @@ func (w *work) replica(ordinal int, inOrder bool) (todo []action.Action, settled
 	if pending || settled && !whole {
 		todo = append(todo, w.missing(pod, ordinal)...)
 	}
-	if settled && !whole {
+	if pending || settled {
+		todo = append(todo, w.retain(pod, ordinal)...)
+	}
+	if settled && !whole { // which the server may refuse
 		mended := pod.DeepCopy()
 		mended.Labels = identity(pod, ordinal)
 		mended.Spec.Volumes = volumes(w.Set, pod.Spec.Volumes, ordinal)
 		todo = append(todo, action.Update[*corev1.Pod]{In: pods.Resource, Object: mended, Tell: w.tell("Update", pod)})
-	}
-	if pending || settled {
-		todo = append(todo, w.retain(pod, ordinal)...)
 	}
 	return todo, settled
 }
