@@ -78,14 +78,22 @@ func (t Together) String() string {
 const widest = 64
 
 func (t Together) Do(ctx context.Context, by *Hand) error {
-	for width := 1; len(t) > 0; width = min(2*width, widest) {
-		batch := t[:min(width, len(t))]
-		t = t[len(batch):]
+	for _, batch := range t.batches() {
 		if err := batch.atOnce(ctx, by); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// batches are the actions that are carried out at a time.
+func (t Together) batches() (all []Together) {
+	for width := 1; len(t) > 0; width = min(2*width, widest) {
+		batch := t[:min(width, len(t))]
+		t = t[len(batch):]
+		all = append(all, batch)
+	}
+	return all
 }
 
 func (t Together) atOnce(ctx context.Context, by *Hand) error {

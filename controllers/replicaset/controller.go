@@ -157,7 +157,7 @@ func (k *keeper[T]) keep(ctx context.Context, seen Seen, obj T) error {
 	case has > seen.Replicas && seen.Replicas > 0: // which ones go follows from what all are like, and how many there are
 		sure = append(sure, action.Same[*corev1.Pod]{In: pods.Resource, Owner: obj, Selector: seen.Selector, Objects: seen.Pods})
 	}
-	_, err := k.hand.Do(ctx, append(sure, keep...)...)
+	_, err := k.hand.Do(ctx, action.Sure{Asks: sure, Then: keep})
 	return err
 }
 
