@@ -60,10 +60,14 @@ func Decide(s Seen) []action.Action {
 	claimed := len(r.actions)
 	r.step()
 	if len(r.actions) > claimed { // a change of one replicaset follows from the sizes of all, and from the template
-		r.actions = slices.Concat(r.actions[:claimed], []action.Action{
+		sure := []action.Action{
 			action.Current[*appsv1.Deployment]{In: resource, Objects: []*appsv1.Deployment{s.Deployment}},
 			action.Same[*appsv1.ReplicaSet]{In: setsResource, Owner: s.Deployment, Selector: selector, Objects: claims.Owned},
-		}, r.actions[claimed:])
+		}
+		if len(r.over) > 0 {
+			sure = append(sure, ended{owner, r.over})
+		}
+		r.actions = append(slices.Clone(r.actions[:claimed]), action.Sure{Asks: sure, Then: r.actions[claimed:]})
 	}
 	r.report()
 	return r.actions
@@ -81,7 +85,9 @@ type rollout struct {
 	revision string
 	// resizing says that the step is about the deployment's size alone.
 	resizing bool
-	actions  []action.Action
+	// over are replicasets that must have no pod left before anything is done.
+	over    []*appsv1.ReplicaSet
+	actions []action.Action
 }
 
 func newRollout(s Seen, sets []*appsv1.ReplicaSet) *rollout {

@@ -2,6 +2,8 @@ package deployment_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,7 +165,7 @@ func decide(d *appsv1.Deployment, sets ...set) []action.Action {
 // sizes are those that replicasets are given, by their images.
 func sizes(actions []action.Action) string {
 	given := map[string]int32{}
-	for _, a := range actions {
+	for _, a := range sure(actions) {
 		if o, ok := a.(action.Otherwise); ok {
 			a = o.Action
 		}
@@ -175,10 +177,18 @@ func sizes(actions []action.Action) string {
 		}
 	}
 	var parts []string
-	for _, image := range []string{"web:1", "web:2"} {
-		if n, ok := given[image]; ok {
-			parts = append(parts, fmt.Sprintf("%s %d", image, n))
-		}
+	for _, image := range slices.Sorted(maps.Keys(given)) {
+		parts = append(parts, fmt.Sprintf("%s %d", image, given[image]))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// sure are the actions that the server is asked about first.
+func sure(actions []action.Action) (all []action.Action) {
+	for _, a := range actions {
+		if s, ok := a.(action.Sure); ok {
+			all = append(all, s.Then...)
+		}
+	}
+	return all
 }

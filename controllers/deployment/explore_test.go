@@ -52,6 +52,22 @@ func rolling(processes []bowlinetest.Process) bowlinetest.Scenario {
 
 // rollout is what a user does: a deployment of four, another image, and back.
 func rollout(ctx context.Context, config *rest.Config) error {
+	return declare(ctx, config, func(*appsv1.Deployment) {}, later{20 * time.Second, image("web:2")}, later{20 * time.Second, image("web:1")})
+}
+
+// later is a strategic merge patch, so long after what was done before.
+type later struct {
+	after time.Duration
+	patch string
+}
+
+// image gives a deployment's pods another one.
+func image(name string) string {
+	return fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":%q}]}}}}`, name)
+}
+
+// declare makes a deployment of four, web:1, but for what change says, and patches it.
+func declare(ctx context.Context, config *rest.Config, change func(*appsv1.Deployment), patches ...later) error {
 	c, err := client.New(config)
 	if err != nil {
 		return err
@@ -63,13 +79,13 @@ func rollout(ctx context.Context, config *rest.Config) error {
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
 	d.Spec.Template.Labels = labels
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
+	change(d)
 	if _, err := deployments.Create(ctx, d, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	for _, image := range []string{"web:2", "web:1"} {
-		time.Sleep(20 * time.Second)
-		patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":%q}]}}}}`, image)
-		if _, err := deployments.Patch(ctx, "default", "web", "", types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	for _, p := range patches {
+		time.Sleep(p.after)
+		if _, err := deployments.Patch(ctx, "default", "web", "", types.StrategicMergePatchType, []byte(p.patch), metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}

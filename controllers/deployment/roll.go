@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-
-	"github.com/bowline-dev/bowline/controllers/pods"
 )
 
 // roll moves pods from the old replicasets to the new one, a few at a time: first as many new ones as the surge allows, then, as
@@ -81,40 +79,4 @@ func (r *rollout) spare() int32 {
 func (r *rollout) take(set *appsv1.ReplicaSet, n int32) bool {
 	n = min(n, replicas(set))
 	return n > 0 && r.scale(set, replicas(set)-n)
-}
-
-// recreate ends all old pods before it makes the first new one.
-func (r *rollout) recreate() {
-	r.keepRevision(false)
-	var some bool
-	for _, set := range slices.Clone(r.old) {
-		if replicas(set) > 0 {
-			some = r.scale(set, 0) || some
-		}
-	}
-	if some || r.oldRun() {
-		return
-	}
-	if r.next == nil {
-		r.keepRevision(true)
-		return
-	}
-	if !r.scale(r.next, r.size()) && r.complete() {
-		r.forgetOld()
-	}
-}
-
-// oldRun says that a pod of an old replicaset has not ended.
-func (r *rollout) oldRun() bool {
-	return slices.ContainsFunc(r.old, func(set *appsv1.ReplicaSet) bool {
-		if set.Status.Replicas > 0 || set.Generation > set.Status.ObservedGeneration { // it may be making one
-			return true
-		}
-		for _, pod := range r.Pods(set.UID) {
-			if !pods.HasEnded(pod) {
-				return true
-			}
-		}
-		return false
-	})
 }
