@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controllers/resources"
@@ -30,7 +31,8 @@ func doctorCommand() *cobra.Command {
   - objects that are being deleted, and the finalizers on them that nobody removes;
   - objects that initializers have still to act on, and the first of these, for which the others wait;
   - webhooks that do not answer, and the writes that they hold up;
-  - workloads whose selectors fight over the same pods, and pods that two disruption budgets guard, so that they cannot be evicted.
+  - workloads whose selectors fight over the same pods, and pods that two disruption budgets guard, so that they cannot be evicted;
+  - groups of the API that do not say what they have, so that no deleted namespace is known to be empty.
 
 It only reads, and asks webhooks for nothing but whether they are there. It works on any Kubernetes.
 
@@ -74,6 +76,8 @@ type doctor struct {
 	after  time.Duration
 	now    time.Time
 	all    []resources.Resource
+	// podsOf are those of the namespaces that were looked at.
+	podsOf map[string][]*metav1.PartialObjectMetadata
 	found  []hanging
 }
 
@@ -82,11 +86,12 @@ func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	d := &doctor{client: server.client, after: f.after, now: time.Now()}
+	d := &doctor{client: server.client, after: f.after, now: time.Now(), podsOf: map[string][]*metav1.PartialObjectMetadata{}}
 	var failures []error
 	if d.all, failures = resources.Discover(ctx, server.client); len(failures) > 0 && len(d.all) == 0 {
 		return failures[0]
 	}
+	d.unheard(failures)
 	for _, look := range []func(context.Context) error{d.deletions, d.initializers, d.webhooks, d.selectors, d.budgets} {
 		if err := look(ctx); err != nil {
 			return err
@@ -102,6 +107,15 @@ func (f *doctorFlags) run(ctx context.Context, to io.Writer) error {
 		return errFound
 	}
 	return err
+}
+
+// unheard names the groups that do not say what they have: nobody knows what hangs there.
+func (d *doctor) unheard(failures []error) {
+	for _, failure := range failures {
+		d.found = append(d.found, hanging{Who: "the API", Problem: fmt.Sprintf("does not say all that it has: %v", failure),
+			Waiting: []string{"every namespace that is deleted, until it is known what is in it"},
+			Help:    "start who serves that group, or delete its APIService"})
+	}
 }
 
 // mostShown is how many of those that wait are printed for people.

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -29,31 +32,65 @@ func (d *doctor) selectors(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, a := range all {
-		for _, b := range all[i+1:] {
-			if a.object.GetNamespace() != b.object.GetNamespace() || !a.selector.Matches(b.template) && !b.selector.Matches(a.template) {
-				continue
-			}
-			pods, err := d.pods(ctx, a.object.GetNamespace(), func(set labels.Set) bool { return a.selector.Matches(set) && b.selector.Matches(set) })
-			if err != nil {
-				return err
-			}
-			d.found = append(d.found, hanging{
-				Who:     fmt.Sprintf("%s and %s in %s", a, b, a.object.GetNamespace()),
-				Problem: fmt.Sprintf("select the same pods: %s, and %s", a.selector, b.selector), Waiting: pods,
-				Help: "give each of them a label of its own, in its selector and in its template",
-			})
+	for a, b := range pairs(all, func(w workload) string { return w.object.GetNamespace() }) {
+		if !a.selector.Matches(b.template) && !b.selector.Matches(a.template) {
+			continue
 		}
+		pods, err := d.pods(ctx, a.object.GetNamespace(), func(set labels.Set) bool { return a.selector.Matches(set) && b.selector.Matches(set) })
+		if err != nil {
+			return err
+		}
+		d.found = append(d.found, hanging{
+			Who:     fmt.Sprintf("%s and %s in %s", a, b, a.object.GetNamespace()),
+			Problem: fmt.Sprintf("select the same pods: %s, and %s", a.selector, b.selector), Waiting: pods,
+			Help: "give each of them a label of its own, in its selector and in its template",
+		})
 	}
 	return nil
 }
 
-// pods names those of a namespace whose labels match.
-func (d *doctor) pods(ctx context.Context, namespace string, matches func(labels.Set) bool) (names []string, err error) {
-	for pod, err := range client.For[*corev1.Pod](d.client).All(ctx, namespace, metav1.ListOptions{}) {
+// pairs are any two of the same namespace, in the order in which they come.
+func pairs[T any](all []T, namespace func(T) string) iter.Seq2[T, T] {
+	within := map[string][]T{}
+	for _, one := range all {
+		within[namespace(one)] = append(within[namespace(one)], one)
+	}
+	return func(yield func(a, b T) bool) {
+		for _, name := range slices.Sorted(maps.Keys(within)) {
+			for i, a := range within[name] {
+				for _, b := range within[name][i+1:] {
+					if !yield(a, b) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// podsIn are the pods of a namespace, which is read once.
+func (d *doctor) podsIn(ctx context.Context, namespace string) (all []*metav1.PartialObjectMetadata, err error) {
+	if all, known := d.podsOf[namespace]; known {
+		return all, nil
+	}
+	pods := client.Of[*metav1.PartialObjectMetadata](d.client, corev1.SchemeGroupVersion.WithResource("pods"))
+	for pod, err := range pods.All(ctx, namespace, metav1.ListOptions{}) {
 		if err != nil {
 			return nil, fmt.Errorf("listing pods: %w", err)
 		}
+		all = append(all, pod)
+	}
+	d.podsOf[namespace] = all
+	return all, nil
+}
+
+// pods names those of a namespace whose labels match.
+func (d *doctor) pods(ctx context.Context, namespace string, matches func(labels.Set) bool) (names []string, err error) {
+	all, err := d.podsIn(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range all {
 		if matches(pod.Labels) {
 			names = append(names, "pods/"+pod.Name+" in "+namespace)
 		}
@@ -124,27 +161,22 @@ func (d *doctor) budgets(ctx context.Context) error {
 		}
 		all = append(all, b)
 	}
-	for i, a := range all {
-		for _, b := range all[i+1:] {
-			if a.Namespace != b.Namespace {
-				continue
-			}
-			one, err := metav1.LabelSelectorAsSelector(a.Spec.Selector)
-			other, wrong := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-			if err != nil || wrong != nil {
-				continue
-			}
-			pods, err := d.pods(ctx, a.Namespace, func(set labels.Set) bool { return one.Matches(set) && other.Matches(set) })
-			if err != nil {
-				return err
-			}
-			if len(pods) > 0 {
-				d.found = append(d.found, hanging{
-					Who:     fmt.Sprintf("poddisruptionbudget/%s and poddisruptionbudget/%s in %s", a.Name, b.Name, a.Namespace),
-					Problem: "guard the same pods, which nobody can evict", Waiting: pods,
-					Help: "have one budget for each pod",
-				})
-			}
+	for a, b := range pairs(all, (*policyv1.PodDisruptionBudget).GetNamespace) {
+		one, err := metav1.LabelSelectorAsSelector(a.Spec.Selector)
+		other, wrong := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil || wrong != nil {
+			continue
+		}
+		pods, err := d.pods(ctx, a.Namespace, func(set labels.Set) bool { return one.Matches(set) && other.Matches(set) })
+		if err != nil {
+			return err
+		}
+		if len(pods) > 0 {
+			d.found = append(d.found, hanging{
+				Who:     fmt.Sprintf("poddisruptionbudget/%s and poddisruptionbudget/%s in %s", a.Name, b.Name, a.Namespace),
+				Problem: "guard the same pods, which nobody can evict", Waiting: pods,
+				Help: "have one budget for each pod",
+			})
 		}
 	}
 	return nil

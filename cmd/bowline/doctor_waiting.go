@@ -22,8 +22,8 @@ func (d *doctor) deletions(ctx context.Context) error {
 			continue
 		}
 		for obj, err := range client.Of[*metav1.PartialObjectMetadata](d.client, r.GroupVersionResource).All(ctx, "", metav1.ListOptions{}) {
-			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-				break // it went meanwhile
+			if wentMeanwhile(err) {
+				break
 			}
 			if err != nil {
 				return fmt.Errorf("listing %s: %w", r.GroupResource(), err)
@@ -79,13 +79,14 @@ func nameOf(r resources.Resource, obj metav1.Object) string {
 
 // uninitialized is as much of a list of objects as says who has still to act on them.
 type uninitialized struct {
-	Items []struct {
-		Metadata struct {
-			metav1.ObjectMeta
-			Initializers *struct {
-				Pending []struct{ Name string }
-			}
-		}
+	Metadata metav1.ListMeta
+	Items    []struct{ Metadata initializedBy }
+}
+
+type initializedBy struct {
+	metav1.ObjectMeta
+	Initializers *struct {
+		Pending []struct{ Name string }
 	}
 }
 
@@ -99,27 +100,48 @@ func (d *doctor) initializers(ctx context.Context) error {
 		if !r.Serves("list") || !r.Serves("create") {
 			continue
 		}
-		var list uninitialized
-		data, err := d.client.REST().Get().AbsPath(pathOf(r)).Param("includeUninitialized", "true").
-			SetHeader("Accept", "application/json").Do(ctx).Raw()
-		if err == nil {
-			err = json.Unmarshal(data, &list)
-		}
-		if err != nil {
-			return fmt.Errorf("listing %s: %w", r.GroupResource(), err)
-		}
-		for i := range list.Items {
-			obj := &list.Items[i].Metadata
-			if obj.Initializers == nil || len(obj.Initializers.Pending) == 0 || d.now.Sub(obj.CreationTimestamp.Time) < d.after {
-				continue
+		err := d.eachUninitialized(ctx, r, func(obj *initializedBy) {
+			if d.now.Sub(obj.CreationTimestamp.Time) < d.after {
+				return
 			}
 			who := "initializer " + obj.Initializers.Pending[0].Name
 			waiting[who] = append(waiting[who], fmt.Sprintf("%s, created %s ago", nameOf(r, &obj.ObjectMeta), d.since(obj.CreationTimestamp.Time)))
+		})
+		if err != nil && !wentMeanwhile(err) {
+			return fmt.Errorf("listing %s: %w", r.GroupResource(), err)
 		}
 	}
 	d.gather(waiting, func(string) string { return "does not answer" },
 		"start it; or delete its InitializerConfiguration and take its name out of metadata.initializers.pending of these objects")
 	return nil
+}
+
+// eachUninitialized yields the objects of a resource that wait for initializers, by their metadata.
+func (d *doctor) eachUninitialized(ctx context.Context, r resources.Resource, yield func(*initializedBy)) error {
+	for next := ""; ; {
+		var page uninitialized
+		data, err := d.client.REST().Get().AbsPath(pathOf(r)).Param("includeUninitialized", "true").Param("limit", "500").Param("continue", next).
+			SetHeader("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Do(ctx).Raw()
+		if err == nil {
+			err = json.Unmarshal(data, &page)
+		}
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			if obj := &page.Items[i].Metadata; obj.Initializers != nil && len(obj.Initializers.Pending) > 0 {
+				yield(obj)
+			}
+		}
+		if next = page.Metadata.Continue; next == "" {
+			return nil
+		}
+	}
+}
+
+// wentMeanwhile says that a resource is not listed any longer.
+func wentMeanwhile(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
 func (d *doctor) serves(group, resource string) bool {

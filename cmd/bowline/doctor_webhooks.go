@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -45,13 +46,29 @@ func (d *doctor) webhooks(ctx context.Context) error {
 			all = append(all, hook{"validating webhook " + w.Name + " of " + c.Name, w.ClientConfig, w.Rules, w.FailurePolicy})
 		}
 	}
-	for _, w := range all {
-		problem, err := d.silent(ctx, w.config)
-		if err != nil {
+	return d.silents(ctx, all)
+}
+
+// hooksAtOnce is how many webhooks are called at a time: those that hang do so together.
+const hooksAtOnce = 16
+
+// silents names those of the webhooks that do not answer.
+func (d *doctor) silents(ctx context.Context, all []hook) error {
+	problems := make([]string, len(all))
+	calls, ctx := errgroup.WithContext(ctx)
+	calls.SetLimit(hooksAtOnce)
+	for i, w := range all {
+		calls.Go(func() (err error) {
+			problems[i], err = d.silent(ctx, w.config)
 			return err
-		}
-		if problem != "" {
-			d.found = append(d.found, hanging{Who: w.who, Problem: "does not answer: " + problem, Waiting: w.waiting(),
+		})
+	}
+	if err := calls.Wait(); err != nil {
+		return err
+	}
+	for i, w := range all {
+		if problems[i] != "" {
+			d.found = append(d.found, hanging{Who: w.who, Problem: "does not answer: " + problems[i], Waiting: w.waiting(),
 				Help: "start it, or correct its clientConfig; a webhook that is not needed any more is in nobody's way when its configuration is deleted"})
 		}
 	}
