@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"weak"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,6 +124,37 @@ func TestLazyInformerForgetsWhatWasReadLongAgo(t *testing.T) {
 		}
 		if again := decoded.Load() - before; again != 40 {
 			t.Errorf("%d of 40 large objects were decoded again: the decoded ones are kept without a bound", again)
+		}
+	})
+}
+
+// What has been replaced is nobody's any more, however little memory all of it would take.
+func TestLazyInformerLetsGoOfWhatLeavesItsCache(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlane()
+		i := informer.New(p, configmaps, lazily())
+		defer run(i)()
+		const states = 500
+		var read []weak.Pointer[corev1.ConfigMap]
+		for n := range states {
+			p.put("map", fmt.Sprint(n))
+			synctest.Wait()
+			obj, ok := i.Indexer().Get(informer.Key{Namespace: "ns", Name: "map"})
+			if !ok {
+				t.Fatal("it is not cached")
+			}
+			read = append(read, weak.Make(obj))
+		}
+		goruntime.GC()
+		kept := 0
+		for _, w := range read {
+			if w.Value() != nil {
+				kept++
+			}
+		}
+		if kept > states/3 || read[states-1].Value() == nil {
+			t.Errorf("of %d states %d are kept", states, kept)
 		}
 	})
 }

@@ -125,6 +125,9 @@ func (i *Informer[T]) release(s *state[T]) {
 	if obj, ok := s.shown(); ok {
 		i.detect.release(obj)
 	}
+	if s.late != nil {
+		s.late.leave()
+	}
 }
 
 func (i *Informer[T]) tell(n notice[T]) { i.news = append(i.news, n) }

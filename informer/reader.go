@@ -81,6 +81,7 @@ type late[T client.Object] struct {
 	codec  object.Codec
 	raw    *object.Object
 	kept   atomic.Pointer[kept[T]]
+	left   atomic.Bool // the cache
 }
 
 // kept is an object that was decoded not long ago, or why it cannot be.
@@ -114,6 +115,12 @@ func (l *late[T]) read() (T, error) {
 	return obj, nil
 }
 
+// leave notes that the object is in the cache no more: who has yet to hear of it keeps it, decoded or not, and nobody else.
+func (l *late[T]) leave() {
+	l.left.Store(true)
+	l.reader.recent.leave()
+}
+
 // forget gives the decoded object back.
 func (l *late[T]) forget() {
 	if have := l.kept.Swap(nil); have != nil && have.err == nil {
@@ -130,17 +137,21 @@ func (l *late[T]) forget() {
 // decodes them once, and who lists all of them decodes all, which nothing but memory for all would spare them.
 const mostRecent = 4 << 20
 
-// recent are the objects that a lazy informer decoded last.
+// recent are the objects in the cache that a lazy informer decoded last.
 type recent[T client.Object] struct {
 	mu    sync.Mutex
 	queue []*late[T]
 	bytes int
+	left  int // about how many of them have left the cache
 }
 
 // add makes room for one more object, and returns those that have to make way: the oldest.
 func (r *recent[T]) add(l *late[T]) (gone []*late[T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if l.left.Load() {
+		return nil
+	}
 	r.queue = append(r.queue, l)
 	r.bytes += l.raw.Size()
 	n := 0
@@ -151,4 +162,21 @@ func (r *recent[T]) add(l *late[T]) (gone []*late[T]) {
 	clear(r.queue[:n])
 	r.queue = r.queue[n:]
 	return gone
+}
+
+// mostLeft is how many objects that have left the cache are kept at least before one looks for them.
+const mostLeft = 64
+
+// leave drops those that have left the cache, when they may be half of all.
+func (r *recent[T]) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left++; r.left < max(mostLeft, len(r.queue)/2) {
+		return
+	}
+	r.left, r.bytes = 0, 0
+	r.queue = slices.DeleteFunc(r.queue, func(l *late[T]) bool { return l.left.Load() })
+	for _, l := range r.queue {
+		r.bytes += l.raw.Size()
+	}
 }
