@@ -14,37 +14,20 @@ import (
 
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/adopt"
-	"github.com/bowline-dev/bowline/controllers/failing"
 	"github.com/bowline-dev/bowline/controllers/history"
 	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/controllers/sets"
 )
 
 // Seen is what a decision is made of.
 type Seen struct {
-	Set *appsv1.DaemonSet
+	sets.Seen[*appsv1.DaemonSet]
 	// Nodes are all that there are, by name.
 	Nodes []*corev1.Node
-	// Pods are those that the set controls and those that nobody does, in its namespace; and so are Revisions.
-	Pods      []*corev1.Pod
-	Revisions []*appsv1.ControllerRevision
-	// Pod and Revision are those of the namespace with a name, or nil. They may have come since Pods and Revisions were looked at.
-	Pod      func(name string) *corev1.Pod
-	Revision func(name string) *appsv1.ControllerRevision
-	// Pauses space out what is done about pods that fail.
-	Pauses *failing.Pauses
-	Now    time.Time
 }
 
-// Plan is what to do. Claim must have succeeded before Keep; the status is written whatever became of that.
-type Plan struct {
-	// Claim says whose pods and revisions are whose, and writes the template down.
-	Claim []action.Action
-	// Keep makes and deletes pods, and forgets templates.
-	Keep   []action.Action
-	Status appsv1.DaemonSetStatus
-	// Again is when something will be otherwise although nothing happens; 0 for never.
-	Again time.Duration
-}
+// Plan is what to do about a set.
+type Plan = sets.Plan[appsv1.DaemonSetStatus]
 
 // Decide says what is to be done so that there is a pod of the template on each node where one should be.
 func Decide(s Seen) (Plan, error) {
@@ -75,10 +58,6 @@ func Decide(s Seen) (Plan, error) {
 	plan := Plan{Claim: append(line.Actions, d.claim(owner, claims)...), Status: d.status()}
 	plan.Keep = d.actions(selector)
 	plan.Again = d.again
-	if len(plan.Claim)+len(plan.Keep) > 0 { // all that follows from the set, which may be another one by now
-		current := action.Current[*appsv1.DaemonSet]{In: resource, Objects: []*appsv1.DaemonSet{s.Set}}
-		plan.Claim = slices.Concat([]action.Action{current}, plan.Claim)
-	}
 	return plan, nil
 }
 

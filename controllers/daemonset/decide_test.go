@@ -13,6 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/controllers/failing"
 	"github.com/bowline-dev/bowline/controllers/history"
 	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/controllers/sets"
 )
 
 // seen is a set, with its revision, on nodes that have a pod of the revision each.
@@ -32,7 +33,9 @@ func seen(t *testing.T, nodes ...string) Seen {
 	if revision.Data.Raw, err = history.Data(&set.Spec.Template); err != nil {
 		t.Fatal(err)
 	}
-	s := Seen{Set: set, Revisions: []*appsv1.ControllerRevision{revision}, Pauses: failing.New(), Now: time.Now()}
+	s := Seen{Seen: sets.Seen[*appsv1.DaemonSet]{
+		Set: set, Revisions: []*appsv1.ControllerRevision{revision}, Pauses: failing.New(), Now: time.Now(),
+	}}
 	s.Pod = func(string) *corev1.Pod { return nil }
 	s.Revision = func(string) *appsv1.ControllerRevision { return revision }
 	for _, name := range nodes {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/history"
+	"github.com/bowline-dev/bowline/controllers/sets"
 )
 
 // Whom a claim goes with, by the policy (what happens when the set is deleted, and when it shrinks), and by whether the set should
@@ -48,7 +49,7 @@ func TestWhomAClaimGoesWith(t *testing.T) {
 				WhenDeleted: appsv1.PersistentVolumeClaimRetentionPolicyType(c.deleted),
 				WhenScaled:  appsv1.PersistentVolumeClaimRetentionPolicyType(c.scaled),
 			}
-			w := &work{Seen: Seen{Set: set}, size: 2}
+			w := &work{Seen: Seen{Seen: sets.Seen[*appsv1.StatefulSet]{Set: set}}, size: 2}
 			if c.condemned {
 				w.size = 1
 			}
@@ -80,7 +81,10 @@ func claims(has ...*corev1.PersistentVolumeClaim) *work {
 		}
 		return nil
 	}
-	return &work{Seen: Seen{Set: set, Claim: find}, size: 1, line: history.Line{Now: &appsv1.ControllerRevision{}}, current: &appsv1.ControllerRevision{}}
+	return &work{
+		Seen: Seen{sets.Seen[*appsv1.StatefulSet]{Set: set}, find}, size: 1,
+		line: history.Line{Now: &appsv1.ControllerRevision{}}, current: &appsv1.ControllerRevision{},
+	}
 }
 
 func does(actions []action.Action) string {

@@ -17,36 +17,20 @@ import (
 
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/adopt"
-	"github.com/bowline-dev/bowline/controllers/failing"
 	"github.com/bowline-dev/bowline/controllers/history"
 	"github.com/bowline-dev/bowline/controllers/pods"
+	"github.com/bowline-dev/bowline/controllers/sets"
 )
 
 // Seen is what a decision is made of.
 type Seen struct {
-	Set *appsv1.StatefulSet
-	// Pods are those that the set controls and those that nobody does, in its namespace; and so are Revisions.
-	Pods      []*corev1.Pod
-	Revisions []*appsv1.ControllerRevision
-	// Revision is the revision of the namespace with a name, or nil.
-	Revision func(name string) *appsv1.ControllerRevision
+	sets.Seen[*appsv1.StatefulSet]
 	// Claim is the claim of the namespace with a name, or nil.
 	Claim func(name string) *corev1.PersistentVolumeClaim
-	// Pauses space out what is done about pods that fail.
-	Pauses *failing.Pauses
-	Now    time.Time
 }
 
-// Plan is what to do. Claim must have succeeded before Keep; the status is written whatever became of that.
-type Plan struct {
-	// Claim says whose pods and revisions are whose, and writes the template down.
-	Claim []action.Action
-	// Keep makes and deletes pods and their claims, and forgets templates.
-	Keep   []action.Action
-	Status appsv1.StatefulSetStatus
-	// Again is when something will be otherwise although nothing happens; 0 for never.
-	Again time.Duration
-}
+// Plan is what to do about a set.
+type Plan = sets.Plan[appsv1.StatefulSetStatus]
 
 // work is a decision that is being made.
 type work struct {
@@ -100,10 +84,6 @@ func Decide(s Seen) (Plan, error) {
 	}
 	plan := Plan{Claim: append(line.Actions, claims.Actions(owner, pods.Resource)...), Keep: w.actions, Status: w.status()}
 	plan.Again = w.again
-	if len(plan.Claim)+len(plan.Keep) > 0 { // all that follows from the set, which may be another one by now
-		current := action.Current[*appsv1.StatefulSet]{In: resource, Objects: []*appsv1.StatefulSet{s.Set}}
-		plan.Claim = slices.Concat([]action.Action{current}, plan.Claim)
-	}
 	return plan, nil
 }
 
