@@ -112,13 +112,14 @@ func (c *cluster) place(n *Node, p *Pod) {
 	c.placed[informer.KeyOf(p.Pod)] = placement{n.Name, p}
 }
 
-// unshown are the pods that were given a node and that the cache does not show there yet. Others are forgotten.
+// unshown are the pods that were given a node and that the cache does not show there yet. Others are forgotten: those that it shows, and
+// those that no server binds any more.
 func (c *cluster) unshown(name string) map[informer.Key]*Pod {
 	unshown := map[informer.Key]*Pod{}
 	for key := range c.givenOn[name] {
 		g := c.given[key]
 		pod, there := c.pods.Indexer().Get(key)
-		if !there || pod.UID != g.pod.UID || pod.Spec.NodeName != "" || pods.HasEnded(pod) {
+		if !there || pod.UID != g.pod.UID || !pending(pod) {
 			c.forgetGift(key)
 			continue
 		}

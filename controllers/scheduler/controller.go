@@ -13,6 +13,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
@@ -38,6 +39,9 @@ const workers = 16
 
 // again is when a pod that no node took is looked at although nothing has changed, in case that something was missed.
 const again = 5 * time.Minute
+
+// behind is when a pod is looked at again for which others were to leave a node that the cache does not show as it is.
+const behind = time.Second
 
 var (
 	nodesResource      = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
@@ -112,5 +116,10 @@ func (s *scheduler) Reconcile(ctx context.Context, request controller.Request) (
 	if err != nil {
 		return controller.Result{}, err
 	}
-	return s.hand.Do(ctx, append(actions, action.Again{After: again})...)
+	result, err := s.hand.Do(ctx, append(actions, action.Again{After: again})...)
+	if errors.Is(err, action.ErrBehind) {
+		controller.Note(ctx, "%v", err)
+		return controller.Result{RequeueAfter: behind}, nil
+	}
+	return result, err
 }

@@ -38,8 +38,9 @@ type Decision struct {
 	// Promise is the node that the pod is promised, empty for none; Keep says that it stays as it is.
 	Promise string
 	Keep    bool
-	// Victims have to leave it.
+	// Victims have to leave it; beside are all that were seen there.
 	Victims []*Pod
+	beside  []*Pod
 }
 
 // deciding is a decision that is being made.

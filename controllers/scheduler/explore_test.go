@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
@@ -94,11 +95,11 @@ func anyNode(s bowlinetest.State) bowlinetest.State {
 	return s
 }
 
-func day(processes []bowlinetest.Process) bowlinetest.Scenario {
+func day(processes []bowlinetest.Process, nodes ...client.Object) bowlinetest.Scenario {
 	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "expendable"}, Value: -10}
 	return bowlinetest.Scenario{
 		Options: []bowlinetest.Option{
-			trial.Alone(), bowlinetest.Objects(node("a", nil), node("b", nil), class), bowlinetest.Manage(ready),
+			trial.Alone(), bowlinetest.Objects(append(nodes, class)...), bowlinetest.Manage(ready),
 		},
 		Processes:  processes,
 		Act:        aFullDay,
@@ -112,7 +113,7 @@ func day(processes []bowlinetest.Process) bowlinetest.Scenario {
 
 func TestNoFaultMakesTheSchedulerFillANodeTwice(t *testing.T) {
 	t.Parallel()
-	s := day(trial.Of(scheduler.Add).Once())
+	s := day(trial.Of(scheduler.Add).Once(), node("a", nil), node("b", nil))
 	s.Invariants = append(s.Invariants, full)
 	bowlinetest.Explore(t, s)
 }
@@ -121,5 +122,45 @@ func TestNoFaultMakesTheSchedulerFillANodeTwice(t *testing.T) {
 // two of Kubernetes' without an election; but each pod gets one node, and nobody leaves who need not.
 func TestTwoSchedulersAtOnceGiveEachPodOneNode(t *testing.T) {
 	t.Parallel()
-	bowlinetest.Explore(t, day(trial.Of(scheduler.Add).Twice()))
+	bowlinetest.Explore(t, day(trial.Of(scheduler.Add).Twice(), node("a", nil), node("b", nil)))
+}
+
+// uncordon is what an administrator does: of two expendable pods on a node that takes nobody one goes, and then the node takes pods again.
+// An important one, for which there is room by then, waits for that.
+func uncordon(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	pods, nodes := client.For[*corev1.Pod](c), client.For[*corev1.Node](c)
+	gone, stays := asking("gone", "expendable"), asking("stays", "expendable")
+	gone.Spec.NodeName, stays.Spec.NodeName = "a", "a"
+	for _, p := range []*corev1.Pod{gone, stays, asking("important", "")} {
+		if _, err := pods.Create(ctx, p, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	time.Sleep(time.Minute)
+	if err := pods.Delete(ctx, "default", "gone", metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	time.Sleep(5 * time.Second)
+	_, err = nodes.Patch(ctx, "", "a", "", types.MergePatchType, []byte(`{"spec":{"unschedulable":false}}`), metav1.PatchOptions{})
+	return err
+}
+
+// The scheduler hears late that there is room, and has nobody leave for what is free.
+func TestNobodyLeavesForRoomThatIsThere(t *testing.T) {
+	t.Parallel()
+	cordoned := node("a", nil)
+	cordoned.Spec.Unschedulable = true
+	s := day(trial.Of(scheduler.Add).Twice(), cordoned)
+	s.Act, s.Compare = uncordon, nil
+	s.Invariants = []func(bowlinetest.State) error{full, func(s bowlinetest.State) error {
+		if s.Find("Pod", "default", "important") != nil && s.Find("Pod", "default", "stays") == nil {
+			return fmt.Errorf("a pod had to leave although there is room")
+		}
+		return nil
+	}}
+	bowlinetest.Explore(t, s)
 }

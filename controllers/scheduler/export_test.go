@@ -22,6 +22,13 @@ func (c *cluster) check() error {
 	if len(c.all) != c.nodes.Indexer().Len() || len(c.byName) != len(c.all) || len(c.given)+len(c.givenOn) > 0 {
 		return fmt.Errorf("%d nodes (%d by name) of %d, %d pods given", len(c.all), len(c.byName), c.nodes.Indexer().Len(), len(c.given))
 	}
+	for _, asking := range c.asking {
+		for key, pod := range asking {
+			if now, there := c.pods.Indexer().Get(key); !there || now.UID != pod.UID || !pending(now) {
+				return fmt.Errorf("pod %s is thought to ask for a node", key)
+			}
+		}
+	}
 	apart, placed := 0, 0
 	for _, n := range c.all {
 		fresh := NewNode(n.Node)

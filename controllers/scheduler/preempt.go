@@ -48,7 +48,7 @@ func (d *deciding) preempt(decision *Decision) {
 		return
 	}
 	chosen := slices.MinFunc(found, candidate.compare)
-	decision.Promise, decision.Victims = chosen.node.Name, chosen.victims
+	decision.Promise, decision.Victims, decision.beside = chosen.node.Name, chosen.victims, chosen.node.Pods
 	decision.waits |= forRoom
 }
 

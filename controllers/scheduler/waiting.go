@@ -69,9 +69,9 @@ func (c *cluster) podChanged(pod *corev1.Pod, now time.Time) []woken {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	on := c.touch(pod)
-	if pending(pod) {
-		c.asking.add(pod)
-	} else {
+	if now, there := c.pods.Indexer().Get(informer.KeyOf(pod)); there && now.UID == pod.UID && pending(now) {
+		c.asking.add(now)
+	} else { // what was told last of one that has gone may be that it asked
 		c.asking.remove(pod)
 	}
 	if len(on) == 0 || len(c.waiting) == 0 {

@@ -80,6 +80,9 @@ func (d *Decision) actions(pod *corev1.Pod, now time.Time) ([]action.Action, err
 	if err != nil {
 		return nil, err
 	}
+	if len(d.Victims) > 0 {
+		actions = append([]action.Action{unchanged{d.Promise, d.beside}}, actions...)
+	}
 	for _, victim := range d.Victims {
 		if victim.DeletionTimestamp != nil {
 			continue
