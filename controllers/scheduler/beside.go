@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/pods"
 )
 
-// unchanged asks the server whether the pods on a node are those that were seen there. It stands before some of them are told to leave,
-// which follows from all of them: the cache may not show yet that there is room.
+// unchanged asks the server whether the pods on a node are those that were seen there. It stands before some of them are told to
+// leave, which follows from all of them: the cache may not show yet that there is room.
 type unchanged struct {
 	node string
 	pods []*Pod

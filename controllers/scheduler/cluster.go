@@ -38,8 +38,16 @@ type cluster struct {
 
 // placement is a pod on a node.
 type placement struct {
-	node string
-	pod  *Pod
+	on  *Node
+	pod *Pod
+}
+
+// node is its name, empty for none.
+func (p placement) node() string {
+	if p.on == nil {
+		return ""
+	}
+	return p.on.Name
 }
 
 // gift is a pod that was given a node: nobody else gets its room until the cache shows what came of that.
@@ -109,11 +117,11 @@ func (c *cluster) known(pod *corev1.Pod) *Pod {
 
 func (c *cluster) place(n *Node, p *Pod) {
 	n.add(p)
-	c.placed[informer.KeyOf(p.Pod)] = placement{n.Name, p}
+	c.placed[informer.KeyOf(p.Pod)] = placement{n, p}
 }
 
-// unshown are the pods that were given a node and that the cache does not show there yet. Others are forgotten: those that it shows, and
-// those that no server binds any more.
+// unshown are the pods that were given a node and that the cache does not show there yet. Others are forgotten: those that it
+// shows, and those that no server binds any more.
 func (c *cluster) unshown(name string) map[informer.Key]*Pod {
 	unshown := map[informer.Key]*Pod{}
 	for key := range c.givenOn[name] {
@@ -145,8 +153,7 @@ func (c *cluster) replace(name string, before, fresh *Node) {
 	if before != nil {
 		c.apart, c.minding = c.apart-len(before.apart), c.minding-len(before.minding)
 		for _, p := range before.Pods {
-			key := informer.KeyOf(p.Pod)
-			if at := c.placed[key]; at.node == name && (fresh == nil || at.pod == p && !slices.Contains(fresh.Pods, p)) {
+			if key := informer.KeyOf(p.Pod); c.placed[key].on == before { // and on no other since
 				delete(c.placed, key)
 			}
 		}
@@ -170,7 +177,9 @@ func (c *cluster) replace(name string, before, fresh *Node) {
 // touch has the nodes read again that a pod is on, was on, or was promised, and returns their names.
 func (c *cluster) touch(pod *corev1.Pod) (names []string) {
 	key := informer.KeyOf(pod)
-	for _, name := range [...]string{pod.Spec.NodeName, pod.Status.NominatedNodeName, c.placed[key].node, c.given[key].node, c.promised[key]} {
+	for _, name := range [...]string{
+		pod.Spec.NodeName, pod.Status.NominatedNodeName, c.placed[key].node(), c.given[key].node, c.promised[key],
+	} {
 		if name != "" && !slices.Contains(names, name) {
 			c.changed[name] = true
 			names = append(names, name)
@@ -239,8 +248,8 @@ func (c *cluster) refused(key informer.Key) {
 	c.takeBack(key)
 }
 
-// late says that a pod has gone, or got a node from another one, before it got the one that it was given. The cache shows it by now, and
-// the room is free; or will, and until then it is not: the other one may have given the same.
+// late says that a pod has gone, or got a node from another one, before it got the one that it was given. The cache shows it by now,
+// and the room is free; or will, and until then it is not: the other one may have given the same.
 func (c *cluster) late(key informer.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,8 +17,9 @@ import (
 
 // world is nodes with pods on them, made by the functions below.
 type world struct {
-	nodes   []*Node
-	budgets []*policyv1.PodDisruptionBudget
+	nodes      []*Node
+	budgets    []*policyv1.PodDisruptionBudget
+	namespaces map[string]labels.Set
 }
 
 // on makes a node of four cores and 8 GiB, with pods on it.
@@ -71,7 +72,7 @@ func (w world) decide(pod *corev1.Pod) Decision {
 	}
 	return Decide(Seen{
 		Pod: NewPod(pod), Nodes: w.nodes, Apart: apart, Minding: minding,
-		Namespaces: func(string) labels.Set { return nil },
+		Namespaces: func(name string) labels.Set { return w.namespaces[name] },
 		Budgets:    func() []*policyv1.PodDisruptionBudget { return w.budgets },
 		Node: func(name string) *Node {
 			i := slices.IndexFunc(w.nodes, func(n *Node) bool { return n.Name == name })
@@ -170,6 +171,15 @@ func spreadOver(key string) func(*corev1.Pod) {
 	}
 }
 
+func gpus(count string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		if p.Spec.Containers[0].Resources.Requests == nil {
+			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{}
+		}
+		p.Spec.Containers[0].Resources.Requests["example.com/gpu"] = resource.MustParse(count)
+	}
+}
+
 func ownedBy(owner string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		yes := true
@@ -197,6 +207,7 @@ func TestTheBestNodeIsChosen(t *testing.T) {
 			}
 		}
 	}
+	leaves := func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }
 	east, west := labelled(corev1.LabelTopologyZone, "east"), labelled(corev1.LabelTopologyZone, "west")
 	for _, c := range []struct {
 		name  string
@@ -214,6 +225,9 @@ func TestTheBestNodeIsChosen(t *testing.T) {
 		{"far from who dislikes it", pod("p", "1"), []*Node{on("a", nil, pod("q", "100m", likes("p", true))), on("b", nil, pod("r", "1"))}, "b"},
 		{"with fewer of its own kind", pod("p", "100m", ownedBy("rs")),
 			[]*Node{on("a", nil, pod("q", "100m", ownedBy("rs"))), on("b", nil, pod("r", "200m"))}, "b"},
+		{"with fewer of its own kind that stay", pod("p", "100m", ownedBy("rs")), []*Node{
+			on("a", nil, pod("q", "100m", ownedBy("rs"))), on("b", nil, pod("r", "100m", ownedBy("rs"), leaves), pod("s", "100m")),
+		}, "b"},
 		{"in a zone with fewer of its own kind", pod("p", "100m", ownedBy("rs")),
 			[]*Node{on("a", east), on("b", east, pod("q", "100m", ownedBy("rs"))), on("c", west, pod("r", "200m"))}, "c"},
 		{"by a node it is promised", pod("p", "1", func(p *corev1.Pod) { p.Status.NominatedNodeName = "b" }),
@@ -259,6 +273,12 @@ func TestTheLeastImportantPodsLeave(t *testing.T) {
 			"0/1 nodes are available: 1 Insufficient cpu."},
 		{"not for who never has others leave", pod("p", "2", priority(10), never), []*Node{on("a", nil, pod("q", "4"))},
 			"not eligible due to preemptionPolicy=Never."},
+		{"those that have its port", pod("p", "1", priority(10), hostPort80("")), []*Node{on("a", nil,
+			pod("q", "1", priority(3)), pod("r", "1", hostPort80("")), pod("s", "1", priority(2)),
+		)}, "a: r"},
+		{"those that have what it needs", pod("p", "", priority(10), gpus("2")), []*Node{on("a", func(n *corev1.Node) {
+			n.Status.Allocatable["example.com/gpu"] = resource.MustParse("3")
+		}, pod("q", "1", gpus("1"), priority(3)), pod("r", "1", gpus("1")), pod("s", "1", gpus("1")), pod("t", "1"))}, "a: r s"},
 		{"whom it must not be near to", pod("p", "1", priority(10), far("q", corev1.LabelHostname)), []*Node{on("a", nil, pod("q", "1"))}, "a: q"},
 		{"who must not be near to it", pod("p", "1", priority(10)), []*Node{on("a", nil, pod("q", "1", far("p", corev1.LabelHostname)))}, "a: q"},
 	} {
@@ -302,21 +322,5 @@ func TestOfManyNodesEachHasItsTurn(t *testing.T) {
 	d := w.decide(pod("p", "1"))
 	if d.Node != "node-000" || d.Looked != 188 { // 50 - 400/125 percent
 		t.Errorf("of 400 nodes %d were looked at, and %s was chosen", d.Looked, d.Node)
-	}
-}
-
-// A decision among 5,000 nodes, of which each has two pods.
-func BenchmarkDecide(b *testing.B) {
-	var w world
-	for i := range 5_000 {
-		name := fmt.Sprintf("node-%04d", i)
-		w.nodes = append(w.nodes, on(name, labelled(corev1.LabelOSStable, "linux"), pod(name+"-a", "100m"), pod(name+"-b", "200m")))
-	}
-	p := pod("p", "100m")
-	p.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: "linux"}
-	for b.Loop() {
-		if d := w.decide(p); d.Node == "" {
-			b.Fatal(d.Message)
-		}
 	}
 }

@@ -125,8 +125,8 @@ func TestTwoSchedulersAtOnceGiveEachPodOneNode(t *testing.T) {
 	bowlinetest.Explore(t, day(trial.Of(scheduler.Add).Twice(), node("a", nil), node("b", nil)))
 }
 
-// uncordon is what an administrator does: of two expendable pods on a node that takes nobody one goes, and then the node takes pods again.
-// An important one, for which there is room by then, waits for that.
+// uncordon is what an administrator does: of two expendable pods on a node that takes nobody one goes, and then the node takes pods
+// again. An important one, for which there is room by then, waits for that.
 func uncordon(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {

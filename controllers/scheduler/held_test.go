@@ -59,7 +59,8 @@ func TestAPodThatIsDeletedBeforeItIsBoundHoldsNoRoom(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
 		}
-		if held, err := pods.Get(t.Context(), "default", "held"); err != nil || held.DeletionTimestamp == nil || held.Spec.NodeName != "" {
+		held, err := pods.Get(t.Context(), "default", "held")
+		if err != nil || held.DeletionTimestamp == nil || held.Spec.NodeName != "" {
 			t.Fatalf("the first pod is %+v (%v)", held, err)
 		}
 		if next, err := pods.Get(t.Context(), "default", "next"); err != nil || next.Spec.NodeName == "" {

@@ -61,20 +61,34 @@ func selector(declared *metav1.LabelSelector) labels.Selector {
 	return s
 }
 
-// place is the nodes that have a value of a label.
-type place struct{ key, value string }
-
-// counts are how many pods there are at places.
-type counts map[place]int64
+// counts are how many pods there are at places: by the label that says what a place is, and by its value.
+type counts map[string]map[string]int64
 
 // count adds so many pods on a node to the place that it is in by a label.
 func (c counts) count(n *Node, key string, pods int64) {
-	if value, ok := n.Labels[key]; ok {
-		at := place{key, value}
-		if c[at] += pods; c[at] == 0 {
-			delete(c, at)
-		}
+	value, ok := n.Labels[key]
+	if !ok {
+		return
 	}
+	at := c[key]
+	if at == nil {
+		at = map[string]int64{}
+		c[key] = at
+	}
+	if at[value] += pods; at[value] != 0 {
+		return
+	}
+	if delete(at, value); len(at) == 0 {
+		delete(c, key)
+	}
+}
+
+// at is how many there are where a node is by a label.
+func (c counts) at(n *Node, key string) int64 {
+	if value, ok := n.Labels[key]; ok {
+		return c[key][value]
+	}
+	return 0
 }
 
 // neighbours is what a pod and those that are there have to say about each other.
@@ -141,13 +155,12 @@ func (b *neighbours) refuses(n *Node) *refusal {
 		return lonely
 	}
 	for i := range b.pod.without {
-		key := b.pod.without[i].key
-		if value, ok := n.Labels[key]; ok && b.unwanted[place{key, value}] > 0 {
+		if b.unwanted.at(n, b.pod.without[i].key) > 0 {
 			return crowded
 		}
 	}
-	for at := range b.resenting {
-		if value, ok := n.Labels[at.key]; ok && value == at.value {
+	for key := range b.resenting {
+		if b.resenting.at(n, key) > 0 {
 			return resented
 		}
 	}
@@ -159,11 +172,10 @@ func (b *neighbours) isWith(n *Node) bool {
 	near := true
 	for i := range b.pod.with {
 		key := b.pod.with[i].key
-		value, ok := n.Labels[key]
-		if !ok {
+		if _, ok := n.Labels[key]; !ok {
 			return false
 		}
-		near = near && b.wanted[place{key, value}] > 0
+		near = near && b.wanted.at(n, key) > 0
 	}
 	return near || len(b.wanted) == 0 && allMean(b.pod.with, b.pod, b.namespaces)
 }

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"math"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,8 +22,8 @@ type Node struct {
 	ports   []hostPort
 	lowest  int32 // priority of a pod
 	apart   []*Pod
-	minding []*Pod // those that have a say about who is near
-	owners  map[types.UID]int
+	minding []*Pod            // those that have a say about who is near
+	owners  map[types.UID]int // how many pods each has that stay
 }
 
 // NewNode is a node without pods.
@@ -49,7 +48,7 @@ func (n *Node) add(p *Pod) {
 	if len(p.with)+len(p.likes) > 0 {
 		n.minding = append(n.minding, p)
 	}
-	if p.owner != "" {
+	if p.owner != "" && p.DeletionTimestamp == nil { // who is leaving makes room
 		if n.owners == nil {
 			n.owners = map[types.UID]int{}
 		}
@@ -57,12 +56,31 @@ func (n *Node) add(p *Pod) {
 	}
 }
 
+// dropLast takes back what was added last. Lowest may be lower than it is then.
+func (n *Node) dropLast() {
+	last := len(n.Pods) - 1
+	p := n.Pods[last]
+	n.Pods = n.Pods[:last]
+	n.used.add(&p.need, -1)
+	n.weight.add(&p.weight, -1)
+	n.ports = n.ports[:len(n.ports)-len(p.ports)]
+	if len(p.without) > 0 {
+		n.apart = n.apart[:len(n.apart)-1]
+	}
+	if len(p.with)+len(p.likes) > 0 {
+		n.minding = n.minding[:len(n.minding)-1]
+	}
+	if p.owner != "" && p.DeletionTimestamp == nil {
+		n.owners[p.owner]--
+	}
+}
+
 // without is the node when some of its pods have gone.
-func (n *Node) without(gone []*Pod) *Node {
+func (n *Node) without(gone func(*Pod) bool) *Node {
 	fresh := NewNode(n.Node)
 	fresh.Promised = n.Promised
 	for _, p := range n.Pods {
-		if !slices.Contains(gone, p) {
+		if !gone(p) {
 			fresh.add(p)
 		}
 	}
@@ -71,7 +89,7 @@ func (n *Node) without(gone []*Pod) *Node {
 
 // and is the node with more pods on it.
 func (n *Node) and(more []*Pod) *Node {
-	fresh := n.without(nil)
+	fresh := n.without(func(*Pod) bool { return false })
 	for _, p := range more {
 		fresh.add(p)
 	}

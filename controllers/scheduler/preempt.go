@@ -112,42 +112,46 @@ func (d *deciding) candidates() (found []candidate, refusals map[string]*refusal
 
 // emptied is a node as it would take the pod, with as many others, and as important ones, as can stay.
 func (d *deciding) emptied(n *Node, budgets []*policyv1.PodDisruptionBudget) (c candidate, r *refusal) {
+	less := func(q *Pod) bool { return q.priority < d.pod.priority }
 	var may []*Pod
 	for _, q := range n.Pods {
-		if q.priority < d.pod.priority {
+		if less(q) {
 			may = append(may, q)
 		}
 	}
 	d.count(may, n, -1)
-	left := slices.Clone(may)
-	defer func() { d.count(left, n, 1) }()
-	if r := d.refuses(n.without(left)); r != nil {
+	rest := n.without(less)
+	if r := d.refuses(rest); r != nil {
+		d.count(may, n, 1)
 		return c, r
 	}
 	slices.SortStableFunc(may, byImportance)
 	kept, free := split(may, budgets)
 	c.node = n
-	stays := func(q *Pod) bool {
-		rest := slices.DeleteFunc(slices.Clone(left), func(l *Pod) bool { return l == q })
-		d.count([]*Pod{q}, n, 1)
-		if d.refuses(n.without(rest)) == nil {
-			left = rest
-			return true
+	for i, q := range slices.Concat(kept, free) {
+		if d.stays(q, rest) {
+			continue
 		}
-		d.count([]*Pod{q}, n, -1)
-		c.victims = append(c.victims, q)
-		return false
-	}
-	for _, q := range kept {
-		if !stays(q) {
+		if c.victims = append(c.victims, q); i < len(kept) {
 			c.violated++
 		}
 	}
-	for _, q := range free {
-		stays(q)
-	}
+	d.count(c.victims, n, 1)
 	slices.SortStableFunc(c.victims, byImportance)
 	return c, nil
+}
+
+// stays puts a pod back on a node, if the node takes the pod that is decided about nevertheless.
+func (d *deciding) stays(q *Pod, rest *Node) bool {
+	back := []*Pod{q}
+	rest.add(q)
+	d.count(back, rest, 1)
+	if d.refuses(rest) == nil {
+		return true
+	}
+	rest.dropLast()
+	d.count(back, rest, -1)
+	return false
 }
 
 // byImportance puts the pods with the highest priority first, and among equals those that have run for longest.

@@ -107,7 +107,7 @@ func (d *deciding) scoreNodes(fitting []*Node, scores []int64) {
 		return
 	}
 	for i := range scores {
-		scores[i] += weightAffinity * best * preferred[i] / most
+		scores[i] += weightAffinity * (best * preferred[i] / most)
 	}
 }
 
@@ -123,10 +123,8 @@ func (d *deciding) scorePods(fitting []*Node, scores []int64) {
 	raw := make([]int64, len(fitting))
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
 	for i, n := range fitting {
-		for at, liked := range liked {
-			if value, ok := n.Labels[at.key]; ok && value == at.value {
-				raw[i] += liked
-			}
+		for key := range liked {
+			raw[i] += liked.at(n, key)
 		}
 		least, most = min(least, raw[i]), max(most, raw[i])
 	}

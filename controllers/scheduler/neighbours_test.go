@@ -1,0 +1,58 @@
+package scheduler
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// The pod, in the namespace default, must not be on a node with the pods app=q of other namespaces, or these not with it.
+func TestWhichNamespacesATermMeans(t *testing.T) {
+	t.Parallel()
+	team := func(name string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"team": name}}
+	}
+	namespaces := map[string]labels.Set{"default": {"team": "ours"}, "near": {"team": "ours"}, "other": {"team": "theirs"}, "bare": nil}
+	for _, c := range []struct {
+		name       string
+		selector   *metav1.LabelSelector
+		namespaces []string
+		means      string // of the namespaces default, near, other, bare and gone
+	}{
+		{"its own, where nothing is said", nil, nil, "default"},
+		{"those that are named", nil, []string{"near", "gone"}, "near gone"},
+		{"those that are selected", team("ours"), nil, "default near"},
+		{"those that are named and those that are selected", team("theirs"), []string{"bare"}, "other bare"},
+		{"all", &metav1.LabelSelector{}, nil, "default near other bare gone"},
+		{"none", team("nobody's"), nil, ""},
+		{"what cannot be read means none", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "?"}}}, nil, ""},
+	} {
+		apart := func(of string) func(*corev1.Pod) {
+			return func(p *corev1.Pod) {
+				far(of, corev1.LabelHostname)(p)
+				term := &p.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
+				term.NamespaceSelector, term.Namespaces = c.selector, c.namespaces
+			}
+		}
+		in := func(namespace string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Namespace = namespace } }
+		unwanted, resenting := "", ""
+		for _, namespace := range []string{"default", "near", "other", "bare", "gone"} {
+			w := world{namespaces: namespaces, nodes: []*Node{on("a", nil, pod("q", "1", in(namespace)))}}
+			if d := w.decide(pod("p", "1", apart("q"))); d.Node == "" {
+				unwanted += " " + namespace
+			}
+			w.nodes = []*Node{on("a", nil, pod("q", "1", apart("p")))}
+			if d := w.decide(pod("p", "1", in(namespace))); d.Node == "" {
+				resenting += " " + namespace
+			}
+		}
+		if c.means != "" {
+			c.means = " " + c.means
+		}
+		if unwanted != c.means || resenting != c.means {
+			t.Errorf("%s: means%s of others, and of others those that are in%s; want%s", c.name, unwanted, resenting, c.means)
+		}
+	}
+}
