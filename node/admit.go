@@ -18,8 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Refusal is why a node does not take a pod that was bound to it: two schedulers may give the same room away, and whoever binds by
-// hand may not look. The words are a kubelet's.
+// Refusal is why a node does not take a pod that was bound to it: two schedulers may give the same room away, and whoever binds
+// by hand may not look. The words are a kubelet's.
 type Refusal struct{ Reason, Message string }
 
 // demand is what a pod asks of its node.
@@ -78,7 +78,8 @@ func refuse(pod *corev1.Pod, wants demand, node *corev1.Node, others []demand) *
 		}
 	}
 	evicts := func(t *corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }
-	if _, untolerated := schedulinghelper.FindMatchingUntoleratedTaint(klog.Logger{}, node.Spec.Taints, pod.Spec.Tolerations, evicts, false); untolerated {
+	_, untolerated := schedulinghelper.FindMatchingUntoleratedTaint(klog.Logger{}, node.Spec.Taints, pod.Spec.Tolerations, evicts, false)
+	if untolerated {
 		return failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
 	}
 	return nil
@@ -154,8 +155,8 @@ func (a *agent) reject(ctx context.Context, pod *corev1.Pod, r *Refusal) error {
 	return err
 }
 
-// admit decides once whether a pod that was bound to a node stays there. What the cache shows of the node may be old: before a pod is
-// refused the server is asked.
+// admit decides once whether a pod that was bound to a node stays there. What the cache shows of the node may be old: before a
+// pod is refused the server is asked.
 func (a *agent) admit(ctx context.Context, l *life) (*Refusal, error) {
 	if l.admitted || l.pod.DeletionTimestamp != nil || ended(l.pod.Status.Phase) {
 		return nil, nil
@@ -177,8 +178,8 @@ func (a *agent) admit(ctx context.Context, l *life) (*Refusal, error) {
 	return a.fits(l, node), nil
 }
 
-// fits takes the pod onto the node if there is room beside those that were taken before: they are those that the cache shows there. One
-// that has ended, or has gone, was there no later.
+// fits takes the pod onto the node if there is room beside those that were taken before: they are those that the cache shows
+// there. One that has ended, or has gone, was there no later.
 func (a *agent) fits(l *life, node *corev1.Node) *Refusal {
 	a.mu.Lock()
 	defer a.mu.Unlock()

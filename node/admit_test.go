@@ -11,10 +11,12 @@ func TestWhyANodeDoesNotTakeAPodIsSaidAsAKubeletDoes(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{}
 	node.Labels = map[string]string{"disk": "fast"}
-	node.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}, {Key: "new", Effect: corev1.TaintEffectNoSchedule}}
+	node.Spec.Taints = []corev1.Taint{
+		{Key: "k", Effect: corev1.TaintEffectNoExecute}, {Key: "new", Effect: corev1.TaintEffectNoSchedule},
+	}
 	node.Status.Allocatable = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("1Gi"), corev1.ResourcePods: resource.MustParse("3"),
-		"example.com/gpu": resource.MustParse("1"),
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("1Gi"),
+		corev1.ResourcePods: resource.MustParse("3"), "example.com/gpu": resource.MustParse("1"),
 	}
 	asks := func(name, amount string, port int32) *corev1.Pod {
 		p := &corev1.Pod{}
@@ -40,17 +42,22 @@ func TestWhyANodeDoesNotTakeAPodIsSaidAsAKubeletDoes(t *testing.T) {
 		reason, message string
 	}{
 		{"fits", half, []*corev1.Pod{half}, "", ""},
-		{"cpu", half, []*corev1.Pod{half, half}, "OutOfcpu", "Node didn't have enough resource: cpu, requested: 2000, used: 4000, capacity: 4000"},
+		{"cpu", half, []*corev1.Pod{half, half}, "OutOfcpu",
+			"Node didn't have enough resource: cpu, requested: 2000, used: 4000, capacity: 4000"},
 		{"memory", asks("memory", "2Gi", 0), nil, "OutOfmemory",
 			"Node didn't have enough resource: memory, requested: 2147483648, used: 0, capacity: 1073741824"},
-		{"pods", port, []*corev1.Pod{half, half, half}, "OutOfpods", "Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"},
+		{"pods", port, []*corev1.Pod{half, half, half}, "OutOfpods",
+			"Node didn't have enough resource: pods, requested: 1, used: 3, capacity: 3"},
 		{"what somebody has made up", asks("example.com/gpu", "2", 0), nil, "OutOfexample.com/gpu",
 			"Node didn't have enough resource: example.com/gpu, requested: 2, used: 0, capacity: 1"},
 		{"what the node knows nothing of", asks("example.com/other", "2", 0), nil, "", ""},
-		{"a port", port, []*corev1.Pod{port}, "NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"},
+		{"a port", port, []*corev1.Pod{port}, "NodePorts",
+			"Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"},
 		{"another port", port, []*corev1.Pod{asks("", "", 81)}, "", ""},
-		{"another node", selects, nil, "NodeAffinity", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"},
-		{"a taint", untolerant, nil, "TaintToleration", "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"},
+		{"another node", selects, nil, "NodeAffinity",
+			"Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"},
+		{"a taint", untolerant, nil, "TaintToleration",
+			"Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"},
 	} {
 		var others []demand
 		for _, other := range c.others {

@@ -164,8 +164,8 @@ func (a *agent) do(ctx context.Context, l *life, plan Plan) error {
 	return nil
 }
 
-// write writes the status of a pod if it is another one, and says whether it is the pod's now. Who has changed the pod meanwhile has
-// woken this up again: nothing that follows from the status is done before that.
+// write writes the status of a pod if it is another one, and says whether it is the pod's now. Who has changed the pod meanwhile
+// has woken this up again: nothing that follows from the status is done before that.
 func (a *agent) write(ctx context.Context, seen Seen, status corev1.PodStatus) (current bool, err error) {
 	if equality.Semantic.DeepEqual(status, seen.Pod.Status) {
 		return true, nil

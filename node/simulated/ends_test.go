@@ -26,7 +26,8 @@ func bound(name string, annotations map[string]string) *corev1.Pod {
 	}}
 }
 
-// A node has 254 addresses. Pods that have ended stay in the API, as those of a large Job do, and need none, whoever changes them.
+// A node has 254 addresses. Pods that have ended stay in the API, as those of a large Job do, and need none, whoever changes
+// them.
 func TestPodsThatHaveEndedLeaveTheirAddresses(t *testing.T) {
 	t.Parallel()
 	const all, atOnce = 400, 100
@@ -77,8 +78,8 @@ func nodesAgain(t *testing.T, p *bowlinetest.Plane) (stop func()) {
 	}
 }
 
-// The program of the nodes ends, and while nobody looks more pods are bound; another one begins, and knows what ran: nothing is started
-// again, nothing gets what somebody else has, and what would have ended meanwhile has.
+// The program of the nodes ends, and while nobody looks more pods are bound; another one begins, and knows what ran: nothing is
+// started again, nothing gets what somebody else has, and what would have ended meanwhile has.
 func TestNodesThatBeginAgainKnowTheirPods(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
@@ -138,7 +139,8 @@ func TestNodesThatBeginAgainKnowTheirPods(t *testing.T) {
 	})
 }
 
-// Whoever binds does not have to look, as two schedulers at once do not. What there is no room for fails, and what has ended leaves room.
+// Whoever binds does not have to look, as two schedulers at once do not. What there is no room for fails, and what has ended
+// leaves room.
 func TestANodeTakesNoMoreThanItHasRoomFor(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

@@ -51,7 +51,8 @@ func TestAPodIsDeletedWhenItsLastStatusIsWritten(t *testing.T) {
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		pods := bowlinetest.Client[*corev1.Pod](t, p)
 		m.change = func(pod *corev1.Pod) error {
-			_, err := pods.Patch(t.Context(), pod.Namespace, pod.Name, "", types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{})
+			label := []byte(`{"metadata":{"labels":{"a":"b"}}}`)
+			_, err := pods.Patch(t.Context(), pod.Namespace, pod.Name, "", types.MergePatchType, label, metav1.PatchOptions{})
 			return err
 		}
 		if _, err := pods.Create(t.Context(), bound("web", nil), metav1.CreateOptions{}); err != nil {

@@ -19,7 +19,8 @@ func TestWhatHasEndedIsNotRecalled(t *testing.T) {
 			Name: "web", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 		}}}
 		seen := r.Observe(pod)
-		if ran := phase == corev1.PodRunning; (len(seen.Containers) > 0) != ran || (len(seen.IPs) > 0) != ran || ran && seen.IPs[0] != pod.Status.PodIP {
+		ran := phase == corev1.PodRunning
+		if (len(seen.Containers) > 0) != ran || (len(seen.IPs) > 0) != ran || ran && seen.IPs[0] != pod.Status.PodIP {
 			t.Errorf("%s: %+v", phase, seen)
 		}
 	}
