@@ -99,27 +99,23 @@ func carries(obj runtime.Object) bool {
 // Field numbers of Kubernetes' messages Initializers and, of nameNumber, Initializer.
 const pendingNumber, resultNumber, nameNumber = 1, 2, 1
 
-func appendField(message []byte, number protowire.Number, value []byte) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(message, number, protowire.BytesType), value)
-}
-
 func (i *Initializers) marshal() (message []byte, err error) {
 	for _, p := range i.Pending {
-		message = appendField(message, pendingNumber, appendField(nil, nameNumber, []byte(p.Name)))
+		message = object.AppendField(message, pendingNumber, object.AppendField(nil, nameNumber, p.Name))
 	}
 	if i.Result == nil {
 		return message, nil
 	}
 	result, err := i.Result.Marshal()
-	return appendField(message, resultNumber, result), err
+	return object.AppendField(message, resultNumber, result), err
 }
 
 func (i *Initializers) unmarshal(message []byte) error {
-	return eachField(message, func(number protowire.Number, value []byte) error {
+	return object.EachField(message, func(number protowire.Number, value []byte) error {
 		switch number {
 		case pendingNumber:
 			var p Initializer
-			err := eachField(value, func(number protowire.Number, value []byte) error {
+			err := object.EachField(value, func(number protowire.Number, value []byte) error {
 				if number == nameNumber {
 					p.Name = string(value)
 				}
@@ -133,27 +129,4 @@ func (i *Initializers) unmarshal(message []byte) error {
 		}
 		return nil
 	})
-}
-
-// eachField yields the length-delimited fields of a message.
-func eachField(message []byte, yield func(number protowire.Number, value []byte) error) error {
-	for len(message) > 0 {
-		number, wire, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		message = message[n:]
-		length := protowire.ConsumeFieldValue(number, wire, message)
-		if length < 0 {
-			return protowire.ParseError(length)
-		}
-		if wire == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(message)
-			if err := yield(number, value); err != nil {
-				return err
-			}
-		}
-		message = message[length:]
-	}
-	return nil
 }

@@ -11,12 +11,12 @@ import (
 // watches does not see such an object unless they ask to. No field selector reaches the entry.
 const InitializersField = "metadata.initializers"
 
-// uninitialized is in the mark of such an object, and of some others.
-var uninitialized = MarkKey(InitializersField)
+// UninitializedMark is in the mark of such an object, and of some others.
+var UninitializedMark = MarkKey(InitializersField)
 
 // Uninitialized says that initializers have still to act on the object.
 func (h *Header) Uninitialized() bool {
-	if !h.mark.MayHave(uninitialized) {
+	if !h.mark.MayHave(UninitializedMark) {
 		return false
 	}
 	_, is := h.Fields[InitializersField]
@@ -27,7 +27,7 @@ func (h *Header) Uninitialized() bool {
 func (h *Header) setMark() {
 	h.mark = markOf(h.Labels)
 	if _, is := h.Fields[InitializersField]; is {
-		h.mark |= uninitialized
+		h.mark |= UninitializedMark
 	}
 }
 

@@ -120,6 +120,34 @@ func TestObjectIsHiddenUntilItIsInitialized(t *testing.T) {
 	})
 }
 
+// TestPagesDoNotCountWhatTheyHide among the objects that are left.
+func TestPagesDoNotCountWhatTheyHide(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.fill(t, "default", "a", "c", "e", "g")
+	w.initializers(t, "a", "configmaps", "first.example.com")
+	for _, name := range []string{"b", "d", "f", "h"} {
+		w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"`+name+`"}}`).want(t, http.StatusCreated)
+	}
+	for query, want := range map[string]string{"?": "[a c] 2 [e g] <nil>", hidden + "&": "[a b] 6 [c d] 4"} {
+		first := w.get(t, configMaps+query+"limit=2").object(t)
+		next := at(first, "metadata", "continue").(string)
+		second := w.get(t, configMaps+query+"limit=2&continue="+next).object(t)
+		got := fmt.Sprint(namesIn(first), " ", at(first, "metadata", "remainingItemCount"), " ", namesIn(second), " ", at(second, "metadata", "remainingItemCount"))
+		if got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+}
+
+// namesIn are the names in a list.
+func namesIn(list map[string]any) (names []string) {
+	for _, item := range list["items"].([]any) {
+		names = append(names, at(item.(map[string]any), "metadata", "name").(string))
+	}
+	return names
+}
+
 // TestSourceHidesUninitializedObjects from informers of the same process, unless they ask for them.
 func TestSourceHidesUninitializedObjects(t *testing.T) {
 	t.Parallel()

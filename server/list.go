@@ -161,10 +161,30 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 	last := strings.TrimPrefix(string(p.items[len(p.items)-1].Key), string(selected.parent))
 	p.meta.next = continueToken{Revision: int64(snapshot.Revision()), Start: "/" + last + "\x00"}.String()
 	if selected.everything() {
-		left := int64(snapshot.Remaining(selected.prefix, next))
+		left := int64(snapshot.Remaining(selected.prefix, next) - selected.hidden(snapshot, next))
 		p.meta.remaining = &left
 	}
 	return p, nil
+}
+
+// hidden is how many of the next objects of a list initializers have still to act on, so that its client does not see them. Beyond
+// those that are scanned it takes none to be: how many are left is an estimate.
+func (s *selection) hidden(snapshot *store.Snapshot, from object.Key) (n int) {
+	if s.uninitialized {
+		return 0
+	}
+	seen := 0
+	may := func(mark object.Mark) bool {
+		seen++
+		return seen > scanned || mark.MayHave(object.UninitializedMark)
+	}
+	snapshot.Select(s.prefix, from, may, func(o *object.Object) bool {
+		if o.Uninitialized() {
+			n++
+		}
+		return seen <= scanned
+	})
+	return n
 }
 
 // continueToken is where a page ended: what follows Start, in the snapshot of Revision, or in the latest one where that

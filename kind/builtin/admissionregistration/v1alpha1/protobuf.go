@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/bowline-dev/bowline/object"
 )
 
 // Size implements runtime.ProtobufMarshaller.
@@ -27,30 +29,26 @@ func (c *InitializerConfiguration) Marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := appendField(nil, 1, meta)
+	data := object.AppendField(nil, 1, meta)
 	for _, i := range c.Initializers {
-		one := appendField(nil, 1, i.Name)
+		one := object.AppendField(nil, 1, i.Name)
 		for _, r := range i.Rules {
 			var rule []byte
 			for n, texts := range [...][]string{r.APIGroups, r.APIVersions, r.Resources} {
 				for _, text := range texts {
-					rule = appendField(rule, protowire.Number(n+1), text)
+					rule = object.AppendField(rule, protowire.Number(n+1), text)
 				}
 			}
-			one = appendField(one, 2, rule)
+			one = object.AppendField(one, 2, rule)
 		}
-		data = appendField(data, 2, one)
+		data = object.AppendField(data, 2, one)
 	}
 	return data, nil
 }
 
-func appendField[T string | []byte](message []byte, number protowire.Number, value T) []byte {
-	return protowire.AppendBytes(protowire.AppendTag(message, number, protowire.BytesType), []byte(value))
-}
-
 // Unmarshal reads what Marshal makes.
 func (c *InitializerConfiguration) Unmarshal(data []byte) error {
-	return each(data, func(number protowire.Number, value []byte) error {
+	return object.EachField(data, func(number protowire.Number, value []byte) error {
 		switch number {
 		case 1:
 			return c.ObjectMeta.Unmarshal(value)
@@ -65,7 +63,7 @@ func (c *InitializerConfiguration) Unmarshal(data []byte) error {
 }
 
 func (i *Initializer) unmarshal(data []byte) error {
-	return each(data, func(number protowire.Number, value []byte) error {
+	return object.EachField(data, func(number protowire.Number, value []byte) error {
 		switch number {
 		case 1:
 			i.Name = string(value)
@@ -81,33 +79,10 @@ func (i *Initializer) unmarshal(data []byte) error {
 
 func (r *Rule) unmarshal(data []byte) error {
 	texts := map[protowire.Number]*[]string{1: &r.APIGroups, 2: &r.APIVersions, 3: &r.Resources}
-	return each(data, func(number protowire.Number, value []byte) error {
+	return object.EachField(data, func(number protowire.Number, value []byte) error {
 		if list := texts[number]; list != nil {
 			*list = append(*list, string(value))
 		}
 		return nil
 	})
-}
-
-// each yields the length-delimited fields of a message.
-func each(message []byte, yield func(number protowire.Number, value []byte) error) error {
-	for len(message) > 0 {
-		number, wire, tag := protowire.ConsumeTag(message)
-		if tag < 0 {
-			return protowire.ParseError(tag)
-		}
-		message = message[tag:]
-		length := protowire.ConsumeFieldValue(number, wire, message)
-		if length < 0 {
-			return protowire.ParseError(length)
-		}
-		if wire == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(message)
-			if err := yield(number, value); err != nil {
-				return err
-			}
-		}
-		message = message[length:]
-	}
-	return nil
 }
