@@ -53,12 +53,10 @@ func Decide(s Seen) []action.Action {
 	claims := adopt.Claim(owner, s.Sets)
 	r := newRollout(s, append(claims.Owned, claims.Adopted...))
 	r.actions = claims.Actions(owner, setsResource)
-	if revision, back := r.wantsBack(); back && !r.spec.Paused && s.Deployment.DeletionTimestamp == nil {
-		r.goBack(revision)
+	claimed := len(r.actions)
+	if r.step(); r.wentBack {
 		return r.actions // all else follows from the template that it has then
 	}
-	claimed := len(r.actions)
-	r.step()
 	if len(r.actions) > claimed { // a change of one replicaset follows from the sizes of all, and from the template
 		sure := []action.Action{
 			action.Current[*appsv1.Deployment]{In: resource, Objects: []*appsv1.Deployment{s.Deployment}},
@@ -83,8 +81,8 @@ type rollout struct {
 	// status and revision are what the deployment will have.
 	status   appsv1.DeploymentStatus
 	revision string
-	// resizing says that the step is about the deployment's size alone.
-	resizing bool
+	// resizing says that the step is about the deployment's size alone, wentBack that it gives it another template.
+	resizing, wentBack bool
 	// over are replicasets that must have no pod left before anything is done.
 	over    []*appsv1.ReplicaSet
 	actions []action.Action
@@ -105,11 +103,18 @@ func (r *rollout) step() {
 		return
 	}
 	r.notePause()
+	revision, back := r.wantsBack()
 	switch {
 	case r.spec.Paused:
 		r.keepRevision(false)
 		r.resize()
-		r.forgetOld()
+		if !back { // else it might be what to go back to
+			r.forgetOld()
+		}
+	case back: // the template of now has a revision first, or the last one would be another
+		if r.wentBack = r.keepRevision(true); r.wentBack {
+			r.goBack(revision)
+		}
 	case r.resized() && !r.mixed():
 		r.resizing = true
 		r.keepRevision(false)
