@@ -97,18 +97,44 @@ func TestAFailureIsAsOldAsTheReplicaSetSays(t *testing.T) {
 	s.Sets[0].Status.Conditions = []appsv1.ReplicaSetCondition{{
 		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", LastTransitionTime: since,
 	}}
-	for _, a := range deployment.Decide(s) {
-		then, ok := a.(action.Then)
-		if !ok {
-			continue
+	if c := said(deployment.Decide(s), appsv1.DeploymentReplicaFailure); !c.LastTransitionTime.Equal(&since) || !c.LastUpdateTime.Equal(&since) {
+		t.Errorf("the failure is %+v, want one of an hour ago", c)
+	}
+}
+
+// The one who made the replicaset did not come to say so, and the last rollout's end stands there. It ends for the new one too.
+func TestTheEndOfARolloutIsToldWhoeverBeganIt(t *testing.T) {
+	t.Parallel()
+	d := deploymentOf(5)
+	d.Spec.ProgressDeadlineSeconds = new(int32(600))
+	d.Status.Conditions = []appsv1.DeploymentCondition{{
+		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable",
+		Message: `ReplicaSet "web:1" has successfully progressed.`,
+	}}
+	for _, c := range []struct {
+		has  int32
+		want string
+	}{{3, `ReplicaSet "web:2" is progressing.`}, {5, `ReplicaSet "web:2" has successfully progressed.`}} {
+		s := seen(d, set{"web:1", 0, 0}, set{"web:2", 5, c.has})
+		s.Sets[1].Annotations[deployment.DesiredAnnotation] = "5"
+		if got := said(deployment.Decide(s), appsv1.DeploymentProgressing); got.Message != c.want {
+			t.Errorf("with %d pods it says %q, want %q", c.has, got.Message, c.want)
 		}
-		for _, c := range then.Action.(action.Update[*appsv1.Deployment]).Object.Status.Conditions {
-			if c.Type == appsv1.DeploymentReplicaFailure && c.LastTransitionTime.Equal(&since) && c.LastUpdateTime.Equal(&since) {
-				return
+	}
+}
+
+// said is a condition of the status that is written.
+func said(actions []action.Action, kind appsv1.DeploymentConditionType) (none appsv1.DeploymentCondition) {
+	for _, a := range actions {
+		if then, ok := a.(action.Then); ok {
+			for _, c := range then.Action.(action.Update[*appsv1.Deployment]).Object.Status.Conditions {
+				if c.Type == kind {
+					return c
+				}
 			}
 		}
 	}
-	t.Error("no status has a failure of an hour ago")
+	return none
 }
 
 // set is a replicaset with the image of its template, and how many pods it should have and has.

@@ -92,21 +92,24 @@ func (r *rollout) progress(before *appsv1.DeploymentStatus) (again time.Duration
 		r.dropCondition(appsv1.DeploymentProgressing)
 		return 0
 	}
-	had := r.condition(appsv1.DeploymentProgressing)
-	done := had != nil && had.Reason == reasonAvailable
-	if r.status.Replicas == r.status.UpdatedReplicas && done {
-		return 0
-	}
 	what := fmt.Sprintf("Deployment %q", r.Deployment.Name)
 	if r.next != nil {
 		what = fmt.Sprintf("ReplicaSet %q", r.next.Name)
 	}
+	over := what + " has successfully progressed."
+	had := r.condition(appsv1.DeploymentProgressing)
+	// What is said of another replicaset is not of this rollout: its beginning could not be told.
+	done := had != nil && had.Reason == reasonAvailable && (r.next == nil || had.Message == over)
 	switch {
+	case done && r.status.Replicas == r.status.UpdatedReplicas:
+		return 0
 	case r.isComplete(r.status):
-		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reasonAvailable, what+" has successfully progressed.")
+		if !done {
+			r.renewProgress(reasonAvailable, over)
+		}
 		return 0
 	case r.progressed(before):
-		r.renewProgress(what + " is progressing.")
+		r.renewProgress(reasonUpdated, what+" is progressing.")
 	case r.timedOut():
 		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonTimedOut, what+" has timed out progressing.")
 	}
@@ -122,14 +125,14 @@ func (r *rollout) progressed(before *appsv1.DeploymentStatus) bool {
 }
 
 // renewProgress says that something moved, now.
-func (r *rollout) renewProgress(message string) {
+func (r *rollout) renewProgress(reason, message string) {
 	since := metav1.NewTime(r.Now)
 	if had := r.condition(appsv1.DeploymentProgressing); had != nil && had.Status == corev1.ConditionTrue {
 		since = had.LastTransitionTime
 	}
 	r.dropCondition(appsv1.DeploymentProgressing)
 	r.status.Conditions = append(r.status.Conditions, appsv1.DeploymentCondition{
-		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reasonUpdated, Message: message,
+		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason, Message: message,
 		LastUpdateTime: metav1.NewTime(r.Now), LastTransitionTime: since,
 	})
 }
