@@ -84,7 +84,15 @@ func (s *stage) changed(obj object, before *unstructured.Unstructured) []string 
 	old, now := map[string]any{}, map[string]any{}
 	s.leaves("", before.Object, old)
 	s.leaves("", obj.Object, now)
-	var parts []string
+	parts := s.differences(old, now)
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{"~ " + s.name(obj) + " " + strings.Join(parts, "; ")}
+}
+
+// differences are what became of fields, by their paths.
+func (s *stage) differences(old, now map[string]any) (parts []string) {
 	for _, path := range slices.Sorted(maps.Keys(merged(old, now))) {
 		was, is := old[path], now[path]
 		switch {
@@ -93,14 +101,13 @@ func (s *stage) changed(obj object, before *unstructured.Unstructured) []string 
 			parts = append(parts, fmt.Sprintf("%s %s", path, text(is)))
 		case is == nil:
 			parts = append(parts, fmt.Sprintf("%s %s, gone", path, text(was)))
+		case isLong(was, is):
+			parts = append(parts, s.listDifferences(path, was.([]any), is.([]any))...)
 		default:
 			parts = append(parts, fmt.Sprintf("%s %s, was %s", path, text(is), text(was)))
 		}
 	}
-	if len(parts) == 0 {
-		return nil
-	}
-	return []string{"~ " + s.name(obj) + " " + strings.Join(parts, "; ")}
+	return parts
 }
 
 func merged(a, b map[string]any) map[string]any {

@@ -19,8 +19,9 @@
 //	...
 //
 // It runs in virtual time, on a plane of its own: each command is given a second, in which everybody does what follows from it. A
-// line of what changed begins with + for an object that was made, ~ for one that was changed, - for one that is gone, and ! for
-// an event. What differs from run to run is named by what does not: generated names are numbered by the commands that they came
+// line of what changed begins with + for an object that was made, ~ for one that was changed, - for one that is gone, ! for an event,
+// and ? for what a command was refused with. Of a long list that was changed only the fields that are others are shown, or the items
+// that it is with and without now. What differs from run to run is named by what does not: generated names are numbered by the commands that they came
 // with, and times count from the beginning. Lines between the commands that are not of these are prose, and stay.
 //
 // With BOWLINE_TRANSCRIPT=write the files are written as they should be: look at the difference before you believe it.
@@ -43,6 +44,7 @@ package transcript
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -128,12 +130,18 @@ func compare(t *testing.T, file string, archive *txtar.Archive, got []byte) {
 		}
 		return
 	}
-	was, is := strings.Split(string(archive.Comment), "\n"), strings.Split(string(got), "\n")
+	t.Fatalf("%s:%s\nThe whole of it:\n%s", file, difference(archive.Comment, got), got)
+}
+
+// difference is the first line that is another one, with its number.
+func difference(want, got []byte) string {
+	was, is := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
 	for n := range max(len(was), len(is)) {
 		if a, b := at(was, n), at(is, n); a != b {
-			t.Fatalf("%s:%d\nis:   %s\nwant: %s\nThe whole of it:\n%s", file, n+1, b, a, got)
+			return fmt.Sprintf("%d\nis:   %s\nwant: %s", n+1, b, a)
 		}
 	}
+	return ""
 }
 
 func at(lines []string, n int) string {

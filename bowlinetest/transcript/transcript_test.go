@@ -1,0 +1,134 @@
+package transcript
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+)
+
+// played is what a transcript is when it is played on a plane with nothing but the life of one.
+func played(t *testing.T, commands, files string) string {
+	t.Helper()
+	var got []byte
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		got = play(t, p, txtar.Parse([]byte(commands+files)))
+	})
+	return string(got)
+}
+
+// Each command, with what it prints.
+const commands = `A pod is declared, runs, and goes. What is no result of a command stays.
+
+$ apply pod.yaml
++ pod/web status {"phase":"Pending","qosClass":"BestEffort"}
+$ run
+~ pod/web Ready True; status.phase "Running", was "Pending"
+$ status pod/web {"podIP":"10.1.0.1"}
+~ pod/web status.podIP "10.1.0.1"; status.podIPs [{"ip":"10.1.0.1"}]
+$ patch pod/web {"metadata":{"labels":{"tier":"front"}}}
+~ pod/web metadata.labels.tier "front"
+$ wait 5s
+$ delete pod/web
+~ pod/web metadata.deletionGracePeriodSeconds 30; metadata.deletionTimestamp at 41s
+
+What is refused says so, and the next command is carried out.
+
+$ delete pod/other
+? pods "other" not found
+$ apply nothing.yaml
+? the transcript has no file nothing.yaml
+$ delete boat/other
+? no resource is called boat
+$ fly
+? no command is called "fly"
+
+What belongs to another object is found by its uid, and collected with it.
+
+$ apply owner.yaml
++ configmap/owner
+$ apply owned.yaml
++ configmap/owned of configmap/owner
+$ delete configmap/owner Background
+- configmap/owned
+- configmap/owner
+
+Of long lists the difference is shown.
+
+$ apply two.yaml
++ endpoints/web
+$ apply changed.yaml
+~ endpoints/web subsets.0.addresses [{"ip":"192.0.2.9","nodeName":"a-node-with-a-name-that-is-rather-long"}], was [{"ip":"192.0.2.1","nodeName":"a-node-with-a-name-that-is-rather-long"}]
+$ apply three.yaml
+~ endpoints/web subsets with {"addresses":[{"ip":"192.0.2.3","nodeName":"a-node-with-a-name-that-is-rather-long"}],"ports":[{"port":82,"protocol":"TCP"}]}
+$ apply one.yaml
+~ endpoints/web subsets without {"addresses":[{"ip":"192.0.2.9","nodeName":"a-node-with-a-name-that-is-rather-long"}],"ports":[{"port":80,"protocol":"TCP"}]}; subsets without {"addresses":[{"ip":"192.0.2.3","nodeName":"a-node-with-a-name-that-is-rather-long"}],"ports":[{"port":82,"protocol":"TCP"}]}
+
+`
+
+const files = `-- pod.yaml --
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {nodeName: n1, containers: [{name: web, image: "web:1"}]}
+-- owner.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: owner}
+-- owned.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: $uid(configmap/owner), controller: true}]}
+-- two.yaml --
+apiVersion: v1
+kind: Endpoints
+metadata: {name: web}
+subsets:
+- {addresses: [{ip: 192.0.2.1, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 80}]}
+- {addresses: [{ip: 192.0.2.2, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 81}]}
+-- changed.yaml --
+apiVersion: v1
+kind: Endpoints
+metadata: {name: web}
+subsets:
+- {addresses: [{ip: 192.0.2.9, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 80}]}
+- {addresses: [{ip: 192.0.2.2, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 81}]}
+-- three.yaml --
+apiVersion: v1
+kind: Endpoints
+metadata: {name: web}
+subsets:
+- {addresses: [{ip: 192.0.2.9, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 80}]}
+- {addresses: [{ip: 192.0.2.2, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 81}]}
+- {addresses: [{ip: 192.0.2.3, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 82}]}
+-- one.yaml --
+apiVersion: v1
+kind: Endpoints
+metadata: {name: web}
+subsets:
+- {addresses: [{ip: 192.0.2.2, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 81}]}
+`
+
+func TestCommandsPrintWhatChanged(t *testing.T) {
+	t.Parallel()
+	if at := difference([]byte(commands), []byte(played(t, commands, files))); at != "" {
+		t.Errorf("line %s", at)
+	}
+}
+
+// A transcript is played as it is written, whatever it says that commands have printed, and where that is something else it is told.
+func TestWhatATranscriptSaysWronglyIsTold(t *testing.T) {
+	t.Parallel()
+	const wrong = "$ apply owner.yaml\n+ configmap/another\n- configmap/that-never-was\n\n"
+	got := played(t, wrong, files)
+	if want := "$ apply owner.yaml\n+ configmap/owner\n\n"; got != want {
+		t.Errorf("it is\n%swant\n%s", got, want)
+	}
+	if got, want := difference([]byte(wrong), []byte(got)), "2\nis:   + configmap/owner\nwant: + configmap/another"; got != want {
+		t.Errorf("told is %q, want %q", got, want)
+	}
+	if got := difference([]byte("a\n"), []byte("a\nb\n")); got != "2\nis:   b\nwant: " {
+		t.Errorf("told is %q", got)
+	}
+}
