@@ -27,8 +27,8 @@ func controllersCommand() *cobra.Command {
 		Long: `Prints each controller of a server: whether it works, how much waits for it, how often it has looked at an object and how
 often that failed, its last failure, and the hot loops that it is in.
 
-STATE is one of: idle (nothing to do), working, failing (what failed last is tried again), looping (it runs in circles: bowline
-why says with whom), off (this program has it, and the server does not run it) and elsewhere (it runs in another process, which
+STATE is one of: idle (nothing to do), working, failing (what failed last is tried again), looping (it runs in circles, and did in
+the last minute: bowline why says with whom), off (this program has it, and the server does not run it) and elsewhere (it runs in another process, which
 tells the server what it did; of its queue and its number of reconciles nothing is known). Only administrators may ask.
 
 Exit codes: 0 told; 1 failed; 2 the command line is wrong.`,
@@ -117,20 +117,15 @@ func controllerStates(metrics []byte, report *why.Report, known []string) ([]*co
 	if err != nil {
 		return nil, err
 	}
-	failing := lastFailures(report.Runs, func(name string) *controllerState { return of(name, stateAway) })
+	failing := addFailures(report, func(name string) *controllerState { return of(name, stateAway) })
 	for _, name := range known {
 		of(name, stateOff)
 	}
-	for _, l := range report.Loops {
-		for _, name := range l.Controllers {
-			c := of(name, stateAway)
-			c.HotLoops = append(c.HotLoops, l.String())
-		}
-	}
+	looping := addLoops(report, func(name string) *controllerState { return of(name, stateAway) })
 	result := make([]*controllerState, 0, len(all))
 	for _, c := range all {
 		switch {
-		case len(c.HotLoops) > 0:
+		case looping[c.Name]:
 			c.State = stateLooping
 		case failing[c.Name]:
 			c.State = stateFailing
@@ -143,21 +138,42 @@ func controllerStates(metrics []byte, report *why.Report, known []string) ([]*co
 	return result, nil
 }
 
-// lastFailures writes down the last failure of each controller, and returns those that have not got over it: the last run for the
-// object failed.
-func lastFailures(runs []why.Run, of func(name string) *controllerState) (failing map[string]bool) {
+// lately is how long ago a hot loop went round that goes on.
+const lately = time.Minute
+
+// addLoops writes down the hot loops of each controller, and returns those that are in one now.
+func addLoops(report *why.Report, of func(name string) *controllerState) (looping map[string]bool) {
+	looping = map[string]bool{}
+	for _, l := range report.Loops {
+		since, text := report.Now.Sub(l.Last), l.String()
+		if since > lately {
+			text += fmt.Sprintf(" (not in the last %s)", duration.HumanDuration(since))
+		}
+		for _, name := range l.Controllers {
+			c := of(name)
+			c.HotLoops = append(c.HotLoops, text)
+			looping[name] = looping[name] || since <= lately
+		}
+	}
+	return looping
+}
+
+// addFailures writes down the last failure of each controller, and returns those that have not got over it, or over another one: the
+// last run for the object failed.
+func addFailures(report *why.Report, of func(name string) *controllerState) (failing map[string]bool) {
 	type subject struct {
 		controller string
 		object     why.Object
 	}
 	last := map[subject]bool{}
-	for k := range runs { // oldest first
-		run := &runs[k]
-		c := of(run.Controller)
+	for k := range report.Runs { // oldest first
+		run := &report.Runs[k]
+		of(run.Controller)
 		last[subject{run.Controller, run.Object}] = run.Err != ""
-		if run.Err != "" {
-			c.LastError = &controllerFailure{run.Object.String(), run.Err, run.Start}
-		}
+	}
+	for _, f := range report.Failures {
+		of(f.Controller).LastError = &controllerFailure{f.Object.String(), f.Err, f.Start}
+		last[subject{f.Controller, f.Object}] = !f.Over
 	}
 	failing = map[string]bool{}
 	for s, failed := range last {

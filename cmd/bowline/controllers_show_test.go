@@ -18,6 +18,7 @@ controller_runtime_max_concurrent_reconciles{controller="busy"} 5
 controller_runtime_max_concurrent_reconciles{controller="quiet"} 1
 controller_runtime_max_concurrent_reconciles{controller="left"} 1
 controller_runtime_max_concurrent_reconciles{controller="sorry"} 1
+controller_runtime_max_concurrent_reconciles{controller="pushed"} 1
 # TYPE controller_runtime_active_workers gauge
 controller_runtime_active_workers{controller="busy"} 2
 # TYPE controller_runtime_reconcile_total counter
@@ -36,7 +37,13 @@ workqueue_depth{name="no controller's",priority="0"} 9
 	before.Err = "not yet"
 	over := whyRun("3", "busy", 2*time.Minute, time.Second, whyNetwork, nil)
 	away := whyRun("4", "directory", time.Minute, time.Second, whyEntry, nil)
-	report := &why.Report{Now: whyNow, Runs: []why.Run{before, over, failed, away}, Loops: undone().Loops}
+	report := &why.Report{Now: whyNow, Runs: []why.Run{over, failed, away}, Loops: undone().Loops, Failures: []why.Failure{
+		{Controller: "busy", Object: before.Object, Err: before.Err, Start: before.Start, Over: true},
+		{Controller: "pushed", Object: before.Object, Err: "long ago", Start: whyNow.Add(-time.Hour)}, // of whose runs nothing is left
+		{Controller: "sorry", Object: failed.Object, Err: failed.Err, Start: failed.Start},
+	}}
+	ended := why.Loop{Controllers: []string{"quiet"}, Objects: []why.Object{whyEntry}, Times: 20, Last: whyNow.Add(-time.Hour)}
+	report.Loops = append(report.Loops, ended)
 	all, err := controllerStates([]byte(metrics), report, []string{"quiet", "unused"})
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +57,8 @@ workqueue_depth{name="no controller's",priority="0"} 9
 		"busy working 7 42 2 3m ago, networks.samplecrd.k8s.io/default/example-network: not yet",
 		"quiet idle 0 0 0 -", "sorry failing 0 0 0 90s ago,", "directory elsewhere - - - -", "unused off - - - -",
 		"left looping 0 0 0 -", "right looping - - - -", "HOT LOOP left and right undo each other",
+		"pushed failing 0 0 0 60m ago, networks.samplecrd.k8s.io/default/example-network: long ago",
+		"HOT LOOP quiet leads to itself", "makes it write again (not in the last 60m)",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not shown in\n%s", want, out.String())

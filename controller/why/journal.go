@@ -37,6 +37,7 @@ type Journal struct {
 	quiet    shelf
 	written  map[Object][]writer
 	loops    map[string]*Loop
+	failures map[string]*Failure // by controller
 	// What was dropped last, for what comes next.
 	spareEntry   *entry
 	spareHistory *history
@@ -77,6 +78,7 @@ func New(o Options) *Journal {
 		quiet:    shelf{maxRuns: max(o.Runs/4, 1), maxSize: o.Bytes / 4},
 		written:  map[Object][]writer{},
 		loops:    map[string]*Loop{},
+		failures: map[string]*Failure{},
 	}
 }
 
@@ -92,6 +94,7 @@ func (j *Journal) Forward(to func(Run)) {
 func (j *Journal) finish(e *entry, r *Run, span trace.SpanContext) (id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	j.fail(r)
 	h := j.history(subject{r.Controller, r.Object})
 	h.judge(r)
 	if last := h.mergeable(r); last != nil {
@@ -127,6 +130,7 @@ func (j *Journal) Take(runs []Run) {
 	for k := range runs {
 		r := &runs[k]
 		r.After = nil
+		j.fail(r)
 		if known := j.ids[r.ID]; known != nil {
 			j.update(j.history(subject{known.run.Controller, known.run.Object}), known, r)
 			continue

@@ -15,6 +15,8 @@ type Report struct {
 	Runs []Run `json:"runs"`
 	// Loops are the hot loops that the object is in.
 	Loops []Loop `json:"loops,omitempty"`
+	// Failures are the last one of each controller, by its name. Only a report about everything has them.
+	Failures []Failure `json:"failures,omitempty"`
 }
 
 // DefaultRuns is how many of an object's last runs a report begins with, unless more are asked for.
@@ -26,7 +28,7 @@ func (j *Journal) Report(about Object, limit int) *Report {
 	if limit <= 0 {
 		limit = DefaultRuns
 	}
-	report := &Report{Object: about, Now: time.Now()}
+	report := &Report{Object: about, Now: time.Now(), Failures: j.lastFailures(about)}
 	var all []Run
 	all, report.Loops = j.snapshot(about)
 	slices.SortStableFunc(all, func(a, b Run) int { return a.Start.Compare(b.Start) })
