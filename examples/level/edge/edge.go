@@ -94,8 +94,12 @@ func (k *keeper) pod(event watch.Event) {
 	if !ok || event.Type != watch.Deleted {
 		return
 	}
+	owner := metav1.GetControllerOf(p)
+	if owner == nil {
+		return
+	}
 	k.mu.Lock()
-	d := k.known[metav1.GetControllerOf(p).Name]
+	d := k.known[owner.Name]
 	k.mu.Unlock()
 	if d == nil {
 		return
