@@ -119,7 +119,8 @@ func TestNoFaultMakesTheSchedulerFillANodeTwice(t *testing.T) {
 }
 
 // Two that work at once each decide alike of what they see alike. Where they do not, two pods may get the last room of a node, as from
-// two of Kubernetes' without an election; but each pod gets one node, and nobody leaves who need not.
+// two of Kubernetes' without an election, and it is for the node to refuse one; but each pod gets one node, and nobody leaves who need
+// not.
 func TestTwoSchedulersAtOnceGiveEachPodOneNode(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, day(trial.Of(scheduler.Add).Twice(), node("a", nil), node("b", nil)))

@@ -80,9 +80,6 @@ func (d *Decision) actions(pod *corev1.Pod, now time.Time) ([]action.Action, err
 	if err != nil {
 		return nil, err
 	}
-	if len(d.Victims) > 0 {
-		actions = append([]action.Action{unchanged{d.Promise, d.beside}}, actions...)
-	}
 	for _, victim := range d.Victims {
 		if victim.DeletionTimestamp != nil {
 			continue
@@ -92,6 +89,9 @@ func (d *Decision) actions(pod *corev1.Pod, now time.Time) ([]action.Action, err
 			return nil, err
 		}
 		actions = append(actions, leave...)
+	}
+	if len(d.Victims) > 0 {
+		return []action.Action{action.Sure{Asks: []action.Action{unchanged{d.Promise, d.beside}}, Then: actions}}, nil
 	}
 	return actions, nil
 }
