@@ -47,8 +47,8 @@ type work struct {
 	// deleted are pods of the current revision that a rollout deletes now.
 	deleted int32
 	actions []action.Action
-	// deletes says that they delete pods that work.
-	deletes bool
+	// asks says that they follow from all pods: they delete some that work, or make one that has waited for those before it.
+	asks bool
 	// unread is why the current revision, which is needed, cannot be read.
 	unread error
 	again  time.Duration
@@ -78,7 +78,7 @@ func Decide(s Seen) (Plan, error) {
 		return Plan{}, w.unread
 	}
 	w.forget()
-	if w.deletes { // which follows from all pods, not from the one alone
+	if w.asks {
 		same := action.Same[*corev1.Pod]{In: pods.Resource, Owner: s.Set, Selector: selector, Objects: s.Pods}
 		w.actions = slices.Concat([]action.Action{same}, w.actions)
 	}

@@ -50,6 +50,7 @@ func (w *work) replica(ordinal int, inOrder bool) (todo []action.Action, settled
 		if pod = w.lacking(ordinal); pod == nil {
 			return nil, false
 		}
+		w.asks = w.asks || inOrder && ordinal > first(w.Set)
 		return w.make(pod, ordinal), false
 	}
 	if pods.HasEnded(pod) { // however it ended: what a set keeps runs for ever
@@ -169,7 +170,7 @@ func (w *work) works(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil
 
 // deletion deletes a pod that works, if all are as they were seen.
 func (w *work) deletion(pod *corev1.Pod) action.Action {
-	w.deletes = true
+	w.asks = true
 	return action.Delete[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: w.tell("Delete", pod)}
 }
 
