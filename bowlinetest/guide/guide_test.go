@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/transcript"
 	"github.com/bowline-dev/bowline/client"
 )
 
@@ -105,6 +106,11 @@ func TestStrangersSayNothing(t *testing.T) {
 			t.Errorf("permitted: %v, and the answer is %v", permitted, err)
 		}
 	}
+}
+
+func TestGreetingsAsAPersonSeesThem(t *testing.T) {
+	t.Parallel()
+	transcript.Test(t, "testdata/*.txt", bowlinetest.Types(addToScheme, nil), bowlinetest.Manage(add))
 }
 
 func TestGreetingsWhateverGoesWrong(t *testing.T) {

@@ -30,6 +30,15 @@ func TestPagesShowWhatIsTested(t *testing.T) {
 	}
 }
 
+// TestPageShowsTheTranscript: what the page says that is printed is printed.
+func TestPageShowsTheTranscript(t *testing.T) {
+	t.Parallel()
+	file, page := read(t, "testdata/greeting.txt"), read(t, "../../docs/testing.md")
+	if !strings.Contains(page, "\n```\n"+file+"```\n") {
+		t.Errorf("testing.md does not show the transcript as it is:\n%s", file)
+	}
+}
+
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
