@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,24 +60,38 @@ type Caller struct {
 	resolve   Resolver
 	transport http.Transport
 	client    func() (*rest.RESTClient, error)
-	// forget undoes that the end of the context closes idle connections.
+	// forget undoes that the end of the context closes the caller.
 	forget func() bool
+	// closed says that no connection is kept any longer than it is used.
+	closed atomic.Bool
 }
 
-// New makes a caller of what codec reads and writes. When ctx ends, idle connections are closed.
+// New makes a caller of what codec reads and writes. The end of ctx closes it.
 func New(ctx context.Context, config Config, resolve Resolver, codec func() (runtime.Codec, error)) *Caller {
 	c := &Caller{config: config, resolve: resolve}
 	c.client = sync.OnceValues(func() (*rest.RESTClient, error) { return c.connect(codec) })
 	c.transport.IdleConnTimeout, c.transport.MaxIdleConnsPerHost = patience, idleConnections
 	c.transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: patience, PingTimeout: patience / 2}
-	c.forget = context.AfterFunc(ctx, c.transport.CloseIdleConnections)
+	c.forget = context.AfterFunc(ctx, c.letGo)
 	return c
 }
 
-// Close lets go of idle connections.
+// Close lets go of connections: of those that are used, after that. Who still has the caller may still call.
 func (c *Caller) Close() {
 	c.forget()
+	c.letGo()
+}
+
+func (c *Caller) letGo() {
+	c.closed.Store(true)
 	c.transport.CloseIdleConnections()
+}
+
+// called is done when an answer was read, or none came.
+func (c *Caller) called() {
+	if c.closed.Load() {
+		c.transport.CloseIdleConnections()
+	}
 }
 
 // Client is the client of the webhook, whose Post goes to its path. Nothing is sent yet.
@@ -116,8 +131,7 @@ func (c *Caller) connect(codec func() (runtime.Codec, error)) (*rest.RESTClient,
 	config := &rest.Config{Host: t.host, APIPath: t.path, QPS: -1, UserAgent: "bowline"}
 	config.ContentType = runtime.ContentTypeJSON
 	config.NegotiatedSerializer = serializer.NegotiatedSerializerWrapper(runtime.SerializerInfo{Serializer: reviews})
-	bounded := bounded{&c.transport, c.config.Largest}
-	return rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: bounded, Timeout: patience, CheckRedirect: stay})
+	return rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: bounded{c}, Timeout: patience, CheckRedirect: stay})
 }
 
 // stay follows no redirect: who answers a review could have this server ask whomever it reaches (CVE-2020-8561, which Kubernetes
@@ -182,18 +196,16 @@ func (c *Caller) trust(t target) error {
 }
 
 // bounded reads no more of an answer than a webhook may say.
-type bounded struct {
-	next    http.RoundTripper
-	largest int64
-}
+type bounded struct{ *Caller }
 
 // RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := b.next.RoundTrip(r)
+	answer, err := b.transport.RoundTrip(r)
 	if err != nil {
+		b.called()
 		return nil, err
 	}
-	answer.Body = &limited{answer.Body, b.largest, b.largest}
+	answer.Body = &limited{answer.Body, b.config.Largest, b.config.Largest, b.called}
 	return answer, nil
 }
 
@@ -201,6 +213,13 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 type limited struct {
 	io.ReadCloser
 	left, largest int64
+	closed        func()
+}
+
+// Close implements io.Closer.
+func (l *limited) Close() error {
+	defer l.closed()
+	return l.ReadCloser.Close()
 }
 
 // Read implements io.Reader.
