@@ -1,0 +1,94 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+)
+
+// Web is a template of pods app=web.
+func Web() corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}},
+	}
+}
+
+// Keep is what users do with a set called web that keeps two pods of Web: they make it, then a pod of their own that it matches, and
+// then it is to have four, and one.
+func Keep[T client.Object](set T) func(ctx context.Context, config *rest.Config) error {
+	return func(ctx context.Context, config *rest.Config) error {
+		c, err := client.New(config)
+		if err != nil {
+			return err
+		}
+		sets := client.For[T](c)
+		if _, err := sets.Create(ctx, set, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		time.Sleep(5 * time.Second)
+		stray := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "stray", Namespace: "default", Labels: Web().Labels}, Spec: Web().Spec}
+		if _, err := client.For[*corev1.Pod](c).Create(ctx, stray, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		for _, size := range []int{4, 1} {
+			time.Sleep(5 * time.Second)
+			patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, size)
+			if _, err := sets.Patch(ctx, "default", "web", "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Enough is an invariant of Keep: the set of a kind, such as ReplicaSet, has never made more pods than it was ever to have, nor, once
+// it has told of some, deleted all.
+func Enough(kind string) func(bowlinetest.State) error {
+	return func(s bowlinetest.State) error {
+		made, left := 0, 0
+		for _, pod := range s.Kind("Pod") {
+			if pod.GetDeletionTimestamp() != nil {
+				continue
+			}
+			if left++; pod.GetName() != "stray" {
+				made++
+			}
+		}
+		const most = 4
+		if made > most {
+			return fmt.Errorf("there are %d pods of the set, and it was never to have more than %d", made, most)
+		}
+		if set := s.Find(kind, "default", "web"); set != nil && left == 0 {
+			if told, _, _ := unstructured.NestedInt64(set.Object, "status", "replicas"); told > 0 {
+				return errors.New("no pod is left, and the set was always to have one")
+			}
+		}
+		return nil
+	}
+}
+
+// Alike is a Scenario's Compare for Keep. A pod of the set is as good as another: which ones are too many when it becomes smaller follows
+// from when each was seen, and so does whether the user's own is among them. How many there are, whose they are, and what they run, is
+// compared.
+func Alike(s bowlinetest.State) bowlinetest.State {
+	owned := 0
+	for _, pod := range s.Kind("Pod") {
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Name == "web" {
+			owned++
+			pod.SetName(fmt.Sprintf("web-%d", owned))
+			pod.SetGenerateName("")
+		}
+	}
+	return s
+}

@@ -1,0 +1,41 @@
+package replicationcontroller_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/controllers/replicationcontroller"
+)
+
+func TestNoFaultMakesAPodTooMany(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, resizing(trial.Of(replicationcontroller.Add).Once()))
+}
+
+func TestTwoControllersAtOnceMakeNoPodTooMany(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, resizing(trial.Of(replicationcontroller.Add).Twice()))
+}
+
+// resizing is a replication controller whose size is changed, and whose pods come and go.
+func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
+	template := trial.Web()
+	rc := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
+	rc.Spec = corev1.ReplicationControllerSpec{Replicas: ptr.To[int32](2), Selector: template.Labels, Template: &template}
+	return bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running)},
+		Processes:  processes,
+		Act:        trial.Keep(rc),
+		Settle:     4 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{trial.Enough("ReplicationController")},
+		Compare:    trial.Alike,
+		Skip:       trial.Events,
+		Budget:     30,
+	}
+}
