@@ -1,12 +1,16 @@
 package job
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/controller"
 )
 
 // After a pod has failed the next one is made firstPause later, after the second failure in a row twice that, and so on.
@@ -29,70 +33,97 @@ func pause(failures int, last, now time.Time) time.Duration {
 	return max(0, wait-now.Sub(last))
 }
 
-// backoff is how long to wait before a pod takes the place of those that have failed since one has last succeeded. It follows from
-// the pods that are still there, so that a controller that has only just begun waits as long, and from those that Lost has.
+// Past is what has come of a job's pods since one has last succeeded, also of those that are gone by now. It is an economy: a process
+// that begins anew knows of those alone that are there.
+type Past struct {
+	// Succeeded is when a pod has last succeeded; zero for never.
+	Succeeded time.Time
+	// Failed is when pods have failed since then: so many of them at most that more would change nothing.
+	Failed map[types.UID]time.Time
+}
+
+// mostFailures is how many failures the longest pause comes after, and some more.
+const mostFailures = 10
+
+// past is Past with the pods that are there now.
+func (d *Decision) past() Past {
+	p := Past{Succeeded: d.Past.Succeeded, Failed: map[types.UID]time.Time{}}
+	maps.Copy(p.Failed, d.Past.Failed)
+	for _, pod := range d.pods {
+		switch {
+		case pod.Status.Phase == corev1.PodSucceeded:
+			p.Succeeded = later(p.Succeeded, endedAt(pod))
+		case d.failed(pod) && (isTracked(pod) || pod.DeletionTimestamp == nil): // the others were deleted by the job
+			p.Failed[pod.UID] = endedAt(pod)
+		}
+	}
+	maps.DeleteFunc(p.Failed, func(_ types.UID, at time.Time) bool { return at.Before(p.Succeeded) })
+	for _, uid := range p.oldest(len(p.Failed) - mostFailures) {
+		delete(p.Failed, uid)
+	}
+	return p
+}
+
+// oldest are the first failures, so many at most.
+func (p Past) oldest(count int) []types.UID {
+	if count <= 0 {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(p.Failed), func(a, b types.UID) int {
+		return cmp.Or(p.Failed[a].Compare(p.Failed[b]), cmp.Compare(a, b))
+	})[:count]
+}
+
+// backoff is how long to wait before a pod takes the place of those that have failed since one has last succeeded.
 func (d *Decision) backoff() time.Duration {
-	var success, last time.Time
-	for _, pod := range d.pods {
-		if pod.Status.Phase == corev1.PodSucceeded {
-			success = later(success, endedAt(pod))
-		}
+	p := d.past()
+	var last time.Time
+	for _, at := range p.Failed {
+		last = later(last, at)
 	}
-	failures := 0
-	fail := func(at time.Time) {
-		if !at.Before(success) {
-			failures++
-			last = later(last, at)
-		}
-	}
-	for _, pod := range d.pods {
-		if _, counted := d.Lost[pod.UID]; !counted && (pod.Status.Phase == corev1.PodFailed || d.failed(pod) && isTracked(pod)) {
-			fail(endedAt(pod))
-		}
-	}
-	for _, at := range d.Lost {
-		fail(at)
-	}
-	return pause(failures, last, d.Now)
+	return pause(len(p.Failed), last, d.Now)
 }
 
-// losses remembers when pods have failed that go when they are released, since they were deleted. Nothing else does, and jobs whose
-// pods are deleted again and again would make the next one at once. It is an economy: a process that begins anew knows of none.
-type losses struct {
-	mu  sync.Mutex
-	ofs map[types.UID]map[types.UID]time.Time // by job and pod
+// pasts are those of jobs that go on, by their names.
+type pasts struct {
+	mu sync.Mutex
+	of map[controller.Request]known
 }
 
-// of are those of a job.
-func (l *losses) of(job types.UID) map[types.UID]time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return maps.Clone(l.ofs[job])
+// known is the past of the job with a uid.
+type known struct {
+	uid types.UID
+	Past
 }
 
-// note remembers the pods of a decision.
-func (l *losses) note(d *Decision) {
-	for _, pod := range d.pods {
-		if pod.DeletionTimestamp == nil || !isTracked(pod) || !d.failed(pod) {
-			continue
-		}
-		l.mu.Lock()
-		if l.ofs == nil {
-			l.ofs = map[types.UID]map[types.UID]time.Time{}
-		}
-		if l.ofs[d.Job.UID] == nil {
-			l.ofs[d.Job.UID] = map[types.UID]time.Time{}
-		}
-		l.ofs[d.Job.UID][pod.UID] = endedAt(pod)
-		l.mu.Unlock()
+func (p *pasts) get(request controller.Request, job types.UID) Past {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if k := p.of[request]; k.uid == job {
+		return k.Past
 	}
+	return Past{}
 }
 
-// forget forgets those of a job that has ended or is gone.
-func (l *losses) forget(job types.UID) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.ofs, job)
+// set remembers the past of a job; nobody changes it any more.
+func (p *pasts) set(request controller.Request, job types.UID, past Past) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if past.Succeeded.IsZero() && len(past.Failed) == 0 {
+		delete(p.of, request)
+		return
+	}
+	if p.of == nil {
+		p.of = map[controller.Request]known{}
+	}
+	p.of[request] = known{job, past}
+}
+
+// forget is for a job that has ended or is gone.
+func (p *pasts) forget(request controller.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.of, request)
 }
 
 func later(a, b time.Time) time.Time {

@@ -8,6 +8,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -17,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/controller"
@@ -24,6 +26,7 @@ import (
 	"github.com/bowline-dev/bowline/controllers/adopt"
 	"github.com/bowline-dev/bowline/controllers/pods"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/workqueue"
 )
 
 // Name of the controller, as --controllers takes it.
@@ -31,6 +34,16 @@ const Name = "job"
 
 // workers is how many jobs are worked on at a time.
 const workers = 5
+
+// together is how long what happens to a job's pods is gathered: of a thousand that become ready at about the same time the status
+// tells in a few writes. Kubernetes' controller waits ten times as long.
+const together = 100 * time.Millisecond
+
+// After how long what has failed is tried again, the first time and at last, as in Kubernetes.
+const (
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
 
 var (
 	kind     = batchv1.SchemeGroupVersion.WithKind("Job")
@@ -49,11 +62,14 @@ func Add(m *controller.Manager) []*controller.Controller {
 			Name:       Name,
 			Reconciler: r,
 			Sources: []controller.Source{
-				controller.For(r.jobs),
-				controller.Owns(r.pods.Informer, kind.GroupKind()),
-				controller.Watches(r.pods.Informer, r.whoMayAdopt),
+				controller.For(r.jobs, controller.GenerationChanged),
+				controller.WatchesLater(r.jobs, together, itself),
+				controller.WatchesLater(r.pods.Informer, together, jobOf),
+				controller.WatchesLater(r.pods.Informer, together, r.whoMayAdopt),
+				&r.later,
 			},
 			Workers: workers,
+			Limiter: workqueue.NewExponential[controller.Request](firstRetry, lastRetry),
 		}),
 		addLeftover(m, r),
 	}
@@ -64,8 +80,22 @@ type reconciler struct {
 	jobs *informer.Informer[*batchv1.Job]
 	pods adopt.Cache[*corev1.Pod]
 	hand *action.Hand
-	lost losses
+	past pasts
 	told action.Told[batchv1.JobStatus]
+	// later is when to look again at jobs although what was tried has failed.
+	later controller.Trigger
+}
+
+// itself is a job.
+func itself(j *batchv1.Job) []controller.Request { return []controller.Request{informer.KeyOf(j)} }
+
+// jobOf is the job that controls a pod.
+func jobOf(pod *corev1.Pod) []controller.Request {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind() != kind.GroupKind() {
+		return nil
+	}
+	return []controller.Request{{Namespace: pod.Namespace, Name: owner.Name}}
 }
 
 // whoMayAdopt are the jobs that a pod without a controller matches.
@@ -85,33 +115,43 @@ func (r *reconciler) whoMayAdopt(pod *corev1.Pod) (requests []controller.Request
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	j, err := r.jobs.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
-		r.told.Forget(request)
+		r.forget(request)
 		return controller.Result{}, nil
 	}
 	if err != nil || isOthers(j) {
 		return controller.Result{}, err
 	}
 	if HasEnded(j) != "" {
-		r.lost.forget(j.UID)
-		r.told.Forget(request)
+		r.forget(request)
 		return controller.Result{}, nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(j.Spec.Selector)
 	if err != nil {
 		return controller.Result{}, controller.Terminal(err)
 	}
-	d := Decide(r.see(j, selector))
-	r.lost.note(d)
+	d := Decide(r.see(request, j, selector))
 	controller.Note(ctx, "%d pods at work, %d have succeeded, %d have failed", len(d.active), d.succeeded, d.failures)
 	if _, err := r.hand.Do(ctx, d.Claim...); err != nil {
 		return controller.Result{}, unlessBehind(err)
 	}
+	if !d.adopts {
+		r.past.set(request, j.UID, d.past())
+	}
 	_, failure := r.hand.Do(ctx, d.Keep...)
+	if errors.Is(failure, action.ErrBehind) {
+		return controller.Result{}, nil
+	}
 	result, err := r.report(ctx, request, d, failure)
-	if failure == nil {
-		failure = err
+	if failure = cmp.Or(failure, err); failure != nil && result.RequeueAfter > 0 {
+		r.later.AddAfter(request, result.RequeueAfter) // whenever the next try is
 	}
 	return result, failure
+}
+
+// forget is for a job that has ended or is gone.
+func (r *reconciler) forget(request controller.Request) {
+	r.past.forget(request)
+	r.told.Forget(request)
 }
 
 // report writes what has come of a decision, unless somebody else says otherwise again and again.
@@ -128,9 +168,9 @@ func (r *reconciler) report(ctx context.Context, request controller.Request, d *
 }
 
 // see reads the cache.
-func (r *reconciler) see(j *batchv1.Job, selector labels.Selector) Seen {
+func (r *reconciler) see(request controller.Request, j *batchv1.Job, selector labels.Selector) Seen {
 	return Seen{
-		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Lost: r.lost.of(j.UID), Now: time.Now(),
+		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Past: r.past.get(request, j.UID), Now: time.Now(),
 		Taken: func(name string) bool {
 			pod, taken := r.pods.Indexer().Get(informer.Key{Namespace: j.Namespace, Name: name})
 			return taken && !metav1.IsControlledBy(pod, j)

@@ -2,16 +2,19 @@ package job
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/adopt"
 	"github.com/bowline-dev/bowline/controllers/pods"
@@ -25,17 +28,18 @@ type Seen struct {
 	Pods []*corev1.Pod
 	// Taken says that a pod of the namespace which is not the job's has a name.
 	Taken func(name string) bool
-	// Lost is when pods have failed that may be gone by now.
-	Lost map[types.UID]time.Time
+	// Past is what has come of pods that may be gone by now.
+	Past Past
 	Now  time.Time
 }
 
-// Decision is what is to be done, in three steps. Who carries it out stops when Claim fails, and does the rest otherwise.
+// Decision is what is to be done, in three steps. Who carries it out stops when Claim fails, or Keep finds that the cache is behind,
+// and does the rest otherwise.
 type Decision struct {
 	Seen
 	// Claim is about whose pods are whose, and makes sure that what follows is decided of what there is.
 	Claim []action.Action
-	// Keep makes and deletes pods.
+	// Keep makes and deletes pods, as long as the job is as it was seen.
 	Keep []action.Action
 
 	spec   *batchv1.JobSpec
@@ -62,8 +66,11 @@ type Decision struct {
 	// end is why the job ends, nil while it goes on.
 	end *batchv1.JobCondition
 	// deleted and created are what Keep does.
-	deleted []*corev1.Pod
+	deleted map[types.UID]*corev1.Pod
 	created int
+	// settling are the pods that are released in this run, those first that are listed; more says that others have to wait.
+	settling []*corev1.Pod
+	more     bool
 }
 
 // Decide says what to do next about a job that goes on. It must not have ended, or be another controller's (spec.managedBy).
@@ -83,6 +90,7 @@ func Decide(s Seen) *Decision {
 	case s.Job.DeletionTimestamp == nil:
 		d.keep()
 	}
+	d.settle()
 	d.makeSure()
 	return d
 }
@@ -123,39 +131,50 @@ func (d *Decision) look(owned []*corev1.Pod) {
 	}
 }
 
+// settle chooses the pods that are released in this run: no more than the status can list.
+func (d *Decision) settle() {
+	for _, listed := range []bool{true, false} {
+		for _, pod := range d.pods {
+			if d.listed[pod.UID] != listed || !isTracked(pod) || !d.mayRelease(pod) {
+				continue
+			}
+			if d.more = len(d.settling) >= most; d.more {
+				return
+			}
+			d.settling = append(d.settling, pod)
+		}
+	}
+}
+
 // makeSure adds to Claim that the server has what this was decided of: a cache that is behind shows pods that were counted
-// long ago as if they were not, and what is counted twice nobody notices.
+// long ago as if they were not, and not those that have just been made. The first pods of a job have the names that anybody would
+// give them.
 func (d *Decision) makeSure() {
-	var seen []*corev1.Pod
-	all := d.end != nil || len(d.deleted) > 0
-	shown := map[types.UID]bool{}
+	sure := agreed{job: d.Job, selector: d.Selector, pods: d.pods, gone: maps.Clone(d.listed)}
 	for _, pod := range d.pods {
-		shown[pod.UID] = true
-		if isTracked(pod) && (all || !d.listed[pod.UID] && !pods.IsActive(pod)) {
-			seen = append(seen, pod)
+		delete(sure.gone, pod.UID)
+		if d.deleted[pod.UID] != nil {
+			sure.exact = append(sure.exact, pod)
 		}
 	}
-	var gone []types.UID
-	for uid := range d.listed {
-		if !shown[uid] {
-			gone = append(gone, uid)
+	for _, pod := range d.settling {
+		if !d.listed[pod.UID] && d.deleted[pod.UID] == nil {
+			sure.exact = append(sure.exact, pod)
 		}
 	}
-	if len(d.Keep)+len(seen)+len(gone) == 0 {
-		return
+	first := len(d.pods) == 0 && equality.Semantic.DeepEqual(d.Job.Status, batchv1.JobStatus{})
+	if len(sure.exact)+len(sure.gone) > 0 || d.end != nil || d.enough() || len(d.Keep) > 0 && !first {
+		d.Claim = append(d.Claim, sure)
 	}
-	d.Claim = append(d.Claim, action.Current[*batchv1.Job]{In: resource, Objects: []*batchv1.Job{d.Job}})
-	if len(seen) > 0 {
-		d.Claim = append(d.Claim, action.Current[*corev1.Pod]{In: pods.Resource, Objects: seen})
-	}
-	if len(gone) > 0 {
-		d.Claim = append(d.Claim, released{job: d.Job, selector: d.Selector, uids: gone})
+	if len(d.Keep) > 0 {
+		asked := action.Current[*batchv1.Job]{In: resource, Objects: []*batchv1.Job{d.Job}}
+		d.Keep = []action.Action{action.Sure{Asks: []action.Action{asked}, Then: d.Keep}}
 	}
 }
 
 // isTracked says whether a pod waits to be counted.
-func isTracked(pod *corev1.Pod) bool {
-	return slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer)
+func isTracked(pod client.Object) bool {
+	return slices.Contains(pod.GetFinalizers(), batchv1.JobTrackingFinalizer)
 }
 
 // failed says whether a pod has failed, or will have: one that is deleted before it has ended counts as well, unless the job waits

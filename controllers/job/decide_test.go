@@ -1,7 +1,9 @@
 package job
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -62,9 +64,8 @@ func text(actions []action.Action) string {
 func TestTheServerIsAskedBeforeAnythingIsCounted(t *testing.T) {
 	t.Parallel()
 	j := aJob(1)
-	const job, pods, gone = "make sure that 1 jobs are as they were seen", "make sure that 1 pods are as they were seen", "make sure that 1 pods are gone"
 	d := decided(j, podOf(j, 1, corev1.PodSucceeded))
-	if got := text(d.Claim); got != job+"; "+pods {
+	if got := text(d.Claim); got != "make sure that there are 1 pods, 1 of them as they were seen, and that 0 are gone" {
 		t.Errorf("before a pod is counted: %s", got)
 	}
 	if got := text(d.Report(nil)); got != "update status job/work; release pod/work-0001" {
@@ -75,12 +76,32 @@ func TestTheServerIsAskedBeforeAnythingIsCounted(t *testing.T) {
 	}
 	j.Status = d.status
 	d = decided(j)
-	if got := text(d.Claim); got != job+"; "+gone {
+	if got := text(d.Claim); got != "make sure that there are 0 pods, 0 of them as they were seen, and that 1 are gone" {
 		t.Errorf("before one that is gone is counted: %s", got)
 	}
 	d.Report(nil)
 	if d.status.Succeeded != 1 || HasEnded(&batchv1.Job{Status: d.status}) != batchv1.JobComplete {
 		t.Errorf("the status once it is counted: %+v", d.status)
+	}
+}
+
+// How many pods are made follows from all that there are, and so does it when none is left at the end.
+func TestTheServerIsAskedForPodsThatNobodyHasSeen(t *testing.T) {
+	t.Parallel()
+	j := aJob(2)
+	j.Status = batchv1.JobStatus{}
+	if d := decided(j); len(d.Claim) != 0 || d.created != 2 {
+		t.Errorf("before the first pods, which have the names that anybody would give them: %s", text(d.Claim))
+	}
+	j = aJob(2)
+	if d := decided(j, podOf(j, 1, corev1.PodRunning)); d.created != 1 ||
+		text(d.Claim) != "make sure that there are 1 pods, 0 of them as they were seen, and that 0 are gone" {
+		t.Errorf("before another pod is made: %s", text(d.Claim))
+	}
+	j.Spec.BackoffLimit = new(int32)
+	d := decided(j, podOf(j, 1, corev1.PodRunning), podOf(j, 2, corev1.PodFailed))
+	if text(d.Claim) != "make sure that there are 2 pods, 2 of them as they were seen, and that 0 are gone" || len(d.deleted) != 1 {
+		t.Errorf("before the job ends: %s", text(d.Claim))
 	}
 }
 
@@ -143,6 +164,33 @@ func TestASuccessEndsThePauses(t *testing.T) {
 	}
 }
 
+// Failures count although their pods are gone, and those do not which the job itself has deleted.
+func TestPausesDoNotEndWithThePods(t *testing.T) {
+	t.Parallel()
+	j := aJob(1)
+	failed := podOf(j, 1, corev1.PodFailed)
+	failed.Finalizers, failed.CreationTimestamp = nil, metav1.NewTime(noon.Add(time.Hour))
+	past := decided(j, failed).past()
+	d := Decide(Seen{
+		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Past: past, Now: noon.Add(time.Hour + time.Second),
+		Taken: func(string) bool { return false },
+	})
+	if d.again != 9*time.Second {
+		t.Errorf("again in %s", d.again)
+	}
+	failed.DeletionTimestamp = &failed.CreationTimestamp
+	if d := decided(j, failed); d.again != 0 || len(d.past().Failed) != 0 {
+		t.Errorf("after one that the job has deleted: again in %s, %v", d.again, d.past())
+	}
+	var many []*corev1.Pod
+	for n := range 1000 {
+		many = append(many, podOf(j, n, corev1.PodFailed))
+	}
+	if n := len(decided(j, many...).past().Failed); n != mostFailures {
+		t.Errorf("%d failures are remembered", n)
+	}
+}
+
 func TestNamesOfIndexedPodsFitTheirBounds(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"work": "work-7-", strings.Repeat("a", 63): strings.Repeat("a", 55) + "-7-"} {
@@ -188,5 +236,98 @@ func TestContainersThatAreRestartedCountAsPodsDo(t *testing.T) {
 		if d := decided(j, pod); (d.end != nil) != c.ends {
 			t.Errorf("%d restarts of %d: %v", c.restarts, c.limit, d.end)
 		}
+	}
+}
+
+// A job that ends deletes its pods in parts as well, and has not ended before all are gone.
+func TestManyPodsAreStoppedInParts(t *testing.T) {
+	t.Parallel()
+	j := aJob(1200)
+	j.Spec.ActiveDeadlineSeconds = ptr.To[int64](60)
+	var all []*corev1.Pod
+	for n := range 1200 {
+		all = append(all, podOf(j, n, corev1.PodRunning))
+	}
+	d := decided(j, all...)
+	release := d.Report(nil)
+	if len(d.deleted) != most || len(d.settling) != most || d.status.Active != 1200-most || len(d.status.UncountedTerminatedPods.Failed) != most {
+		t.Errorf("%d are deleted, %d released, %d go on: %s", len(d.deleted), len(d.settling), d.status.Active, text(release))
+	}
+	j.Status = d.status
+	if d = decided(j, all[most:most+1]...); len(d.deleted) != 1 {
+		t.Errorf("%d of the others are deleted", len(d.deleted))
+	}
+	j.Status.UncountedTerminatedPods = nil
+	for n, pod := range all {
+		pod.Finalizers = nil
+		if n > 0 {
+			pod.Status.Phase = corev1.PodFailed
+		}
+	}
+	d = decided(j, all[:1]...)
+	if d.Report(errors.New("one is still there")); HasEnded(&batchv1.Job{Status: d.status}) != "" {
+		t.Errorf("the job has ended, and a pod is at work: %+v", d.status)
+	}
+}
+
+// What is deleted is the least loss: the newest, whatever pods say of the cost.
+func TestTheNewestPodsGoFirst(t *testing.T) {
+	t.Parallel()
+	j := aJob(3)
+	j.Spec.Parallelism = ptr.To[int32](1)
+	var all []*corev1.Pod
+	for n, ago := range []time.Duration{100, 120, 110} {
+		pod := podOf(j, n, corev1.PodRunning)
+		since := metav1.NewTime(noon.Add(time.Hour - ago*time.Second))
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}}
+		pod.Annotations = map[string]string{corev1.PodDeletionCost: fmt.Sprint(-n)}
+		all = append(all, pod)
+	}
+	if d := decided(j, all...); len(d.deleted) != 2 || d.deleted[all[1].UID] != nil {
+		t.Errorf("%v are deleted, and the oldest is %s", d.deleted, all[1].Name)
+	}
+}
+
+// The names of pods that the job lets go are still theirs.
+func TestNoPodIsNamedAsOneThatIsLetGo(t *testing.T) {
+	t.Parallel()
+	j := aJob(1)
+	first := decided(j)
+	name := first.newName(t)
+	gone := podOf(j, 1, corev1.PodRunning)
+	gone.Name, gone.Labels = name, nil
+	if next := decided(j, gone); next.newName(t) == name {
+		t.Errorf("two pods are called %s", name)
+	}
+}
+
+// newName is that of the pod which is made.
+func (d *Decision) newName(t *testing.T) string {
+	t.Helper()
+	_, name, made := strings.Cut(text(d.Keep), "create pod/")
+	if !made {
+		t.Fatalf("no pod is made: %s", text(d.Keep))
+	}
+	return name
+}
+
+// Whether pods can be made does not change whether the job rests.
+func TestAJobGoesOnThatCannotMakePods(t *testing.T) {
+	t.Parallel()
+	j := aJob(1)
+	j.Status = batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}}
+	d := decided(j)
+	d.Report(errors.New("there is no quota"))
+	if c := find(d.status.Conditions, batchv1.JobSuspended); c.Status != corev1.ConditionFalse || d.status.StartTime == nil {
+		t.Errorf("%+v", d.status)
+	}
+}
+
+func TestADeadlineThatNobodyLivesToSeeIsNone(t *testing.T) {
+	t.Parallel()
+	j := aJob(1)
+	j.Spec.ActiveDeadlineSeconds = ptr.To[int64](math.MaxInt64)
+	if d := decided(j, podOf(j, 1, corev1.PodRunning)); d.end != nil {
+		t.Errorf("%+v", d.end)
 	}
 }

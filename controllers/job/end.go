@@ -1,6 +1,7 @@
 package job
 
 import (
+	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -91,7 +92,7 @@ func (d *Decision) late() bool {
 	if d.spec.ActiveDeadlineSeconds == nil || d.suspended() {
 		return false
 	}
-	left := time.Duration(*d.spec.ActiveDeadlineSeconds) * time.Second
+	left := time.Duration(min(*d.spec.ActiveDeadlineSeconds, math.MaxInt64/int64(time.Second))) * time.Second
 	if d.status.StartTime != nil {
 		left -= d.Now.Sub(d.status.StartTime.Time)
 	}

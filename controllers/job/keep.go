@@ -2,7 +2,7 @@ package job
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,7 +20,7 @@ const most = 500
 // keep makes the number of active pods what it should be.
 func (d *Decision) keep() {
 	if d.suspended() {
-		d.remove(d.active)
+		d.remove(d.active[:min(len(d.active), most)])
 		return
 	}
 	want := d.wanted()
@@ -57,7 +57,7 @@ func (d *Decision) surplus(least int) (surplus []*corev1.Pod) {
 		surplus, left = d.twice()
 	}
 	if more := least - len(surplus); more > 0 {
-		pods.DeletionOrder(left, nil, d.Now)
+		pods.LeastWork(left)
 		surplus = append(surplus, left[:more]...)
 	}
 	return surplus
@@ -69,22 +69,29 @@ func (d *Decision) remove(list []*corev1.Pod) {
 	for _, pod := range list {
 		all = append(all, removal{untrack(pod), d.deletion(pod)})
 	}
-	d.deleted = list
-	if len(all) > 0 {
-		d.Keep = append(d.Keep, all)
-	}
+	d.delete(list, all)
 }
 
 // stop deletes the pods that are still at work when the job ends. Those of one that fails count as failures.
 func (d *Decision) stop() {
+	last := d.active[:min(len(d.active), most)]
 	var all action.Together
-	for _, pod := range d.active {
+	for _, pod := range last {
 		all = append(all, d.deletion(pod))
 	}
-	d.deleted = d.active
-	if len(all) > 0 {
-		d.Keep = append(d.Keep, all)
+	d.delete(last, all)
+}
+
+// delete notes the pods that are deleted, and by what actions.
+func (d *Decision) delete(list []*corev1.Pod, all action.Together) {
+	if len(list) == 0 {
+		return
 	}
+	d.deleted = make(map[types.UID]*corev1.Pod, len(list))
+	for _, pod := range list {
+		d.deleted[pod.UID] = pod
+	}
+	d.Keep = append(d.Keep, all)
 }
 
 func (d *Decision) deletion(pod *corev1.Pod) action.Action {
@@ -107,10 +114,17 @@ func (r removal) Do(ctx context.Context, by *action.Hand) error {
 }
 
 // untrack releases a pod that has been counted, or is not to be.
-func untrack(pod *corev1.Pod) action.Action {
-	body := fmt.Sprintf(`{"metadata":{"uid":%q,"$deleteFromPrimitiveList/finalizers":[%q]}}`, pod.UID, batchv1.JobTrackingFinalizer)
+func untrack(pod *corev1.Pod) action.Action { return release(pod, map[string]any{"uid": pod.UID}) }
+
+// release takes the finalizer off the pod that has this metadata.
+func release(pod *corev1.Pod, meta map[string]any) action.Action {
+	meta["$deleteFromPrimitiveList/finalizers"] = []string{batchv1.JobTrackingFinalizer}
+	body, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		panic(err) // strings
+	}
 	return action.Patch[*corev1.Pod]{
-		In: pods.Resource, Object: pod, Type: types.StrategicMergePatchType, Body: []byte(body), Does: "release",
+		In: pods.Resource, Object: pod, Type: types.StrategicMergePatchType, Body: body, Does: "release",
 	}
 }
 

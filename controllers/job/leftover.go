@@ -30,7 +30,6 @@ func addLeftover(m *controller.Manager, r *reconciler) *controller.Controller {
 
 // podsOf are the pods of a job, which goes on no more, that wait to be counted.
 func (r *reconciler) podsOf(j *batchv1.Job) (requests []controller.Request) {
-	r.lost.forget(j.UID)
 	for _, pod := range r.pods.ControlledBy(j.UID) {
 		if isTracked(pod) {
 			requests = append(requests, informer.KeyOf(pod))
@@ -51,10 +50,12 @@ func (r *reconciler) release(ctx context.Context, request controller.Request) (c
 			return controller.Result{}, err
 		}
 	}
-	if _, err := r.hand.Do(ctx, untrack(pod)); err != nil && !apierrors.IsConflict(err) { // another pod has its name
-		return controller.Result{}, err
+	// If it is as it was seen: a pod that belonged to nobody may be another job's by now, which counts it.
+	_, err := r.hand.Do(ctx, release(pod, map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}))
+	if apierrors.IsConflict(err) { // and the cache will show why
+		return controller.Result{}, nil
 	}
-	return controller.Result{}, nil
+	return controller.Result{}, err
 }
 
 // waitsFor says whether a pod's controller is, or may be, a job that will count it. Before it says that it is not it asks the server.

@@ -1,7 +1,9 @@
 package job
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -137,8 +139,9 @@ func (d *Decision) twice() (surplus, left []*corev1.Pod) {
 		}
 		byIndex[index(pod)] = append(byIndex[index(pod)], pod)
 	}
-	for _, same := range byIndex {
-		pods.DeletionOrder(same, nil, d.Now)
+	for _, i := range slices.Sorted(maps.Keys(byIndex)) {
+		same := byIndex[i]
+		pods.LeastWork(same)
 		surplus = append(surplus, same[:len(same)-1]...)
 		left = append(left, same[len(same)-1])
 	}

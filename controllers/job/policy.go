@@ -76,8 +76,11 @@ func succeeds(policy *batchv1.SuccessPolicy, done indexes, completions int) (mes
 		enough := done.count()
 		if rule.SucceededIndexes != nil {
 			asked := parseIndexes(*rule.SucceededIndexes, completions)
+			if len(asked) == 0 {
+				continue
+			}
 			enough = done.common(asked)
-			met = len(asked) > 0 && enough == asked.count()
+			met = enough == asked.count()
 		}
 		if met || rule.SucceededCount != nil && enough >= int(*rule.SucceededCount) {
 			return fmt.Sprintf("Matched rules at index %d", i), true

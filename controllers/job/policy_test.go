@@ -67,6 +67,7 @@ func TestASuccessPolicyAsksForIndexesOrANumber(t *testing.T) {
 		{nil, ptr.To[int32](2), "7", false},
 		{nil, ptr.To[int32](2), "7,9", true},
 		{ptr.To("90-99"), ptr.To[int32](1), "0-9", false},
+		{ptr.To("90-99"), new(int32), "0-9", false},
 	} {
 		rule := batchv1.SuccessPolicyRule{SucceededIndexes: c.indexes, SucceededCount: c.count}
 		message, met := succeeds(&batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{rule}}, parseIndexes(c.done, 10), 10)

@@ -1,8 +1,6 @@
 package job
 
 import (
-	"slices"
-
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -35,7 +33,7 @@ func (d *Decision) Report(failure error) (actions []action.Action) {
 	if d.end == nil {
 		d.complete()
 	}
-	if d.end == nil && failure == nil && d.Job.DeletionTimestamp == nil {
+	if d.end == nil && d.Job.DeletionTimestamp == nil {
 		actions = d.suspension()
 	}
 	release, all := d.count()
@@ -67,7 +65,7 @@ func (d *Decision) begin() {
 func (d *Decision) countPods() {
 	ready := 0
 	for _, pod := range d.active {
-		if pods.IsReady(pod) && !slices.Contains(d.deleted, pod) {
+		if pods.IsReady(pod) && d.deleted[pod.UID] == nil {
 			ready++
 		}
 	}
@@ -78,13 +76,17 @@ func (d *Decision) countPods() {
 
 // complete finds out whether all the work is done.
 func (d *Decision) complete() {
-	enough := d.succeeded > 0
-	if d.spec.Completions != nil {
-		enough = d.succeeded >= d.completions()
-	}
-	if enough && d.status.Active == 0 {
+	if d.enough() && d.status.Active == 0 {
 		d.end = d.success(batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
 	}
+}
+
+// enough says whether as many pods have succeeded as the job asks for. One that does not say how many has one say so.
+func (d *Decision) enough() bool {
+	if d.spec.Completions != nil {
+		return d.succeeded >= d.completions()
+	}
+	return d.succeeded > 0
 }
 
 // suspension says that the job rests, or has gone on: the time that it may take counts from then.
@@ -122,16 +124,12 @@ func (d *Decision) count() (release action.Together, all bool) {
 		}
 	}
 	uncounted := d.status.UncountedTerminatedPods
-	settle(&uncounted.Succeeded, &d.status.Succeeded, tracked)
-	settle(&uncounted.Failed, &d.status.Failed, tracked)
+	counted(&uncounted.Succeeded, &d.status.Succeeded, tracked)
+	counted(&uncounted.Failed, &d.status.Failed, tracked)
 	var done []int
-	for _, pod := range d.pods {
-		if !isTracked(pod) || !d.mayRelease(pod) {
-			continue
-		}
-		if len(uncounted.Succeeded)+len(uncounted.Failed)+len(done) >= most {
-			d.tellIndexes(done)
-			return release, false
+	for _, pod := range d.settling {
+		if !d.mayRelease(pod) {
+			continue // after all: what was to be done failed
 		}
 		release = append(release, untrack(pod))
 		switch {
@@ -145,11 +143,11 @@ func (d *Decision) count() (release action.Together, all bool) {
 		}
 	}
 	d.tellIndexes(done)
-	return release, len(uncounted.Succeeded)+len(uncounted.Failed) == 0
+	return release, !d.more && len(uncounted.Succeeded)+len(uncounted.Failed) == 0
 }
 
-// settle counts the pods of a list that have been released.
-func settle(list *[]types.UID, count *int32, tracked map[types.UID]bool) {
+// counted counts the pods of a list that have been released.
+func counted(list *[]types.UID, count *int32, tracked map[types.UID]bool) {
 	var left []types.UID
 	for _, uid := range *list {
 		if tracked[uid] {
@@ -177,10 +175,13 @@ func (d *Decision) tellIndexes(done []int) {
 // fails says that the job ends in failure.
 func (d *Decision) fails() bool { return d.end != nil && d.end.Type == batchv1.JobFailureTarget }
 
-// mayRelease says whether nobody waits for a pod any more. At the end of a job that is any.
+// mayRelease says whether nobody waits for a pod any more. At the end of a job that is any which is not at work.
 func (d *Decision) mayRelease(pod *corev1.Pod) bool {
-	if d.Job.DeletionTimestamp != nil || d.end != nil || pod.Status.Phase == corev1.PodSucceeded {
+	switch {
+	case d.Job.DeletionTimestamp != nil || d.listed[pod.UID] || pod.Status.Phase == corev1.PodSucceeded:
 		return true
+	case d.end != nil:
+		return !pods.IsActive(pod) || d.deleted[pod.UID] != nil
 	}
 	last := d.delayed[index(pod)]
 	return d.failed(pod) && (last == nil || last.UID != pod.UID)
@@ -194,7 +195,7 @@ func (d *Decision) conclude(counted bool) []action.Action {
 	if find(d.status.Conditions, d.end.Type) == nil {
 		d.status.Conditions = append(d.status.Conditions, *d.end)
 	}
-	if !counted || *d.status.Terminating > 0 {
+	if !counted || d.status.Active > 0 || *d.status.Terminating > 0 {
 		return nil
 	}
 	if d.fails() {

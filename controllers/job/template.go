@@ -13,11 +13,11 @@ import (
 )
 
 // freeName is the first name with a prefix, from the n-th on, that no pod has. Of the job's own pods only those count that were
-// seen: one that has come since then is one of those that are to be made.
+// seen, and be it that they are let go: one that has come since then is one of those that are to be made.
 func (d *Decision) freeName(prefix string, n int) (string, int) {
 	if d.names == nil {
 		d.names = map[string]bool{}
-		for _, pod := range d.pods {
+		for _, pod := range d.Pods {
 			d.names[pod.Name] = true
 		}
 	}

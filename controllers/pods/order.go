@@ -35,6 +35,30 @@ func DeletionOrder(pods, related []*corev1.Pod, now time.Time) {
 	})
 }
 
+// LeastWork sorts pods such that those come first whose deletion loses the least work, as Kubernetes has it for jobs: those that are
+// not as far yet, then those that were restarted most often, then the newest.
+func LeastWork(pods []*corev1.Pod) {
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(
+			falseFirst(a.Spec.NodeName != "", b.Spec.NodeName != ""),
+			cmp.Compare(phaseRank(a), phaseRank(b)),
+			falseFirst(IsReady(a), IsReady(b)),
+			latestFirst(readySince(a), readySince(b)),
+			-cmp.Compare(restarts(a), restarts(b)),
+			latestFirst(a.CreationTimestamp.Time, b.CreationTimestamp.Time),
+			cmp.Compare(a.Name, b.Name),
+		)
+	})
+}
+
+// latestFirst compares times. One that nobody knows is the latest.
+func latestFirst(a, b time.Time) int {
+	if a.IsZero() || b.IsZero() {
+		return falseFirst(!a.IsZero(), !b.IsZero())
+	}
+	return b.Compare(a)
+}
+
 func falseFirst(a, b bool) int {
 	switch {
 	case a == b:
