@@ -180,6 +180,7 @@ func liveThrough(t *testing.T, p *bowlinetest.Plane) {
 		patch("apps", resource, map[string]string{"deployments": "web", "statefulsets": "db", "daemonsets": "agent"}[resource], newImage)
 	}
 	time.Sleep(3 * time.Minute)
+	patch("apps", "deployments", "web", `{"metadata":{"annotations":{"deprecated.deployment.rollback.to":"1"}}}`)
 	patch("apps", "replicasets", "bare", `{"spec":{"replicas":0}}`)
 	patch("", "replicationcontrollers", "old", `{"spec":{"replicas":0}}`)
 	patch("apps", "statefulsets", "db", `{"spec":{"replicas":1}}`)
