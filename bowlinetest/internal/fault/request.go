@@ -48,7 +48,7 @@ func understand(q *http.Request) (*request, error) {
 	if r.verb == "create" && r.name == "" {
 		r.name, r.generated = nameIn(r.body)
 	}
-	r.ignored = bystander(r.resource) || q.URL.Query().Has("dryRun")
+	r.ignored = bystander(r.resource) && !r.heartbeats() || q.URL.Query().Has("dryRun")
 	return r, nil
 }
 
@@ -109,6 +109,12 @@ func bystander(r schema.GroupResource) bool {
 		return true
 	}
 	return r.Resource == "events"
+}
+
+// heartbeats says whether leases are listed or watched, as by a controller that cares for nodes: who elects a leader reads and writes
+// one.
+func (r *request) heartbeats() bool {
+	return r.resource.Resource == "leases" && (r.verb == "list" || r.verb == "watch")
 }
 
 // meta is what matters here of an object's metadata.
