@@ -3,21 +3,19 @@
 // done so for long enough, are deleted, so that whoever wants them makes them elsewhere. It is what Kubernetes divides among the
 // node-lifecycle and the taint-eviction controllers, but that it does not spare zones in which many nodes fail at once.
 //
-// decide.go is what should be, of nothing but what was seen. This file reads the cache and writes.
+// decide.go is what should be, of nothing but what was seen. This file reads the cache and writes about nodes, evict.go about their
+// pods. Neither believes a cache that a node is silent, or that pods must leave it: it may be the cache that hears nothing.
 package nodelifecycle
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
+	"errors"
 	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -51,6 +49,7 @@ type heard struct {
 	uid           types.UID
 	renewed, beat time.Time
 	at            time.Time
+	tainted       map[string]time.Time // since when it has taints that do not say so
 }
 
 // Add adds the controller to a manager.
@@ -65,7 +64,12 @@ func Add(m *controller.Manager) *controller.Controller {
 	named := func(lease *coordinationv1.Lease) []controller.Request {
 		return []controller.Request{{Name: lease.Name}}
 	}
-	nodeOf := func(pod *corev1.Pod) []controller.Request { return []controller.Request{{Name: pod.Spec.NodeName}} }
+	nodeOf := func(pod *corev1.Pod) []controller.Request {
+		if pod.Spec.NodeName == "" { // as it was before it got one
+			return nil
+		}
+		return []controller.Request{{Name: pod.Spec.NodeName}}
+	}
 	bound := func(old, now *corev1.Pod) bool {
 		return now != nil && now.Spec.NodeName != "" && (old == nil || old.Spec.NodeName != now.Spec.NodeName)
 	}
@@ -77,23 +81,27 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// Reconcile writes one thing at a time: what it has written wakes it up again.
+// Reconcile writes one thing at a time: what it has written wakes it up again. So does what the cache does not show yet.
 func (w *watcher) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	node, there := w.nodes.Indexer().Get(request)
 	if !there {
 		w.forget(request.Name)
 		return controller.Result{}, nil
 	}
-	now := time.Now()
-	silence := w.hear(node, now).Add(Grace).Sub(now)
+	result, err := w.look(ctx, node, time.Now())
+	if errors.Is(err, action.ErrBehind) {
+		controller.Note(ctx, "%v", err)
+		return controller.Result{}, nil
+	}
+	return result, err
+}
+
+func (w *watcher) look(ctx context.Context, node *corev1.Node, now time.Time) (controller.Result, error) {
+	lease := w.leaseOf(node)
+	silence := w.hear(node, lease, now).Add(grace(node)).Sub(now)
 	if silence <= 0 {
-		silence = 0
 		if conditions, changed := Silent(node, now); changed {
-			node = node.DeepCopy()
-			node.Status.Conditions = conditions
-			return w.hand.Do(ctx, action.Update[*corev1.Node]{In: resource, Object: node, Subresource: "status", Tell: action.Tell{
-				About: node, Reason: "NodeNotReady", Message: "Node " + node.Name + " status is now: NodeNotReady",
-			}})
+			return w.hand.Do(ctx, silenced(node, lease, conditions))
 		}
 	}
 	if taints := Taints(node, now); !equality.Semantic.DeepEqual(taints, node.Spec.Taints) {
@@ -101,22 +109,36 @@ func (w *watcher) Reconcile(ctx context.Context, request controller.Request) (co
 		node.Spec.Taints = taints
 		return w.hand.Do(ctx, action.Update[*corev1.Node]{In: resource, Object: node})
 	}
-	actions, err := w.onPods(node, now)
-	if err != nil {
-		return controller.Result{}, err
+	result, err := w.onPods(ctx, node, now)
+	if silence > 0 && (result.RequeueAfter == 0 || silence < result.RequeueAfter) {
+		result.RequeueAfter = silence
 	}
-	if silence > 0 {
-		actions = append(actions, action.Again{After: silence})
-	}
-	return w.hand.Do(ctx, actions...)
+	return result, err
 }
 
-// hear is when a node was last heard of: by its lease, or its own status.
-func (w *watcher) hear(node *corev1.Node, now time.Time) time.Time {
-	said := heard{uid: node.UID}
-	if lease, ok := w.leases.Indexer().Get(informer.Key{Namespace: corev1.NamespaceNodeLease, Name: node.Name}); ok && lease.Spec.RenewTime != nil {
-		said.renewed = lease.Spec.RenewTime.Time
+// silenced says of a node that nobody knows how it is, if it is silent by the server's word too.
+func silenced(node *corev1.Node, lease *coordinationv1.Lease, conditions []corev1.NodeCondition) action.Action {
+	tell := action.Tell{}
+	if statusOf(node, corev1.NodeReady) == corev1.ConditionTrue {
+		tell = action.Tell{About: node, Reason: "NodeNotReady", Message: "Node " + node.Name + " status is now: NodeNotReady"}
 	}
+	node = node.DeepCopy()
+	node.Status.Conditions = conditions
+	return action.Sure{
+		Asks: []action.Action{unrenewed{node.Name, lease}},
+		Then: []action.Action{action.Update[*corev1.Node]{In: resource, Object: node, Subresource: "status", Tell: tell}},
+	}
+}
+
+func (w *watcher) leaseOf(node *corev1.Node) *coordinationv1.Lease {
+	lease, _ := w.leases.Indexer().Get(informer.Key{Namespace: corev1.NamespaceNodeLease, Name: node.Name})
+	return lease
+}
+
+// hear is when a node was last heard of: by its lease, or its own status. It notes as well which of its taints do not say since
+// when they are there.
+func (w *watcher) hear(node *corev1.Node, lease *coordinationv1.Lease, now time.Time) time.Time {
+	said := heard{uid: node.UID, renewed: renewed(lease), at: now, tainted: map[string]time.Time{}}
 	for i := range node.Status.Conditions {
 		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
 			said.beat = c.LastHeartbeatTime.Time
@@ -125,54 +147,37 @@ func (w *watcher) hear(node *corev1.Node, now time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before, known := w.heard[node.Name]
-	if known && before.uid == said.uid && before.renewed.Equal(said.renewed) && before.beat.Equal(said.beat) {
-		return before.at
+	known = known && before.uid == said.uid
+	if known && before.renewed.Equal(said.renewed) && before.beat.Equal(said.beat) {
+		said.at = before.at
 	}
-	said.at = now
+	for i := range node.Spec.Taints {
+		if t := &node.Spec.Taints[i]; t.Effect == corev1.TaintEffectNoExecute && t.TimeAdded == nil {
+			said.tainted[t.ToString()] = now
+			if at, was := before.tainted[t.ToString()]; known && was {
+				said.tainted[t.ToString()] = at
+			}
+		}
+	}
 	w.heard[node.Name] = said
-	return now
+	return said.at
+}
+
+// since is since when a node has a taint: by its own word, or else since this process has seen it.
+func (w *watcher) since(node string) func(*corev1.Taint) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	tainted := w.heard[node].tainted // which nobody changes
+	return func(t *corev1.Taint) time.Time {
+		if t.TimeAdded != nil {
+			return t.TimeAdded.Time
+		}
+		return tainted[t.ToString()]
+	}
 }
 
 func (w *watcher) forget(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.heard, name)
-}
-
-// onPods are what the node's state means for its pods.
-func (w *watcher) onPods(node *corev1.Node, now time.Time) (actions []action.Action, err error) {
-	ready := statusOf(node, corev1.NodeReady) == corev1.ConditionTrue
-	if ready && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }) {
-		return nil, nil
-	}
-	for pod := range w.pods.Indexer().Each("node", node.Name) {
-		if !ready && pods.IsReady(pod) {
-			patch, err := unready(pod, now)
-			if err != nil {
-				return nil, err
-			}
-			actions = append(actions, patch, action.Event{About: pod, Warning: true, Reason: "NodeNotReady", Message: "Node is not ready"})
-		}
-		at, leaves := EvictAt(pod, node.Spec.Taints)
-		switch {
-		case !leaves || pod.DeletionTimestamp != nil || !pods.IsActive(pod):
-		case at.After(now):
-			actions = append(actions, action.Again{After: at.Sub(now)})
-		default:
-			actions = append(actions, action.Delete[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: action.Tell{
-				About: pod, Reason: "TaintManagerEviction", Message: fmt.Sprintf("Marking for deletion Pod %s/%s", pod.Namespace, pod.Name),
-			}})
-		}
-	}
-	return actions, nil
-}
-
-// unready says of a pod that it cannot be known to be ready.
-func unready(pod *corev1.Pod, now time.Time) (action.Action, error) {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": map[string]any{
-		"conditions": []map[string]any{{"type": corev1.PodReady, "status": corev1.ConditionFalse, "lastTransitionTime": metav1.NewTime(now)}},
-	}})
-	return action.Patch[*corev1.Pod]{
-		In: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body, Does: "mark unready",
-	}, err
 }

@@ -8,8 +8,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Grace is how long a node may be silent before nobody knows any more how it is.
-const Grace = 50 * time.Second
+// Grace is how long a node may be silent before nobody knows any more how it is; one that has not said anything yet has the other.
+const (
+	Grace        = 50 * time.Second
+	startupGrace = time.Minute
+)
+
+func grace(node *corev1.Node) time.Duration {
+	if says(node, corev1.NodeReady) {
+		return Grace
+	}
+	return startupGrace
+}
 
 // conditions are those that become unknown when a node is silent.
 var conditions = []corev1.NodeConditionType{
@@ -61,7 +71,7 @@ func Taints(node *corev1.Node, now time.Time) []corev1.Taint {
 			continue
 		}
 		wanted = append(wanted, corev1.Taint{Key: rule.key, Effect: corev1.TaintEffectNoSchedule})
-		if rule.kind == corev1.NodeReady && said(node, rule.kind) {
+		if rule.kind == corev1.NodeReady && says(node, rule.kind) {
 			at := metav1.NewTime(now).Rfc3339Copy()
 			wanted = append(wanted, corev1.Taint{Key: rule.key, Effect: corev1.TaintEffectNoExecute, TimeAdded: &at})
 		}
@@ -83,8 +93,8 @@ func Taints(node *corev1.Node, now time.Time) []corev1.Taint {
 	return taints
 }
 
-// said says whether a node has a condition. One that has not said yet whether it is ready gets no new pods, and keeps those it has.
-func said(node *corev1.Node, kind corev1.NodeConditionType) bool {
+// says is whether a node has a condition. One that has not said yet whether it is ready gets no new pods, and keeps those it has.
+func says(node *corev1.Node, kind corev1.NodeConditionType) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == kind })
 }
 
@@ -113,14 +123,15 @@ func contains(taints []corev1.Taint, one corev1.Taint) bool {
 }
 
 // EvictAt is when a pod must leave a node because of its taints: at once when it does not tolerate one, or else when the first
-// of the times is over for which it does. ok is false when it may stay.
-func EvictAt(pod *corev1.Pod, taints []corev1.Taint) (at time.Time, ok bool) {
+// of the times is over for which it does, counted from when the node had the taint and the pod was there. ok is false when it may
+// stay.
+func EvictAt(pod *corev1.Pod, taints []corev1.Taint, since func(*corev1.Taint) time.Time) (at time.Time, ok bool) {
 	for i := range taints {
 		taint := &taints[i]
 		if taint.Effect != corev1.TaintEffectNoExecute {
 			continue
 		}
-		leave, bounded := toleratedUntil(pod, taint)
+		leave, bounded := toleratedUntil(pod, taint, later(since(taint), boundAt(pod)))
 		if bounded && (!ok || leave.Before(at)) {
 			at, ok = leave, true
 		}
@@ -128,28 +139,37 @@ func EvictAt(pod *corev1.Pod, taints []corev1.Taint) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// toleratedUntil is how long a pod tolerates one taint; bounded is false when it does for ever.
-func toleratedUntil(pod *corev1.Pod, taint *corev1.Taint) (until time.Time, bounded bool) {
-	var since time.Time
-	if taint.TimeAdded != nil {
-		since = taint.TimeAdded.Time
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
 	}
-	tolerated := false
+	return a
+}
+
+// boundAt is when a pod got its node, as far as it says so.
+func boundAt(pod *corev1.Pod) time.Time {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return pod.CreationTimestamp.Time
+}
+
+// toleratedUntil is how long a pod tolerates one taint, by the first of its tolerations that is about it; bounded is false when it
+// does for ever.
+func toleratedUntil(pod *corev1.Pod, taint *corev1.Taint, since time.Time) (until time.Time, bounded bool) {
 	for i := range pod.Spec.Tolerations {
 		t := &pod.Spec.Tolerations[i]
 		if !tolerates(t, taint) {
 			continue
 		}
-		tolerated = true
 		if t.TolerationSeconds == nil {
-			continue
+			return time.Time{}, false
 		}
-		end := since.Add(time.Duration(max(*t.TolerationSeconds, 0)) * time.Second)
-		if !bounded || end.Before(until) {
-			until, bounded = end, true
-		}
+		return since.Add(time.Duration(max(*t.TolerationSeconds, 0)) * time.Second), true
 	}
-	return until, bounded || !tolerated
+	return since, true
 }
 
 func tolerates(t *corev1.Toleration, taint *corev1.Taint) bool {

@@ -17,6 +17,8 @@ func TestPodsLeaveWhenTheyTolerateNoMore(t *testing.T) {
 	taint := func(key, value string, effect corev1.TaintEffect) corev1.Taint {
 		return corev1.Taint{Key: key, Value: value, Effect: effect, TimeAdded: &at}
 	}
+	sudden := corev1.Taint{Key: "k", Effect: "NoExecute"} // which does not say when it came: it is seen ten seconds after noon
+	for7 := []corev1.Toleration{{Key: "k", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)}}
 	const stay = -1
 	for _, c := range []struct {
 		name        string
@@ -35,14 +37,46 @@ func TestPodsLeaveWhenTheyTolerateNoMore(t *testing.T) {
 		{"the shorter of two", []corev1.Taint{taint("a", "", "NoExecute"), taint("b", "", "NoExecute")}, []corev1.Toleration{
 			{Key: "a", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)}, {Key: "b", Operator: "Exists", TolerationSeconds: ptr.To[int64](3)},
 		}, 3 * time.Second},
+		{"the first that is about it", []corev1.Taint{taint("k", "", "NoExecute")}, []corev1.Toleration{
+			{Key: "k", Operator: "Exists"}, {Key: "k", Operator: "Exists", TolerationSeconds: ptr.To[int64](3)},
+		}, stay},
+		{"from when the taint is seen", []corev1.Taint{sudden}, for7, 17 * time.Second},
 		{"not at all", []corev1.Taint{taint("a", "", "NoExecute")},
 			[]corev1.Toleration{{Key: "a", Operator: "Exists", TolerationSeconds: ptr.To[int64](-1)}}, 0},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{Tolerations: c.tolerations}}
-		until, leaves := EvictAt(pod, c.taints)
+		pod.CreationTimestamp = metav1.NewTime(noon.Add(-time.Hour))
+		until, leaves := EvictAt(pod, c.taints, seen)
 		if leaves != (c.after != stay) || leaves && c.after > 0 && until.Sub(noon) != c.after || leaves && c.after == 0 && until.After(noon) {
 			t.Errorf("%s: leaves %t, at %s", c.name, leaves, until)
 		}
+	}
+}
+
+// seen is since when a taint is there, of which one that does not say so was seen ten seconds after noon.
+func seen(t *corev1.Taint) time.Time {
+	if t.TimeAdded == nil {
+		return noon.Add(10 * time.Second)
+	}
+	return t.TimeAdded.Time
+}
+
+// A pod that comes to a node which was tainted long ago has the time that it tolerates from then on.
+func TestPodsThatComeLaterHaveTheirTime(t *testing.T) {
+	t.Parallel()
+	at := metav1.NewTime(noon.Add(-time.Hour))
+	taints := []corev1.Taint{{Key: "k", Effect: "NoExecute", TimeAdded: &at}}
+	pod := &corev1.Pod{}
+	pod.Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: "Exists", TolerationSeconds: ptr.To[int64](7)}}
+	pod.CreationTimestamp = metav1.NewTime(noon)
+	if until, leaves := EvictAt(pod, taints, seen); !leaves || until.Sub(noon) != 7*time.Second {
+		t.Errorf("a pod that was made at noon leaves %s after that", until.Sub(noon))
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: "True", LastTransitionTime: metav1.NewTime(noon.Add(time.Minute)),
+	}}
+	if until, leaves := EvictAt(pod, taints, seen); !leaves || until.Sub(noon) != 67*time.Second {
+		t.Errorf("a pod that got its node a minute after noon leaves %s after that", until.Sub(noon))
 	}
 }
 
