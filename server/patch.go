@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjsonmeta "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -224,11 +225,16 @@ func (c *call) patchedView(o writeOptions, t types.PatchType, view kind.Object, 
 	return next, c.patchStrictness(o, t, body, after, append(strict, found...))
 }
 
-// applied writes a subresource's body into an object, with the revision that the body names.
+// applied writes a subresource's body into an object, with the revision that the body names. One that names the uid of another object is
+// for that one, which had the name before.
 func (c *call) applied(current kind.Object, body runtime.Object) (kind.Object, error) {
 	if m, ok := body.(metav1.Object); ok {
 		if err := c.matchURL(m); err != nil {
 			return nil, err
+		}
+		if uid := m.GetUID(); uid != "" && uid != current.GetUID() {
+			return nil, apierrors.NewConflict(schema.GroupResource{Group: c.gvr.Group, Resource: c.gvr.Resource + "/" + c.subresource}, c.name,
+				fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, current.GetUID()))
 		}
 		defer current.SetResourceVersion(m.GetResourceVersion())
 	}
