@@ -1,8 +1,8 @@
 // Package cronjob is the controller that makes Jobs by a schedule. A run that was missed, as while nobody was there, is made up for
 // once, the last one; jobs that have ended are kept for a while.
 //
-// decide.go is what it does, of nothing but what was seen; schedule.go says when, and template.go makes the job. This file reads the
-// cache and carries it out.
+// decide.go is what it does, of nothing but what was seen; schedule.go says when, template.go is the job, and run.go makes it. This file
+// reads the cache and carries it out.
 package cronjob
 
 import (
@@ -12,12 +12,15 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/adopt"
+	"github.com/bowline-dev/bowline/controllers/job"
 	"github.com/bowline-dev/bowline/informer"
 )
 
@@ -43,8 +46,11 @@ func Add(m *controller.Manager) *controller.Controller {
 	return m.Add(controller.Options{
 		Name:       Name,
 		Reconciler: r,
-		Sources:    []controller.Source{controller.For(r.cronJobs), controller.Owns(r.jobs.Informer, kind.GroupKind())},
-		Workers:    workers,
+		Sources: []controller.Source{
+			controller.For(r.cronJobs),
+			controller.Owns(r.jobs.Informer, kind.GroupKind(), controller.If(jobMatters)),
+		},
+		Workers: workers,
 	})
 }
 
@@ -53,12 +59,25 @@ type reconciler struct {
 	cronJobs *informer.Informer[*batchv1.CronJob]
 	jobs     adopt.Cache[*batchv1.Job]
 	hand     *action.Hand
+
+	schedules schedules
 }
+
+// jobMatters says whether a job has come or gone, or has ended, or is another's now. How far it has come is its own affair.
+func jobMatters(old, now *batchv1.Job) bool {
+	return old == nil || now == nil || job.HasEnded(old) != job.HasEnded(now) ||
+		(old.DeletionTimestamp == nil) != (now.DeletionTimestamp == nil) ||
+		!equality.Semantic.DeepEqual(metav1.GetControllerOfNoCopy(old), metav1.GetControllerOfNoCopy(now))
+}
+
+// soon is when to look again after the cache was behind: not all that it will show then is a reason to.
+const soon = time.Second
 
 // Reconcile makes the job that is due, and has the status say what there is.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	c, err := r.cronJobs.Lister().Get(request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {
+		r.schedules.forget(request)
 		return controller.Result{}, nil
 	}
 	if err != nil {
@@ -69,11 +88,12 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if err != nil {
 		return controller.Result{}, err
 	}
-	actions := Decide(Seen{CronJob: c, Jobs: append(jobs, unseen...), Now: time.Now()})
+	now := time.Now()
+	actions := Decide(Seen{CronJob: c, Jobs: append(jobs, unseen...), Since: r.schedules.since(request, c, now), Now: now})
 	result, err := r.hand.Do(ctx, actions...)
 	switch {
-	case errors.Is(err, action.ErrBehind): // the cache will show what is, which is a reason to look again
-		return controller.Result{}, nil
+	case errors.Is(err, action.ErrBehind):
+		return controller.Result{RequeueAfter: soon}, nil
 	case apierrors.IsAlreadyExists(err): // somebody else's job has the name: there is none of this time
 		return result, nil
 	}

@@ -3,6 +3,7 @@ package cronjob
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -22,7 +24,9 @@ type Seen struct {
 	CronJob *batchv1.CronJob
 	// Jobs are those that the cronjob controls, with those that its status lists and the cache does not show.
 	Jobs []*batchv1.Job
-	Now  time.Time
+	// Since is when the cronjob has got the schedule that it has; zero where it may always have had it.
+	Since time.Time
+	Now   time.Time
 }
 
 // decision is one that is being made.
@@ -33,13 +37,15 @@ type decision struct {
 	next *batchv1.CronJob
 	// listed are jobs that the status has not listed yet.
 	listed []*batchv1.Job
+	// asks are what the server is asked before anything is written.
+	asks []action.Action
 	// writes are the deletions and the creation; events are told when all is done.
 	writes, events []action.Action
 	again          time.Duration
 }
 
-// Decide says what to do now: which jobs are forgotten, whether there is one to be made, and what the status says. A job that was
-// made is in the status when it is seen; by its name, which follows from the time that it is for, there is one for each time.
+// Decide says what to do now: which jobs are forgotten, whether there is one to be made, and what the status says. By its name, which
+// follows from the time that it is for, there is one job for each time, and by the status none after that.
 func Decide(s Seen) (actions []action.Action) {
 	d := &decision{Seen: s, spec: &s.CronJob.Spec, next: s.CronJob.DeepCopy()}
 	slices.SortFunc(d.Jobs, func(a, b *batchv1.Job) int { return cmp.Or(compareStart(a, b), cmp.Compare(a.Name, b.Name)) })
@@ -51,6 +57,7 @@ func Decide(s Seen) (actions []action.Action) {
 	if d.again > 0 {
 		actions = append(actions, action.Again{After: d.again})
 	}
+	actions = append(actions, d.asks...)
 	if len(d.listed) > 0 { // one may have ended, which another controller has seen and the cache does not show
 		actions = append(actions, action.Current[*batchv1.Job]{In: jobsResource, Objects: d.listed})
 	}
@@ -95,18 +102,18 @@ func (d *decision) keepLast(limit *int32, end batchv1.JobConditionType) {
 		return
 	}
 	for _, j := range ended[:len(ended)-int(*limit)] {
-		d.delete(j)
+		d.delete(j, false)
 	}
 }
 
-// delete deletes a job, with its pods.
-func (d *decision) delete(j *batchv1.Job) {
+// delete deletes a job, with its pods; one that is at work only if it still is.
+func (d *decision) delete(j *batchv1.Job, atWork bool) {
 	d.drop(j.UID)
 	if j.DeletionTimestamp != nil {
 		return
 	}
 	d.writes = append(d.writes, action.Delete[*batchv1.Job]{
-		In: jobsResource, Object: j, Propagation: metav1.DeletePropagationBackground, Tell: action.Tell{
+		In: jobsResource, Object: j, Unchanged: atWork, Propagation: metav1.DeletePropagationBackground, Tell: action.Tell{
 			About: d.CronJob, Reason: "SuccessfulDelete", Message: "Deleted job " + j.Name,
 			FailureReason: "FailedDelete", FailureBegin: "Deleted job: ",
 		},
@@ -118,8 +125,11 @@ func (d *decision) drop(uid types.UID) {
 	d.next.Status.Active = slices.DeleteFunc(d.next.Status.Active, func(r corev1.ObjectReference) bool { return r.UID == uid })
 }
 
-func (d *decision) isActive(uid types.UID) bool {
-	return slices.ContainsFunc(d.next.Status.Active, func(r corev1.ObjectReference) bool { return r.UID == uid })
+func (d *decision) isActive(uid types.UID) bool { return lists(&d.next.Status, uid) }
+
+// lists says whether a status has a job among those that are at work.
+func lists(status *batchv1.CronJobStatus, uid types.UID) bool {
+	return slices.ContainsFunc(status.Active, func(r corev1.ObjectReference) bool { return r.UID == uid })
 }
 
 func (d *decision) tell(warning bool, reason, format string, arguments ...any) {
@@ -133,7 +143,7 @@ func (d *decision) follow() {
 	for _, j := range d.Jobs {
 		there[j.UID] = true
 		end := job.HasEnded(j)
-		at, scheduled := timeOf(d.CronJob, j)
+		at, scheduled := timeOf(d.CronJob, j, d.Now)
 		switch {
 		case end != "" && d.isActive(j.UID):
 			d.drop(j.UID)
@@ -199,15 +209,21 @@ func (d *decision) run() {
 	d.again = max(untilNext(d.next, schedule, d.Now), justAfter)
 }
 
-// since is from when on missed runs are made up for.
+// since is from when on missed runs are made up for: those are not that a new schedule would have had.
 func (d *decision) since() time.Time {
-	since := begun(d.next)
+	since := later(begun(d.next), d.Since)
 	if seconds := d.spec.StartingDeadlineSeconds; seconds != nil {
-		if oldest := d.Now.Add(-time.Duration(*seconds) * time.Second); oldest.After(since) {
-			return oldest
-		}
+		const most = math.MaxInt64 / int64(time.Second)
+		since = later(since, d.Now.Add(-time.Duration(min(*seconds, most))*time.Second))
 	}
 	return since
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // start makes the job of a time, unless the policy has it wait for another one.
@@ -215,22 +231,37 @@ func (d *decision) start(at time.Time, missed int64) {
 	if missed > many {
 		d.tell(true, "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew")
 	}
+	if !d.mayStart() {
+		return
+	}
+	j := newJob(d.CronJob, at)
+	d.writes = append(d.writes, run{
+		Create: action.Create[*batchv1.Job]{In: jobsResource, Object: j, Tell: action.Tell{
+			About: d.CronJob, Reason: "SuccessfulCreate", Message: "Created job " + j.Name,
+			FailureReason: "FailedCreate", FailureBegin: "Error creating job: ",
+		}},
+		of: d.CronJob, at: at,
+	})
+}
+
+// mayStart follows the policy about jobs that are at work. What is not seen is not at work as far as the server says so: the cache may
+// not show yet the job of the last time, which was late.
+func (d *decision) mayStart() bool {
 	switch d.spec.ConcurrencyPolicy {
 	case batchv1.ForbidConcurrent:
 		if len(d.next.Status.Active) > 0 {
 			d.tell(false, "JobAlreadyActive", "Not starting job because prior execution is running and concurrency policy is Forbid")
-			return
+			return false
 		}
 	case batchv1.ReplaceConcurrent:
 		for _, j := range d.Jobs {
 			if d.isActive(j.UID) {
-				d.delete(j)
+				d.delete(j, true)
 			}
 		}
+	default:
+		return true
 	}
-	j := newJob(d.CronJob, at)
-	d.writes = append(d.writes, action.Create[*batchv1.Job]{In: jobsResource, Object: j, Tell: action.Tell{
-		About: d.CronJob, Reason: "SuccessfulCreate", Message: "Created job " + j.Name,
-		FailureReason: "FailedCreate", FailureBegin: "Error creating job: ",
-	}})
+	d.asks = append(d.asks, action.Known[*batchv1.Job]{In: jobsResource, Owner: d.CronJob, Selector: labels.Everything(), Objects: d.Jobs})
+	return true
 }

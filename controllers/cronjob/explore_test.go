@@ -53,17 +53,30 @@ func threeHours(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	cronJobs := client.For[*batchv1.CronJob](c)
-	cj := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "hourly", Namespace: "default"}}
-	cj.Spec.Schedule, cj.Spec.SuccessfulJobsHistoryLimit = "0 * * * *", new(int32(1))
-	spec := &cj.Spec.JobTemplate.Spec
-	spec.Completions = new(int32)
-	spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	spec.Template.Spec.Containers = []corev1.Container{{Name: "work", Image: "work:1"}}
+	cj := idle("0 * * * *")
+	cj.Spec.SuccessfulJobsHistoryLimit = new(int32(1))
 	if _, err := cronJobs.Create(ctx, cj, metav1.CreateOptions{}); err != nil {
 		return err
 	}
 	time.Sleep(3*time.Hour + 10*time.Minute)
-	_, err = cronJobs.Patch(ctx, "default", "hourly", "", types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{})
+	return suspend(ctx, cronJobs, true)
+}
+
+// idle is a cronjob whose jobs have nothing to do.
+func idle(schedule string) *batchv1.CronJob {
+	cj := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "hourly", Namespace: "default"}}
+	cj.Spec.Schedule = schedule
+	spec := &cj.Spec.JobTemplate.Spec
+	spec.Completions = new(int32)
+	spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	spec.Template.Spec.Containers = []corev1.Container{{Name: "work", Image: "work:1"}}
+	return cj
+}
+
+// suspend stops the cronjob, or has it go on.
+func suspend(ctx context.Context, cronJobs client.Resource[*batchv1.CronJob], stop bool) error {
+	patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, stop)
+	_, err := cronJobs.Patch(ctx, "default", "hourly", "", types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 

@@ -4,10 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/controller"
 )
 
 // parse reads the schedule of a cronjob, in its time zone. The library panics at some texts (TZ=0).
@@ -78,4 +83,44 @@ func begun(c *batchv1.CronJob) time.Time {
 		return last.Time
 	}
 	return c.CreationTimestamp.Time
+}
+
+// schedules remembers since when cronjobs have the schedules that they have, as far as they have changed since this process looks
+// after them: a new schedule counts from then on, and what it would have had before is not made up for.
+type schedules struct {
+	mu sync.Mutex
+	of map[controller.Request]scheduled
+}
+
+type scheduled struct {
+	uid            types.UID
+	schedule, zone string
+	since          time.Time // zero for always
+}
+
+// since is when the schedule of a cronjob is from; zero where it has not been seen to change.
+func (s *schedules) since(request controller.Request, c *batchv1.CronJob, now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	is := scheduled{uid: c.UID, schedule: c.Spec.Schedule, zone: ptr.Deref(c.Spec.TimeZone, "")}
+	was, seen := s.of[request]
+	switch {
+	case !seen || was.uid != is.uid:
+	case was.schedule == is.schedule && was.zone == is.zone:
+		is.since = was.since
+	default:
+		is.since = now
+	}
+	if s.of == nil {
+		s.of = map[controller.Request]scheduled{}
+	}
+	s.of[request] = is
+	return is.since
+}
+
+// forget is for what is gone.
+func (s *schedules) forget(request controller.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.of, request)
 }

@@ -1,0 +1,58 @@
+package cronjob
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/job"
+)
+
+// run makes the job of a time, and has the status of its cronjob say so at once: the job may be gone before anybody has seen it, and
+// what the status does not say is made up for.
+type run struct {
+	action.Create[*batchv1.Job]
+	of *batchv1.CronJob
+	at time.Time
+}
+
+func (r run) Do(ctx context.Context, by *action.Hand) error {
+	if err := r.Create.Do(ctx, by); err != nil {
+		return err
+	}
+	made, err := client.Of[*batchv1.Job](by.Client, jobsResource).Get(ctx, r.Object.Namespace, r.Object.Name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	cronJobs := client.Of[*batchv1.CronJob](by.Client, resource)
+	c, err := cronJobs.Get(ctx, r.of.Namespace, r.of.Name)
+	if apierrors.IsNotFound(err) || err == nil && c.UID != r.of.UID {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !r.note(&c.Status, made) {
+		return nil
+	}
+	_, err = cronJobs.UpdateStatus(ctx, c, metav1.UpdateOptions{})
+	return err
+}
+
+// note has a status say that the job was made, which is nil when it is gone, unless it does.
+func (r run) note(status *batchv1.CronJobStatus, made *batchv1.Job) (changed bool) {
+	if last := status.LastScheduleTime; last == nil || r.at.After(last.Time) {
+		status.LastScheduleTime, changed = ptr.To(metav1.NewTime(r.at)), true
+	}
+	if made == nil || made.UID == "" || job.HasEnded(made) != "" || made.DeletionTimestamp != nil || lists(status, made.UID) {
+		return changed
+	}
+	status.Active = append(status.Active, reference(made))
+	return true
+}
