@@ -6,7 +6,9 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
@@ -15,8 +17,11 @@ import (
 // generateTries is how often a generated name is tried again when it is taken.
 const generateTries = 8
 
-// claimTries is how often the values of an object are assigned again when another writer took one in between.
+// claimTries is how often the values of an object are assigned again when another writer took one in between, or its namespace asked
+// when that has changed.
 const claimTries = 100
+
+var namespaces = schema.GroupResource{Resource: "namespaces"}
 
 // errRevisionOfNew is Kubernetes' error, down to its being no Status: the answer is a 500.
 var errRevisionOfNew = errors.New("resourceVersion should not be set on objects to be created")
@@ -147,8 +152,12 @@ func (s *Server) insertOnce(c *call, o writeOptions, obj kind.Object) (*written,
 		return nil, err
 	}
 	change := store.Change{Key: key, Object: committed, Expect: store.Absent()}
+	also, err := s.namespaceTakes(c, o, obj)
+	if err != nil {
+		return nil, err
+	}
 	c.spans.at(stageCommit)
-	if err := s.commit(c.context(), c.kind, change, obj, nil); err != nil {
+	if err := s.commit(c.context(), c.kind, change, obj, nil, also...); err != nil {
 		return nil, err
 	}
 	if err := s.crds.undo(c.context(), c, committed); err != nil {
@@ -164,11 +173,26 @@ func (c *call) warnAbout(obj, old kind.Object) {
 	}
 }
 
-// commit writes one object, together with the values that it claims and those that it no longer does.
-func (s *Server) commit(ctx context.Context, k kind.Kind, change store.Change, obj, old kind.Object) error {
+// commit writes one object, together with the values that it claims and those that it no longer does, and what else is asked for.
+func (s *Server) commit(ctx context.Context, k kind.Kind, change store.Change, obj, old kind.Object, also ...store.Change) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	_, err := s.store.Commit(ctx, append([]store.Change{change}, claimChanges(k, obj, old)...)...)
+	_, err := s.store.Commit(ctx, append(append(also, change), claimChanges(k, obj, old)...)...)
 	return err
+}
+
+// namespaceTakes asks once more, now that whoever has a say in it has had theirs, whether the namespace of a new object takes any, and
+// returns the change by which that holds until the object is there. An object that came after its namespace was looked through to be
+// ended would be in none, and nobody would ever delete it.
+func (s *Server) namespaceTakes(c *call, o writeOptions, obj kind.Object) ([]store.Change, error) {
+	if obj.GetNamespace() == "" || !s.lifecycle {
+		return nil, nil
+	}
+	key := object.KeyOf(namespaces, "", obj.GetNamespace())
+	stays := store.Change{Key: key, Expect: store.Absent(), Unchanged: true}
+	if namespace := s.store.Get(key); namespace != nil {
+		stays.Expect = store.At(namespace.Revision)
+	}
+	return []store.Change{stays}, admission.NamespaceLifecycle{}.Admit(c.context(), c.attributes(o, obj, nil), reader{s})
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync/atomic"
@@ -11,7 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
+	"github.com/bowline-dev/bowline/store"
 )
 
 // deleters is how many objects of a collection are deleted at once: their commits share a sync of the disk, where one after
@@ -58,7 +61,7 @@ func (s *Server) removeAll(c *call, items []*object.Object, options *metav1.Dele
 			for n := taken.Add(1); n <= int64(len(items)) && !failed.Load(); n = taken.Add(1) {
 				err := context.Cause(c.context())
 				if err == nil {
-					err = s.removeOne(one, items[n-1].Key, options)
+					err = s.removeOne(one, items[n-1], options)
 				}
 				if err != nil {
 					failed.Store(true)
@@ -75,16 +78,25 @@ func (s *Server) removeAll(c *call, items []*object.Object, options *metav1.Dele
 	return err
 }
 
-// removeOne deletes an object of a collection; one that somebody else deleted meanwhile is as good. A panic is an error here:
-// nobody above this goroutine catches it.
-func (s *Server) removeOne(c *call, key object.Key, options *metav1.DeleteOptions) (err error) {
+// errAnother is that an object has taken the name of the one that is to be deleted.
+var errAnother = errors.New("it is another object")
+
+// removeOne deletes an object of a collection; one that somebody else deleted meanwhile is as good, whoever has its name by now. A panic
+// is an error here: nobody above this goroutine catches it.
+func (s *Server) removeOne(c *call, listed *object.Object, options *metav1.DeleteOptions) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.Error("deleting an object of a collection panicked", "object", key, "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("deleting %s panicked in the server: %v", key, p)
+			s.log.Error("deleting an object of a collection panicked", "object", listed.Key, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("deleting %s panicked in the server: %v", listed.Key, p)
 		}
 	}()
-	if _, err = s.remove(c, key, options); apierrors.IsNotFound(err) {
+	_, err = s.removeAsking(c, listed.Key, options, func(obj kind.Object) ([]store.Change, error) {
+		if obj.GetUID() != listed.UID {
+			return nil, errAnother
+		}
+		return nil, s.admitDelete(c, options, obj)
+	})
+	if apierrors.IsNotFound(err) || errors.Is(err, errAnother) {
 		return nil
 	}
 	return err

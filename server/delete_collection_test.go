@@ -92,3 +92,41 @@ func TestADeleteOfACollectionEndsAtItsTime(t *testing.T) {
 		}
 	})
 }
+
+// patient is a plugin that holds the deletion of what is deleted as one of many.
+type patient struct{ asked, answer chan struct{} }
+
+func (patient) Name() string { return "Patient" }
+
+func (patient) Handles(op admission.Operation, resource resourceOf, _ string) bool {
+	return op == admission.Delete && resource.Resource == "configmaps"
+}
+
+func (patient) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
+
+func (p patient) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) error {
+	if a.Deletion.PropagationPolicy == nil {
+		p.asked <- struct{}{}
+		<-p.answer
+	}
+	return nil
+}
+
+// TestACollectionIsWhatWasListed: who has the name of one of its objects by the time that this one's turn comes is another.
+func TestACollectionIsWhatWasListed(t *testing.T) {
+	t.Parallel()
+	p := patient{make(chan struct{}), make(chan struct{})}
+	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{p} })
+	w.fill(t, "default", "a")
+	answered := make(chan reply, 1)
+	go func() {
+		r, _ := w.try(t.Context(), http.MethodDelete, configMaps, strings.NewReader(""))
+		answered <- r
+	}()
+	<-p.asked
+	w.send(t, http.MethodDelete, configMaps+"/a?propagationPolicy=Background", "").want(t, http.StatusOK)
+	w.fill(t, "default", "a")
+	p.answer <- struct{}{}
+	(<-answered).want(t, http.StatusOK)
+	w.get(t, configMaps+"/a").want(t, http.StatusOK)
+}

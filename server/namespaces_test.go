@@ -2,9 +2,13 @@ package server_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/admission"
 )
 
 func TestNamespacesAtStart(t *testing.T) {
@@ -50,6 +54,72 @@ func TestCreateNeedsItsNamespace(t *testing.T) {
 		t.Errorf("a missing namespace has %q", got)
 	}
 	w.get(t, "/api/v1/namespaces/nowhere/configmaps/a").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `configmaps "a" not found`)
+}
+
+// slow is a plugin that takes its time over the creation of a ConfigMap, as a webhook may.
+type slow struct{ asked, answer chan struct{} }
+
+func (slow) Name() string { return "Slow" }
+
+func (slow) Handles(op admission.Operation, resource resourceOf, _ string) bool {
+	return op == admission.Create && resource.Resource == "configmaps"
+}
+
+func (p slow) Admit(ctx, *admission.Attributes, admission.Reader) error {
+	p.asked <- struct{}{}
+	<-p.answer
+	return nil
+}
+
+func (slow) Validate(ctx, *admission.Attributes, admission.Reader) error { return nil }
+
+// TestNothingComesIntoANamespaceThatEndsMeanwhile: it was there when admission began. What came then would stay in a namespace that is
+// not there, and nobody would ever delete it.
+func TestNothingComesIntoANamespaceThatEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	p := slow{make(chan struct{}), make(chan struct{})}
+	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{p} })
+	finalize := `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"ended"},"spec":{}}`
+	for name, test := range map[string]struct {
+		meanwhile func()
+		answer    func(reply)
+	}{
+		"changed": {
+			func() {
+				w.send(t, http.MethodPatch, "/api/v1/namespaces/changed", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+			},
+			func(r reply) { r.want(t, http.StatusCreated) },
+		},
+		"ending": {
+			func() { w.send(t, http.MethodDelete, "/api/v1/namespaces/ending", "").want(t, http.StatusOK) },
+			func(r reply) {
+				r.refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "because it is being terminated")
+			},
+		},
+		"ended": {
+			func() {
+				w.send(t, http.MethodDelete, "/api/v1/namespaces/ended", "").want(t, http.StatusOK)
+				w.send(t, http.MethodPut, "/api/v1/namespaces/ended/finalize", finalize).want(t, http.StatusOK)
+			},
+			func(r reply) {
+				r.refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "ended" not found`)
+			},
+		},
+	} {
+		w.namespace(t, name)
+		answered := make(chan reply, 1)
+		go func() {
+			r, _ := w.try(t.Context(), http.MethodPost, "/api/v1/namespaces/"+name+"/configmaps", strings.NewReader(`{"metadata":{"name":"a"}}`))
+			answered <- r
+		}()
+		<-p.asked
+		test.meanwhile()
+		p.answer <- struct{}{}
+		test.answer(<-answered)
+	}
+	if got := w.names(t, "/api/v1/configmaps"); got != "a" {
+		t.Errorf("there are %q", got)
+	}
 }
 
 func replace(path, namespace string) string {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,6 +66,7 @@ type Server struct {
 	authenticator auth.Authenticator
 	authorizer    auth.Authorizer
 	admission     *admission.Chain
+	lifecycle     bool // whether admission asks after namespaces
 	discovery     *discovery.Handler
 	openapi       *openapi.Handler
 	changes       changes
@@ -113,6 +115,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s.metrics = newMetrics(append(o.Collectors, objectCounts{s}, damageCount{s}, fairness{s.fair})...)
 	s.healthChecks = s.checks(o.Checks)
 	s.admission = admission.NewChain(reader{s}, o.Plugins...)
+	s.lifecycle = slices.ContainsFunc(o.Plugins, func(p admission.Plugin) bool { return p == admission.NamespaceLifecycle{} })
 	s.crds = newDefinitions(s)
 	if o.Like != nil {
 		s.crds.takeOver(o.Like.crds)

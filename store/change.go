@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/bowline-dev/bowline/object"
 )
@@ -19,6 +20,8 @@ type Change struct {
 	// the log again sees what was there.
 	Last   *object.Object
 	Expect Expect
+	// Unchanged leaves the key as it is: the other changes of the commit are made only while it is as expected. Object is nil.
+	Unchanged bool
 }
 
 // Expect is what a change expects of the state before it. The zero value is Anything.
@@ -67,19 +70,18 @@ func (e Expect) holds(actual *object.Object) bool {
 
 // validate finds what no state could make right.
 func validate(changes []Change) error {
-	seen := make(map[object.Key]struct{}, len(changes))
-	for _, c := range changes {
+	for i, c := range changes {
 		if c.Key == "" {
 			return errors.New("commit: a change has no key")
 		}
-		if len(changes) > 1 {
-			if _, twice := seen[c.Key]; twice {
-				return fmt.Errorf("commit: %s is changed twice", c.Key)
-			}
-			seen[c.Key] = struct{}{}
+		if slices.ContainsFunc(changes[:i], func(before Change) bool { return before.Key == c.Key }) { // there are few
+			return fmt.Errorf("commit: %s is changed twice", c.Key)
 		}
 		if c.Object != nil && c.Last != nil {
 			return fmt.Errorf("commit: the object at %s has a last state and a next one", c.Key)
+		}
+		if c.Unchanged && (c.Object != nil || c.Last != nil) {
+			return fmt.Errorf("commit: %s is to stay as it is, and has a next state", c.Key)
 		}
 		if err := c.fits(cmp.Or(c.Object, c.Last)); err != nil {
 			return err

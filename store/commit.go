@@ -29,7 +29,7 @@ type staged struct {
 
 // Commit makes changes, all or none, and returns the revision that they have in common, once they are durable and every
 // reader sees them. Each key may be named once. *ConflictError says that a key is not as its change expects. Where
-// nothing changes, since all that was asked is to delete what is absent, there is no commit, and the revision is the
+// nothing changes, since all that was asked is to delete what is absent or to leave a key as it is, there is no commit, and the revision is the
 // current one.
 //
 // When ctx ends before the outcome is known the changes may or may not come to be, as the error says, and their objects
@@ -142,7 +142,7 @@ func (s *Store) judge(changes []Change) (p, undecided *proposal, err error) {
 		if !c.Expect.holds(before) {
 			return nil, undecided, &ConflictError{Key: c.Key, Actual: before, expected: c.Expect}
 		}
-		if c.Object != nil || before != nil {
+		if !c.Unchanged && (c.Object != nil || before != nil) {
 			events = append(events, &object.Event{Object: cmp.Or(c.Object, c.Last), Previous: before, Deleted: c.Object == nil})
 		}
 	}

@@ -104,7 +104,7 @@ func (s *Store) discards(c Change) (bool, error) {
 	if damage == nil {
 		return false, nil
 	}
-	if c.Object != nil || c.Expect != Anything() {
+	if c.Object != nil || c.Unchanged || c.Expect != Anything() {
 		return false, damage
 	}
 	return true, nil

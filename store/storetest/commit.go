@@ -92,6 +92,27 @@ func deleteOfNothingIsNoCommit(t *testing.T, start func(store.Options) *store.St
 	}
 }
 
+func unchangedKeyIsOnlyLookedAt(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := set(t, s, Key("space"), "1")
+	stays := store.Change{Key: Key("space"), Expect: store.At(base), Unchanged: true}
+	if revision := commit(t, s, stays); revision != base {
+		t.Errorf("leaving a key as it is made revision %d after %d", revision, base)
+	}
+	commit(t, s, stays, Put(Key("in"), "1", store.Absent()))
+	if got := fmt.Sprint(tail(t, s, all, base)); got != "[ADDED in=1@1]" {
+		t.Errorf("events are %s", got)
+	}
+	set(t, s, Key("space"), "2")
+	var conflict *store.ConflictError
+	if _, err := s.Commit(t.Context(), Put(Key("late"), "1", store.Absent()), stays); !errors.As(err, &conflict) || Value(conflict.Actual) != "2" {
+		t.Errorf("a commit beside a key that has changed returned %v", err)
+	}
+	if s.Get(Key("late")) != nil {
+		t.Error("it was made all the same")
+	}
+}
+
 func commitRefusesWhatCannotBe(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := set(t, s, Key("a"), "1")
@@ -100,6 +121,7 @@ func commitRefusesWhatCannotBe(t *testing.T, start func(store.Options) *store.St
 		"the same key twice":          {Put(Key("b"), "1", store.Anything()), Delete(Key("b"), store.Anything())},
 		"an object of another key":    {{Key: Key("b"), Object: NewObject(Key("c"), "1")}},
 		"an object that is committed": {{Key: Key("a"), Object: s.Get(Key("a"))}},
+		"an object for what stays":    {{Key: Key("b"), Object: NewObject(Key("b"), "1"), Unchanged: true}},
 	} {
 		if _, err := s.Commit(t.Context(), changes...); err == nil {
 			t.Errorf("a commit with %s was accepted", name)

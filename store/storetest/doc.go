@@ -29,6 +29,7 @@ func Run(t *testing.T, open Open) {
 		"CommitIsAllOrNone":                    commitIsAllOrNone,
 		"ExpectationsAreJudged":                expectationsAreJudged,
 		"DeleteOfNothingIsNoCommit":            deleteOfNothingIsNoCommit,
+		"UnchangedKeyIsOnlyLookedAt":           unchangedKeyIsOnlyLookedAt,
 		"CommitRefusesWhatCannotBe":            commitRefusesWhatCannotBe,
 		"FailedCommitGivesItsObjectBack":       failedCommitGivesItsObjectBack,
 		"ClaimHasOneWinner":                    claimHasOneWinner,

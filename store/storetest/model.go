@@ -98,7 +98,7 @@ func (m *model) commit() {
 		found, there := before[key]
 		changes = append(changes, c)
 		fails = fails || !holds(c.Expect, found)
-		if c.Object == nil && !there {
+		if c.Unchanged || c.Object == nil && !there {
 			continue
 		}
 		revision = m.store.Current() + 1
@@ -119,8 +119,11 @@ func (m *model) change(key object.Key, revision object.Revision) store.Change {
 	case 1:
 		expect = store.At(revision)
 	}
-	if m.random.IntN(3) == 0 {
+	switch m.random.IntN(6) {
+	case 0, 1:
 		return Delete(key, expect)
+	case 2:
+		return store.Change{Key: key, Expect: expect, Unchanged: true}
 	}
 	return Put(key, strings.Repeat("x", m.random.IntN(300)), expect)
 }
