@@ -8,6 +8,7 @@ package serviceaccount
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,12 +68,15 @@ type provider struct {
 	accounts   *informer.Informer[*corev1.ServiceAccount]
 	bundles    *informer.Informer[*corev1.ConfigMap]
 	hand       *action.Hand
+	// told is what bundles say: two that know the server by other certificates correct each other ever later.
+	told action.Told[said]
 }
 
 // Reconcile makes what the namespace lacks.
 func (p *provider) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	namespace, err := p.namespaces.Indexer().Find(request)
 	if apierrors.IsNotFound(err) {
+		p.told.Forget(request)
 		return controller.Result{}, nil
 	}
 	if err != nil {
@@ -85,7 +89,15 @@ func (p *provider) Reconcile(ctx context.Context, request controller.Request) (c
 	if s.bundle, err = found(p.bundles, informer.Key{Namespace: namespace.Name, Name: Bundle}); err != nil {
 		return controller.Result{}, err
 	}
-	return p.hand.Do(ctx, decide(s)...)
+	var wait time.Duration
+	if s.bundle != nil {
+		wait = p.told.Wait(request, saidIn(s.bundle), s.next())
+	}
+	result, err := p.hand.Do(ctx, decide(s, wait)...)
+	if err == nil && wait == 0 {
+		p.told.Said(request, s.next())
+	}
+	return result, err
 }
 
 // found is a cached object, or nil. One that cannot be read is an error: it is there.

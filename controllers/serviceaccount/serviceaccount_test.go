@@ -2,7 +2,6 @@ package serviceaccount_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -11,33 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/transcript"
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/namespace"
 	"github.com/bowline-dev/bowline/controllers/serviceaccount"
 )
 
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
-		serviceaccount.Add(m)
-		namespace.Add(m)
-		return nil
-	}))
+	transcript.Test(t, "testdata/*.txt", bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{namespace.Name} }),
+		bowlinetest.Controllers(process))
 }
 
 // process is the controller as a program of its own, which knows the server by a certificate.
-func process(ctx context.Context, config *rest.Config) error {
-	m, err := controller.NewManager(config, controller.ManagerOptions{Authority: []byte("a certificate"), Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	serviceaccount.Add(m)
-	return m.Run(ctx)
-}
+var process = knowing("a certificate")
 
 // user makes a namespace, and breaks what it is given.
 func user(ctx context.Context, config *rest.Config) error {
