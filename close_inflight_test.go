@@ -18,7 +18,7 @@ import (
 func TestCloseCutsOffRequestsInFlight(t *testing.T) {
 	t.Parallel()
 	plugin := &holding{entered: make(chan struct{})}
-	plane, err := Start(t.Context(), Options{Listen: "127.0.0.1:0", Plugins: []admission.Plugin{plugin}})
+	plane, err := Start(t.Context(), Options{Listen: "127.0.0.1:0", Controllers: []string{}, Plugins: []admission.Plugin{plugin}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,10 +54,12 @@ var controllers = map[string]func(*controller.Manager){
 	ttlafterfinished.Name: func(m *controller.Manager) { ttlafterfinished.Add(m) },
 }
 
-// life are the controllers that run where nobody says which: those without which the API does not do what it says, and leave
-// nothing of their own behind. Those that act on what users declare, as on a Deployment, are asked for, so as not to disturb a test
-// that does so itself; and so is serviceaccount, whose ConfigMaps would stand among those of a test.
-var life = []string{namespace.Name, garbagecollector.Name, pvcprotection.Name, podgc.Name, resourcequota.Name, ttlafterfinished.Name}
+// life are the controllers that run where nobody says which: those without which the API does not do what it says, and a namespace has
+// not what everybody counts on. Those that act on what users declare, as on a Deployment, are asked for, so as not to disturb a test
+// that does so itself.
+var life = []string{
+	namespace.Name, garbagecollector.Name, serviceaccount.Name, podgc.Name, ttlafterfinished.Name, resourcequota.Name, pvcprotection.Name,
+}
 
 // Controllers are the names of the controllers that a plane has, sorted.
 func Controllers() []string {

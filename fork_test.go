@@ -270,7 +270,7 @@ func (counting) Validate(context.Context, *admission.Attributes, admission.Reade
 func TestForkHasTheOptionsOfItsPlane(t *testing.T) {
 	t.Parallel()
 	plugin := counting{make(chan string, 10)}
-	l := begin(t, bowline.Options{Plugins: []admission.Plugin{plugin}})
+	l := begin(t, bowline.Options{Controllers: []string{}, Plugins: []admission.Plugin{plugin}})
 	f := l.fork()
 	f.done("POST", mapsPath, `{"metadata":{"name":"in-the-fork"}}`)
 	if name := <-plugin.asked; name != "in-the-fork" {

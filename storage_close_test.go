@@ -24,6 +24,7 @@ func TestPlanesOnDiskLeaveNothingOpen(t *testing.T) {
 		t.Skip("the open files of a process are counted in /proc")
 	}
 	dir := filepath.Join(t.TempDir(), "objects")
+	kept := map[string]string{"kept": ""}
 	live := func(n int, o bowline.Options) {
 		t.Helper()
 		var err error
@@ -38,11 +39,11 @@ func TestPlanesOnDiskLeaveNothingOpen(t *testing.T) {
 			return
 		}
 		maps := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default")
-		_, err = maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("a-", n)}}, metav1.CreateOptions{})
+		_, err = maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("a-", n), Labels: kept}}, metav1.CreateOptions{})
 		if err != nil {
 			t.Error(err)
 		}
-		if list, err := maps.List(t.Context(), metav1.ListOptions{}); err != nil || len(list.Items) != n+1 {
+		if list, err := maps.List(t.Context(), metav1.ListOptions{LabelSelector: "kept"}); err != nil || len(list.Items) != n+1 {
 			t.Errorf("plane %d has %d objects (%v)", n, len(list.Items), err)
 		}
 		if err := plane.Close(); err != nil {

@@ -112,7 +112,7 @@ func (l *life) apiPort() int {
 func TestPlaneStartedAgainHasItsObjects(t *testing.T) {
 	t.Parallel()
 	storage := storetest.NewJournal()
-	first := begin(t, bowline.Options{Storage: storage.Open()})
+	first := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{}})
 	first.define("Knot", "knots")
 	first.define("Anchor", "anchors") // which waits for the other's short name, although it is read first
 	_, err := first.dynamic.Resource(knots).Namespace("default").Create(t.Context(), knot("bowline"), metav1.CreateOptions{})
@@ -131,7 +131,7 @@ func TestPlaneStartedAgainHasItsObjects(t *testing.T) {
 	}
 	first.end()
 
-	again := begin(t, bowline.Options{Storage: storage.Open()})
+	again := begin(t, bowline.Options{Storage: storage.Open(), Controllers: []string{}})
 	for _, path := range paths {
 		items, now := again.all(path)
 		if items != want[path] || now != revision {

@@ -15,18 +15,20 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
 // main is what a process does with the configmaps of the namespace default.
 type main func(ctx context.Context, c typed.ConfigMapInterface) error
 
-// scenario has one process, and a user who makes the configmap a and, a while later, b.
+// scenario has one process, and a user who makes the configmap a and, a while later, b. Nobody else is there to make any.
 func scenario(run main) bowlinetest.Scenario {
 	inDefault := func(config *rest.Config) typed.ConfigMapInterface {
 		return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
 	}
 	return bowlinetest.Scenario{
+		Options: []bowlinetest.Option{bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })},
 		Processes: []bowlinetest.Process{{Name: "test", Run: func(ctx context.Context, config *rest.Config) error {
 			return run(ctx, inDefault(config))
 		}}},

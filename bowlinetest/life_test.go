@@ -33,16 +33,19 @@ func TestPlaneHasTheLifeOfACluster(t *testing.T) {
 		owner := p.Apply(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: owner}}`)[0]
 		p.Apply(t, `{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: owned,
 			ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: `+string(owner.GetUID())+`}]}}`)
+		// The account is made for the namespace, and so is a ConfigMap, which counts.
+		bowlinetest.Wait(t, p, "shop", "default", named[*corev1.ServiceAccount])
+		bowlinetest.Wait(t, p, "shop", "kube-root-ca.crt", named[*corev1.ConfigMap])
 		used := func(n int64) func(*corev1.ResourceQuota) bool {
 			return func(q *corev1.ResourceQuota) bool {
 				return q.Status.Used.Name("configmaps", resource.DecimalSI).Value() == n
 			}
 		}
-		bowlinetest.Wait(t, p, "shop", "q", used(1))
+		bowlinetest.Wait(t, p, "shop", "q", used(2))
 
 		remove[*corev1.ConfigMap](t, p, "shop", "owner")
 		bowlinetest.Gone[*corev1.Secret](t, p, "shop", "owned")
-		bowlinetest.Wait(t, p, "shop", "q", used(0))
+		bowlinetest.Wait(t, p, "shop", "q", used(1))
 
 		remove[*corev1.Namespace](t, p, "", "shop")
 		bowlinetest.Gone[*corev1.Namespace](t, p, "", "shop")

@@ -28,7 +28,7 @@ import (
 // startPlane is a server in this process.
 func startPlane(t *testing.T) *bowline.Plane {
 	t.Helper()
-	plane, err := bowline.Start(t.Context(), bowline.Options{})
+	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}

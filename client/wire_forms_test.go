@@ -47,7 +47,7 @@ func TestWireSourceYieldsTheSameObjectsInEveryForm(t *testing.T) {
 
 // listsAndWatches follows three config maps, of which one is changed and one deleted after the list.
 func listsAndWatches(t *testing.T, options client.Options, comes object.Form, streaming bool) {
-	plane, err := bowline.Start(t.Context(), bowline.Options{})
+	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func TestRequestsAreCountedByKubernetesLabels(t *testing.T) {
 // TestNamesThatDashboardsAndAlertsAskFor are those in the queries of kubernetes-mixin that are about an API server.
 func TestNamesThatDashboardsAndAlertsAskFor(t *testing.T) {
 	t.Parallel()
-	w := start(t, func(o *bowline.Options) { o.Controllers = nil })
+	w := start(t, func(o *bowline.Options) { o.Controllers = []string{"namespace"} })
 	w.fill(t, "default", "a")
 	w.get(t, configMaps).want(t, http.StatusOK)
 	w.open(t, configMaps+"?watch=1").next(t)

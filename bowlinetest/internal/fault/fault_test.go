@@ -51,7 +51,7 @@ func disturbed(t *testing.T, plan string, process func(*world, context.Context, 
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		history := fault.NewHistory()
-		plane, err := bowline.Start(t.Context(), bowline.Options{Storage: history})
+		plane, err := bowline.Start(t.Context(), bowline.Options{Storage: history, Controllers: []string{}})
 		if err != nil {
 			t.Fatal(err)
 		}
