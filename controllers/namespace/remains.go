@@ -95,7 +95,7 @@ func joined(errs []error) string {
 		texts[i] = err.Error()
 	}
 	slices.Sort(texts)
-	return strings.Join(texts, "; ")
+	return strings.Join(texts, ", ")
 }
 
 // counted prints how many instances there are of what, in order.
