@@ -2,33 +2,37 @@ package namespace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/resources"
 )
 
-// content is what is in namespaces, of whatever kind.
-type content struct {
-	client *client.Client
+// pass is one look through what is in a namespace that ends, of whatever kind, to delete it.
+type pass struct {
+	client     *client.Client
+	namespaces client.Resource[*corev1.Namespace]
+	// namespace is the one that ends, as it was seen last, by the cache or by the server.
+	namespace *corev1.Namespace
+	left      remains
+	// behind says that it ends no more: it has gone, and what is in one of its name is none of its content.
+	behind bool
 }
 
-var (
-	pods  = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-	nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-)
+// objects are those of a resource, of which nobody knows more.
+type objects = client.Resource[*metav1.PartialObjectMetadata]
 
-// delete deletes what is in a namespace and says what is left: what finalizers or grace periods hold, and what could
+// delete deletes what is in the namespace and notes what is left: what finalizers or grace periods hold, and what could
 // not be deleted. While there are pods, nothing else is deleted.
-func (c content) delete(ctx context.Context, namespace string) *remains {
-	left := &remains{}
+func (p *pass) delete(ctx context.Context) {
 	var found, others []resources.Resource
-	found, left.discovery = resources.Discover(ctx, c.client)
+	found, p.left.discovery = resources.Discover(ctx, p.client)
 	for _, resource := range found {
 		if !resource.Namespaced || !resource.Serves("delete") {
 			continue
@@ -37,70 +41,138 @@ func (c content) delete(ctx context.Context, namespace string) *remains {
 			others = append(others, resource)
 			continue
 		}
-		c.deleteAll(ctx, resource, namespace, left)
-		c.deleteForsaken(ctx, namespace, left)
+		if p.clear(ctx, resource) {
+			p.deleteForsaken(ctx, resource)
+		}
 	}
-	if left.any() || left.deletion != nil {
-		return left
-	}
-	for _, resource := range others {
-		c.deleteAll(ctx, resource, namespace, left)
-	}
-	return left
-}
-
-// deleteAll deletes the objects of one resource, and counts what is there afterwards.
-func (c content) deleteAll(ctx context.Context, resource resources.Resource, namespace string, left *remains) {
-	objects := client.Of[*metav1.PartialObjectMetadata](c.client, resource.GroupVersionResource).Uninitialized()
-	if !resource.Serves("list") {
-		left.failed(resource, c.deleteUnseen(ctx, resource, objects, namespace))
+	if p.left.any() || p.left.deletion != nil {
 		return
 	}
-	listed, err := c.list(ctx, objects, namespace)
-	if err == nil && len(listed) > 0 {
-		left.failed(resource, c.deleteListed(ctx, resource, objects, namespace, listed))
-		listed, err = c.list(ctx, objects, namespace)
-	}
-	left.failed(resource, err)
-	for _, obj := range listed {
-		left.add(resource, obj)
+	for _, resource := range others {
+		if p.behind {
+			return
+		}
+		if p.clear(ctx, resource) {
+			p.count(ctx, resource)
+		}
 	}
 }
 
-// list reads what is there of a resource.
-func (c content) list(ctx context.Context, objects client.Resource[*metav1.PartialObjectMetadata], namespace string) ([]*metav1.PartialObjectMetadata, error) {
-	page, err := objects.List(ctx, namespace, metav1.ListOptions{})
+// clear deletes the objects of one resource, and says whether there were any that may be there still.
+func (p *pass) clear(ctx context.Context, resource resources.Resource) bool {
+	all := client.Of[*metav1.PartialObjectMetadata](p.client, resource.GroupVersionResource).Uninitialized()
+	if !resource.Serves("list") {
+		p.failed(resource, p.deleteUnseen(ctx, resource, all))
+		return false
+	}
+	listed, err := p.list(ctx, all)
+	if err != nil || len(listed.Items) == 0 {
+		p.failed(resource, errors.Join(err, whole(listed)))
+		return false
+	}
+	p.failed(resource, p.deleteListed(ctx, resource, all, listed))
+	return !p.behind
+}
+
+// count notes what there is of a resource.
+func (p *pass) count(ctx context.Context, resource resources.Resource) {
+	listed, err := p.list(ctx, client.Of[*metav1.PartialObjectMetadata](p.client, resource.GroupVersionResource).Uninitialized())
+	p.failed(resource, errors.Join(err, whole(listed)))
+	for _, obj := range listed.Items {
+		p.left.add(resource, obj)
+	}
+}
+
+// failed notes what went wrong with a resource, unless nothing did.
+func (p *pass) failed(resource resources.Resource, err error) {
+	if errors.Is(err, action.ErrBehind) {
+		p.behind = true
+		return
+	}
+	p.left.failed(resource, err)
+}
+
+// page is a list of what is there of a resource.
+type page = client.Page[*metav1.PartialObjectMetadata]
+
+// list reads what is there of a resource. The page is empty where that fails.
+func (p *pass) list(ctx context.Context, all objects) (*page, error) {
+	listed, err := all.List(ctx, p.namespace.Name, metav1.ListOptions{})
 	if isGone(err) {
-		return nil, nil
+		return &page{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return &page{}, err
 	}
-	return page.Items, nil
+	return listed, nil
+}
+
+// whole is an error for a list that is not all that there is: what the server cannot read is in the namespace all the same.
+func whole[T client.Object](listed *client.Page[T]) error {
+	if listed.Incomplete {
+		return client.ErrIncomplete
+	}
+	return nil
 }
 
 // isGone says that a resource is not served any more, as when its definition was deleted meanwhile: it has no objects.
 func isGone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) }
 
+// sure asks the server whether the namespace is the one that was seen, and ends. What was listed before is its content then,
+// since nobody else has had its name in between. What is listed later may be another's: a cache that is late shows a namespace
+// as ending that was made again since.
+func (p *pass) sure(ctx context.Context) error {
+	return action.Soon(func() error {
+		live, err := p.namespaces.Get(ctx, "", p.namespace.Name)
+		switch {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%w: the namespace is gone", action.ErrBehind)
+		case err != nil:
+			return err
+		case live.UID != p.namespace.UID || !isOurs(live):
+			return fmt.Errorf("%w: the namespace is another one, or ends no more", action.ErrBehind)
+		}
+		p.namespace = live
+		return nil
+	})
+}
+
 // deleteUnseen deletes objects that cannot be listed, and so cannot be waited for.
-func (c content) deleteUnseen(ctx context.Context, resource resources.Resource, objects client.Resource[*metav1.PartialObjectMetadata], namespace string) error {
+func (p *pass) deleteUnseen(ctx context.Context, resource resources.Resource, all objects) error {
 	if !resource.Serves("deletecollection") {
 		return nil
 	}
-	err := objects.DeleteCollection(ctx, namespace, background(), metav1.ListOptions{})
+	if err := p.sure(ctx); err != nil {
+		return err
+	}
+	err := all.DeleteCollection(ctx, p.namespace.Name, background(), metav1.ListOptions{})
 	if isGone(err) {
 		return nil
 	}
 	return err
 }
 
-// deleteListed deletes objects, together if the resource can do that.
-func (c content) deleteListed(ctx context.Context, resource resources.Resource, objects client.Resource[*metav1.PartialObjectMetadata], namespace string, listed []*metav1.PartialObjectMetadata) error {
-	if resource.Serves("deletecollection") {
-		return objects.DeleteCollection(ctx, namespace, background(), metav1.ListOptions{})
+// deleteListed deletes what was listed and nothing else, whoever has the namespace's name by then: together, as it was at the
+// revision of the list, or one after the other, by their uids, where the server cannot do that.
+func (p *pass) deleteListed(ctx context.Context, resource resources.Resource, all objects, listed *page) error {
+	if err := p.sure(ctx); err != nil {
+		return err
 	}
-	for _, obj := range listed {
-		if err := objects.Delete(ctx, namespace, obj.Name, background()); err != nil && !apierrors.IsNotFound(err) {
+	if at := listed.ResourceVersion; resource.Serves("deletecollection") && at != "" && at != "0" {
+		exactly := metav1.ListOptions{ResourceVersion: at, ResourceVersionMatch: metav1.ResourceVersionMatchExact}
+		err := all.DeleteCollection(ctx, p.namespace.Name, background(), exactly)
+		if isGone(err) {
+			return nil
+		}
+		if !apierrors.IsResourceExpired(err) {
+			return err
+		}
+	}
+	for _, obj := range listed.Items {
+		options := background()
+		options.Preconditions = metav1.NewUIDPreconditions(string(obj.UID))
+		err := all.Delete(ctx, p.namespace.Name, obj.Name, options)
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict is over another one of its name
 			return err
 		}
 	}
@@ -110,44 +182,4 @@ func (c content) deleteListed(ctx context.Context, resource resources.Resource, 
 // background is how everything is deleted: an owner does not wait for what it owns, which is deleted too.
 func background() metav1.DeleteOptions {
 	return metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
-}
-
-// deleteForsaken deletes, without any grace period, the pods that are being deleted and whose node does not exist:
-// nobody would ever end them. left no longer counts those that go.
-func (c content) deleteForsaken(ctx context.Context, namespace string, left *remains) {
-	if !left.any() {
-		return
-	}
-	all := client.Of[*corev1.Pod](c.client, pods)
-	list, err := all.List(ctx, namespace, metav1.ListOptions{})
-	if err != nil {
-		left.failed(resources.Resource{GroupVersionResource: pods}, err)
-		return
-	}
-	left.objects = nil
-	for _, pod := range list.Items {
-		forsaken, err := c.isForsaken(ctx, pod)
-		if err == nil && forsaken {
-			now := metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
-			err = all.Delete(ctx, namespace, pod.Name, now)
-		}
-		if err != nil && !apierrors.IsNotFound(err) {
-			left.failed(resources.Resource{GroupVersionResource: pods}, fmt.Errorf("pod %s: %w", pod.Name, err))
-		}
-		if err != nil || !forsaken || len(pod.Finalizers) > 0 {
-			left.add(resources.Resource{GroupVersionResource: pods}, &metav1.PartialObjectMetadata{ObjectMeta: pod.ObjectMeta})
-		}
-	}
-}
-
-// isForsaken says whether a pod is to end and nobody is there to end it.
-func (c content) isForsaken(ctx context.Context, pod *corev1.Pod) (bool, error) {
-	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
-		return false, nil
-	}
-	_, err := client.Of[*corev1.Node](c.client, nodes).Get(ctx, "", pod.Spec.NodeName)
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
-	return false, err
 }

@@ -2,6 +2,9 @@
 // deletes everything in it, custom resources included, waits until all of it is gone, says in the namespace's status what
 // it waits for, and at last takes away the finalizer that holds the namespace.
 //
+// What a late cache shows as ending may have gone, and been made again by that name: nothing is deleted but what was listed
+// before the server said that the namespace is still that one.
+//
 // It knows no kind but Namespace and Pod: what there is to delete it learns from the server's discovery. It talks to the
 // API as any client does, in process or over the wire.
 //
@@ -49,8 +52,8 @@ func Add(m *controller.Manager) *controller.Controller {
 		Workers: workers,
 		Reconciler: &reconciler{
 			cached:     watched.Lister(),
+			client:     m.Client(),
 			namespaces: client.Of[*corev1.Namespace](m.Client(), namespaces),
-			content:    content{client: m.Client()},
 			looks:      workqueue.NewExponential[controller.Request](firstLook, lastLook),
 		},
 	})
@@ -59,8 +62,8 @@ func Add(m *controller.Manager) *controller.Controller {
 // reconciler ends one namespace at a time.
 type reconciler struct {
 	cached     informer.Lister[*corev1.Namespace]
+	client     *client.Client
 	namespaces client.Resource[*corev1.Namespace]
-	content    content
 	// looks is how long to wait for what has been deleted; waiting is no failure.
 	looks workqueue.Limiter[controller.Request]
 }
@@ -75,13 +78,18 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 	if err != nil { // it is there, and nobody knows whether it is to end
 		return controller.Result{}, err
 	}
-	left := r.content.delete(ctx, request.Name)
+	p := &pass{client: r.client, namespaces: r.namespaces, namespace: ns}
+	p.delete(ctx)
 	if ctx.Err() != nil {
 		return controller.Result{}, ctx.Err()
 	}
+	if p.behind { // the cache will show what is, and that is a reason to look again if there is something to do
+		controller.Note(ctx, "the one that was to end does not any more")
+		return controller.Result{}, nil
+	}
+	left := &p.left
 	controller.Note(ctx, "it is to end: %s", left)
-	ns = ns.DeepCopy()
-	if ns, err = r.report(ctx, ns, left); err != nil {
+	if ns, err = r.report(ctx, p.namespace.DeepCopy(), left); err != nil {
 		return controller.Result{}, ended(err)
 	}
 	if err := left.failure(); err != nil {

@@ -44,3 +44,21 @@ func TestNamespaceGoesWithWhatNobodyInitialized(t *testing.T) {
 		}
 	})
 }
+
+// TestAPodThatNobodyInitializedIsWaitedFor: the namespace would go without it, and nobody would find it again.
+func TestAPodThatNobodyInitializedIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		create(w, initializerConfigurations, unstructuredOf(w.t, nobody))
+		pod := boundPod("p", "gone")
+		pod.Finalizers = []string{"example.com/hold"}
+		all := client.Of[*corev1.Pod](w.client, pods).Uninitialized()
+		if _, err := all.Create(w.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			w.t.Fatal(err)
+		}
+		w.doom()
+		time.Sleep(5 * time.Minute)
+		w.expectConditions("NamespaceContentRemaining: SomeResourcesRemain: Some resources are remaining: pods. has 1 resource instances",
+			"NamespaceFinalizersRemaining: SomeFinalizersRemain: Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances")
+	})
+}

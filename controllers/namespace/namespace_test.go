@@ -3,6 +3,7 @@ package namespace_test
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -40,7 +41,20 @@ type world struct {
 	namespaces client.Resource[*corev1.Namespace]
 }
 
+// terms are what a world is like.
+type terms struct {
+	// through is what the controller's requests go through, also those of its informers; nil is nothing.
+	through func(http.RoundTripper) http.RoundTripper
+	// before is done before the controller starts.
+	before func(w *world)
+}
+
 func inWorld(t *testing.T, test func(w *world)) {
+	t.Helper()
+	inWorldOn(t, terms{}, test)
+}
+
+func inWorldOn(t *testing.T, on terms, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
@@ -48,21 +62,31 @@ func inWorld(t *testing.T, test func(w *world)) {
 			t.Fatal(err)
 		}
 		defer plane.Close()
-		m, err := controller.NewManager(plane.RESTConfig(), controller.ManagerOptions{
-			Source:    plane.Source(),
-			Mutations: informer.DetectMutations(t),
-			Log:       slog.New(slog.DiscardHandler),
-		})
+		options := controller.ManagerOptions{Mutations: informer.DetectMutations(t), Log: slog.New(slog.DiscardHandler)}
+		config := plane.RESTConfig()
+		if on.through == nil {
+			options.Source = plane.Source()
+		} else {
+			config.Wrap(on.through)
+		}
+		m, err := controller.NewManager(config, options)
 		if err != nil {
 			t.Fatal(err)
+		}
+		c, err := client.New(plane.RESTConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t: t, client: c, namespaces: client.Of[*corev1.Namespace](c, namespaces)}
+		create(w, namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}})
+		if on.before != nil {
+			on.before(w)
 		}
 		namespace.Add(m)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { m.Run(ctx) })
 		<-m.Ready()
-		w := &world{t: t, client: m.Client(), namespaces: client.Of[*corev1.Namespace](m.Client(), namespaces)}
-		create(w, namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}})
 		test(w)
 		cancel()
 		running.Wait()
@@ -75,6 +99,20 @@ func create[T client.Object](w *world, resource schema.GroupVersionResource, obj
 	if _, err := client.Of[T](w.client, resource).Create(w.t.Context(), obj, metav1.CreateOptions{}); err != nil {
 		w.t.Fatalf("creating %s: %v", obj.GetName(), err)
 	}
+}
+
+// get is an object of the namespace, or nil when it is not there.
+func get[T client.Object](w *world, resource schema.GroupVersionResource, name string) T {
+	w.t.Helper()
+	obj, err := client.Of[T](w.client, resource).Get(w.t.Context(), "doomed", name)
+	if err != nil && !apierrors.IsNotFound(err) {
+		w.t.Fatal(err)
+	}
+	return obj
+}
+
+func (w *world) configMaps() client.Resource[*corev1.ConfigMap] {
+	return client.Of[*corev1.ConfigMap](w.client, configmaps)
 }
 
 // doom deletes the namespace.

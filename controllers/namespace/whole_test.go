@@ -1,0 +1,59 @@
+package namespace_test
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// TestANamespaceStaysWithWhatTheServerCannotRead: a list that leaves objects out does not say that there are none.
+func TestANamespaceStaysWithWhatTheServerCannotRead(t *testing.T) {
+	t.Parallel()
+	for name, readable := range map[string]string{"with another one": "a", "alone": ""} {
+		t.Run(name, func(t *testing.T) {
+			for _, resource := range []string{"configmaps", "pods"} {
+				stays(t, resource, readable)
+			}
+		})
+	}
+}
+
+// stays has the server not be able to read an object of a resource, next to a readable one if that has a name, for a while.
+func stays(t *testing.T, resource, readable string) {
+	var mu sync.Mutex
+	damaged := true
+	through := func(next http.RoundTripper) http.RoundTripper {
+		return transport(func(q *http.Request) (*http.Response, error) {
+			r, err := next.RoundTrip(q)
+			mu.Lock()
+			defer mu.Unlock()
+			if damaged && err == nil && q.Method == http.MethodGet && strings.HasSuffix(q.URL.Path, "/doomed/"+resource) {
+				r.Header.Add("Warning", `299 - "`+client.IncompleteList+`1 object"`)
+			}
+			return r, err
+		})
+	}
+	inWorldOn(t, terms{through: through}, func(w *world) {
+		if readable != "" {
+			create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta(readable)})
+			create(w, pods, boundPod(readable, ""))
+		}
+		w.doom()
+		time.Sleep(time.Minute)
+		w.expectConditions("NamespaceDeletionContentFailure: ContentDeletionFailed: " +
+			"Failed to delete all resource types, 1 remaining: " + resource + ": " + client.ErrIncomplete.Error())
+		mu.Lock()
+		damaged = false
+		mu.Unlock()
+		time.Sleep(10 * time.Minute)
+		if w.remains() {
+			w.t.Error("the namespace is still there")
+		}
+	})
+}
