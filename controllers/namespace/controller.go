@@ -48,7 +48,7 @@ func Add(m *controller.Manager) *controller.Controller {
 	watched := informer.For[*corev1.Namespace](m.Informers(), namespaces)
 	return m.Add(controller.Options{
 		Name:    Name,
-		Sources: []controller.Source{controller.For(watched)},
+		Sources: []controller.Source{controller.For(watched, controller.If(matters))},
 		Workers: workers,
 		Reconciler: &reconciler{
 			cached:     watched.Lister(),
@@ -57,6 +57,12 @@ func Add(m *controller.Manager) *controller.Controller {
 			looks:      workqueue.NewExponential[controller.Request](firstLook, lastLook),
 		},
 	})
+}
+
+// matters says whether a namespace begins to end, or does so no more. What else changes while it ends is mostly what the
+// controller itself says of it; when to look again at what it waits for is in its own hands.
+func matters(old, now *corev1.Namespace) bool {
+	return now == nil || isOurs(now) != (old != nil && isOurs(old)) || old != nil && old.UID != now.UID
 }
 
 // reconciler ends one namespace at a time.

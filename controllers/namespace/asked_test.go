@@ -1,0 +1,124 @@
+package namespace_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// asked counts what the controller asks the server for. Each list of pods takes time.
+type asked struct {
+	mu    sync.Mutex
+	times map[string]int
+	slow  time.Duration
+}
+
+func (a *asked) through(next http.RoundTripper) http.RoundTripper {
+	return transport(func(q *http.Request) (*http.Response, error) {
+		what := q.Method + " " + q.URL.Path
+		a.mu.Lock()
+		if a.times == nil {
+			a.times = map[string]int{}
+		}
+		a.times[what]++
+		a.mu.Unlock()
+		if what == listsPods {
+			time.Sleep(a.slow)
+		}
+		return next.RoundTrip(q)
+	})
+}
+
+const (
+	looks     = "GET /api" // which each pass begins with
+	listsPods = "GET /api/v1/namespaces/doomed/pods"
+)
+
+// count is how often something was asked for.
+func (a *asked) count(what string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.times[what]
+}
+
+// run makes pods that a node runs.
+func (w *world) run(count int) {
+	w.t.Helper()
+	create(w, nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "real"}})
+	for i := range count {
+		create(w, pods, boundPod(fmt.Sprint("p", i), "real"))
+	}
+}
+
+// TestPodsThatEndOneAfterAnotherAreLookedAtEverLater: what the controller says of those that are left is no reason to look again.
+func TestPodsThatEndOneAfterAnotherAreLookedAtEverLater(t *testing.T) {
+	t.Parallel()
+	a := &asked{slow: 5 * time.Millisecond}
+	inWorldOn(t, terms{through: a.through}, func(w *world) {
+		const count = 200
+		w.run(count)
+		w.doom()
+		all := client.Of[*corev1.Pod](w.client, pods)
+		for i := range count {
+			time.Sleep(5 * time.Millisecond)
+			ended := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+			if err := all.Delete(w.t.Context(), "doomed", fmt.Sprint("p", i), ended); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		said, passes := a.count("PUT /api/v1/namespaces/doomed/status"), a.count(looks)
+		if said < 2 || said > 10 || passes > 10 {
+			w.t.Errorf("in a second there were %d passes, and the status was written %d times", passes, said)
+		}
+		time.Sleep(time.Minute)
+		if w.remains() {
+			w.t.Error("the namespace is still there")
+		}
+	})
+}
+
+// TestThePodsOfANodeAreAskedForTogether: a pass asks for the node once, whoever is on it, and for the pods before and after.
+func TestThePodsOfANodeAreAskedForTogether(t *testing.T) {
+	t.Parallel()
+	a := &asked{}
+	inWorldOn(t, terms{through: a.through}, func(w *world) {
+		w.run(20)
+		w.doom()
+		time.Sleep(time.Minute)
+		passes, asked, lists := a.count(looks), a.count("GET /api/v1/nodes/real"), a.count(listsPods)
+		if passes < 2 || asked != passes || lists != 2*passes {
+			w.t.Errorf("in %d passes the node was asked for %d times, and the pods were %d times", passes, asked, lists)
+		}
+	})
+}
+
+// TestWhatIsSaidByOthersIsNoReasonToLook: nor is a label.
+func TestWhatIsSaidByOthersIsNoReasonToLook(t *testing.T) {
+	t.Parallel()
+	a := &asked{}
+	inWorldOn(t, terms{through: a.through}, func(w *world) {
+		create(w, configmaps, &corev1.ConfigMap{ObjectMeta: meta("held", "example.com/hold")})
+		w.doom()
+		time.Sleep(time.Hour)
+		before := a.count(looks)
+		for i := range 100 {
+			patch := fmt.Appendf(nil, `{"metadata":{"labels":{"n":"%d"}}}`, i)
+			_, err := w.namespaces.Patch(w.t.Context(), "", "doomed", "", types.MergePatchType, patch, metav1.PatchOptions{})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if passes := a.count(looks) - before; passes > 1 {
+			w.t.Errorf("there were %d passes in a second", passes)
+		}
+	})
+}
