@@ -234,7 +234,7 @@ func (c *call) applied(current kind.Object, body runtime.Object) (kind.Object, e
 		}
 		if uid := m.GetUID(); uid != "" && uid != current.GetUID() {
 			return nil, apierrors.NewConflict(schema.GroupResource{Group: c.gvr.Group, Resource: c.gvr.Resource + "/" + c.subresource}, c.name,
-				fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, current.GetUID()))
+				fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", "Precondition failed", uid, current.GetUID())) // Kubernetes' words
 		}
 		defer current.SetResourceVersion(m.GetResourceVersion())
 	}
