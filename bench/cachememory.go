@@ -190,6 +190,19 @@ func withoutManagedFields(h *slimHitch) (*slimHitch, error) {
 
 // fillHitches creates custom resources.
 func fillHitches(ctx context.Context, plane *bowline.Plane) (dynamic.Interface, error) {
+	dyn, err := servingHitches(ctx, plane)
+	if err != nil {
+		return nil, err
+	}
+	instances := dyn.Resource(hitches).Namespace(metav1.NamespaceDefault)
+	return dyn, drive(ctx, 16, many-1, func(i int) error {
+		_, err := instances.Create(ctx, hitch(i+1), metav1.CreateOptions{})
+		return err
+	})
+}
+
+// servingHitches has a plane serve custom resources. The first is there when it returns.
+func servingHitches(ctx context.Context, plane *bowline.Plane) (dynamic.Interface, error) {
 	definitions, err := apiextensions.NewForConfig(plane.RESTConfig())
 	if err != nil {
 		return nil, err
@@ -201,14 +214,7 @@ func fillHitches(ctx context.Context, plane *bowline.Plane) (dynamic.Interface, 
 	if _, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(ctx, hitchDefinition(), metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
-	instances := dyn.Resource(hitches).Namespace(metav1.NamespaceDefault)
-	if err := createFirst(ctx, instances, hitch(0)); err != nil {
-		return nil, err
-	}
-	return dyn, drive(ctx, 16, many-1, func(i int) error {
-		_, err := instances.Create(ctx, hitch(i+1), metav1.CreateOptions{})
-		return err
-	})
+	return dyn, createFirst(ctx, dyn.Resource(hitches).Namespace(metav1.NamespaceDefault), hitch(0))
 }
 
 func ourHitches(ctx context.Context, running *sync.WaitGroup, source client.Source, options informer.Options[*slimHitch]) error {

@@ -59,6 +59,10 @@ var children = map[string]func(ctx context.Context, args []string) error{
 	childWorkloads: measureWorkloads,
 	childOwnWrites: measureOwnWrites,
 	childScheduler: measureSchedules,
+	childLife:      measureLife,
+	childIdle:      measureIdle,
+
+	childHeartbeats: measureHeartbeats,
 }
 
 // serveProfiled is a server that profiles itself: its argument is the kubeconfig to write, and each line on its standard

@@ -16,17 +16,18 @@ import (
 type unit string
 
 const (
-	microseconds unit = "µs"        // less is better
-	milliseconds unit = "ms"        // less is better
-	seconds      unit = "s"         // less is better
-	mebibytes    unit = "MiB"       // less is better
-	kibibytes    unit = "KiB"       // less is better
-	bytesEach    unit = "B"         // less is better
-	allocations  unit = "allocs"    // less is better
-	times        unit = "x"         // less is better
-	timesFaster  unit = "x as fast" // more is better
-	perSecond    unit = "per s"     // more is better
-	percent      unit = "%"         // more is better
+	microseconds unit = "µs"          // less is better
+	milliseconds unit = "ms"          // less is better
+	seconds      unit = "s"           // less is better
+	mebibytes    unit = "MiB"         // less is better
+	kibibytes    unit = "KiB"         // less is better
+	bytesEach    unit = "B"           // less is better
+	allocations  unit = "allocs"      // less is better
+	times        unit = "x"           // less is better
+	timesFaster  unit = "x as fast"   // more is better
+	perSecond    unit = "per s"       // more is better
+	percent      unit = "%"           // more is better
+	ofACore      unit = "% of a core" // less is better
 )
 
 // figure is one number of the table and what it should at least be.
@@ -89,7 +90,7 @@ var measurements = []measurement{
 	recordedNetworks(), neutronNetworks(), ingressChanges(), workloads(), schedules(),
 	webhookBySelf(), webhookByMany(), unaskedWebhooks(),
 	throughInitializer(), initializersOfOthers(),
-	virtualYear(),
+	virtualYear(), lives(), idling(), heartbeats(),
 }
 
 // result is a figure with all its readings, or what went wrong.

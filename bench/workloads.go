@@ -48,39 +48,47 @@ func measureWorkloads(ctx context.Context, _ []string) error {
 }
 
 // runWorkloads is how long it takes until so many Deployments have so many available pods each, from the first create on.
-func runWorkloads(ctx context.Context, deployments int, pods int32) (time.Duration, error) {
-	const nodes = 20
+func runWorkloads(ctx context.Context, deployments int, pods int32) (took time.Duration, err error) {
 	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{"*"}})
 	if err != nil {
 		return 0, err
 	}
 	defer plane.Close()
+	err = onNodes(ctx, plane, simulated.Options{Nodes: 20}, func(clients kubernetes.Interface) error {
+		begun := time.Now()
+		if err := declareWorkloads(ctx, clients, deployments, pods); err != nil {
+			return err
+		}
+		err := available(ctx, clients, deployments, pods)
+		took = time.Since(begun)
+		return err
+	})
+	return took, err
+}
+
+// onNodes does something while a plane has simulated nodes, which are all ready.
+func onNodes(ctx context.Context, plane *bowline.Plane, nodes simulated.Options, do func(kubernetes.Interface) error) error {
 	m, err := controller.NewManager(plane.RESTConfig(), controller.ManagerOptions{Source: plane.Source()})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	simulated.Add(m, simulated.Options{Nodes: nodes})
+	simulated.Add(m, nodes)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(running) }()
 	clients, err := kubernetes.NewForConfig(plane.RESTConfig())
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if err := nodesReady(ctx, clients, nodes); err != nil {
-		return 0, err
+	if err := nodesReady(ctx, clients, nodes.Nodes); err != nil {
+		return err
 	}
-	begun := time.Now()
-	if err := declareWorkloads(ctx, clients, deployments, pods); err != nil {
-		return 0, err
+	if err := do(clients); err != nil {
+		return err
 	}
-	if err := available(ctx, clients, deployments, pods); err != nil {
-		return 0, err
-	}
-	took := time.Since(begun)
 	stop()
-	return took, <-ended
+	return <-ended
 }
 
 // declareWorkloads creates Deployments, 16 at a time.

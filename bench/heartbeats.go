@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/node/simulated"
+)
+
+// childHeartbeats is the argument of a process in which nodes live.
+const childHeartbeats = "child-heartbeats"
+
+// heartbeats measures what nodes cost that do nothing but live.
+func heartbeats() measurement {
+	return measurement{
+		figures: []figure{
+			{"5,000 simulated nodes, from none to all ready", seconds, 15},
+			{"heartbeats of 5,000 simulated nodes, 500 a second, and who hears them: CPU time", ofACore, 25},
+		},
+		starts: true,
+		most:   3,
+		run:    inChild(childHeartbeats),
+	}
+}
+
+// measureHeartbeats runs a plane with all controllers, and nodes that renew their leases every ten seconds. It prints in how many
+// seconds all are ready, and which percentage of a core they take then, with the plane.
+func measureHeartbeats(ctx context.Context, _ []string) error {
+	const beat, beats = 10 * time.Second, 3
+	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{"*"}})
+	if err != nil {
+		return err
+	}
+	defer plane.Close()
+	begun := time.Now()
+	return onNodes(ctx, plane, simulated.Options{Nodes: 5_000, Beat: beat}, func(kubernetes.Interface) error {
+		took := time.Since(begun)
+		if _, err := ofCore(ctx, 2*beat); err != nil { // they beat by turns from then on
+			return err
+		}
+		spent, err := ofCore(ctx, beats*beat)
+		if err != nil {
+			return err
+		}
+		return printJSON([]float64{took.Seconds(), spent})
+	})
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/node"
+	"github.com/bowline-dev/bowline/node/simulated"
+	"github.com/bowline-dev/bowline/store/log/disk"
+)
+
+// childIdle is the argument of a process whose controllers have nothing to do.
+const childIdle = "child-idle"
+
+// idling measures what the controllers cost that are there.
+func idling() measurement {
+	return measurement{
+		figures: []figure{
+			{"all controllers at 10,000 pods and what made them, idle: CPU time", ofACore, 0.2},
+			{"all controllers at 10,000 pods, sharing the server's objects: live heap", mebibytes, 80},
+		},
+		starts: true,
+		most:   3,
+		run:    inChild(childIdle),
+	}
+}
+
+// idleNodes is how many nodes the pods are on.
+const idleNodes = 48
+
+// measureIdle prints how much more CPU time a process takes with controllers than without, in percent of a core, in a minute each
+// in which nothing happens but that nodes live, and by how many MiB its live heap has grown with the controllers.
+func measureIdle(ctx context.Context, _ []string) error {
+	folder, err := os.MkdirTemp("", "bench-idle-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	if err := fillWithPods(ctx, filepath.Join(folder, "objects")); err != nil {
+		return err
+	}
+	kept, err := disk.Open(filepath.Join(folder, "objects"), disk.Options{})
+	if err != nil {
+		return err
+	}
+	// As the plane has read them, no object is decoded.
+	plane, err := bowline.Start(ctx, bowline.Options{Storage: kept, Controllers: []string{}})
+	if err != nil {
+		return err
+	}
+	defer plane.Close()
+	alone, _, err := rested(ctx, plane, []string{})
+	if err != nil {
+		return err
+	}
+	spent, grew, err := rested(ctx, plane, []string{"*"})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "while %d nodes renew their leases: without controllers %.2f %% of a core, with them %.2f %%\n",
+		idleNodes, alone, spent)
+	return printJSON([]float64{spent - alone, grew / (1 << 20)})
+}
+
+// rested has a fork of a plane, with some controllers, and waits until they are done with what they found, while the nodes live.
+// It returns which percentage of a core the process takes in the minute after that, and how much its live heap grew until then.
+func rested(ctx context.Context, plane *bowline.Plane, controllers []string) (spent, grew float64, err error) {
+	const settling, longest, minute = 5 * time.Second, 24, time.Minute
+	before := liveBytes()
+	fork, err := plane.Fork(ctx, func(o *bowline.Options) { o.Controllers = controllers })
+	if err != nil {
+		return 0, 0, err
+	}
+	living, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- live(living, fork) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-ended, fork.Close())
+	}()
+	for range longest {
+		if spent, err = ofCore(ctx, settling); err != nil || spent < 5 {
+			break
+		}
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	debug.FreeOSMemory() // or the runtime gives it back meanwhile, bit by bit
+	grew = liveBytes() - before
+	if _, err := ofCore(ctx, settling); err != nil { // what was collected is swept
+		return 0, 0, err
+	}
+	spent, err = ofCore(ctx, minute)
+	return spent, grew, err
+}
+
+// ofCore is which percentage of a core this process takes for some time, from now on.
+func ofCore(ctx context.Context, d time.Duration) (float64, error) {
+	before, err := ownCPU()
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	after, err := ownCPU()
+	return 100 * (after - before).Seconds() / time.Since(begun).Seconds(), err
+}
+
+// live renews the leases of the nodes until ctx ends, each every ten seconds, as their agent would.
+func live(ctx context.Context, plane *bowline.Plane) error {
+	clients, err := kubernetes.NewForConfig(plane.RESTConfig())
+	if err != nil {
+		return err
+	}
+	leases := clients.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	names := node.NodeNames(idleNodes)
+	renewed := make([]*coordinationv1.Lease, len(names))
+	beat := time.NewTicker(10 * time.Second / idleNodes)
+	defer beat.Stop()
+	for i := 0; ; i = (i + 1) % len(names) {
+		if renewed[i] == nil {
+			if renewed[i], err = leases.Get(ctx, names[i], metav1.GetOptions{}); err != nil {
+				return ignoreEnd(ctx, err)
+			}
+		}
+		renewed[i].Spec.RenewTime = new(metav1.NowMicro())
+		if renewed[i], err = leases.Update(ctx, renewed[i], metav1.UpdateOptions{}); err != nil {
+			return ignoreEnd(ctx, err)
+		}
+		select {
+		case <-beat.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// ignoreEnd is nil where err came because ctx ended.
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// fillWithPods leaves in a folder what 100 Deployments of 100 pods each make.
+func fillWithPods(ctx context.Context, folder string) error {
+	const deployments, pods = 100, 100
+	// That not all events of so many pods are written is told again and again.
+	defer slog.SetLogLoggerLevel(slog.SetLogLoggerLevel(slog.LevelError))
+	kept, err := disk.Open(folder, disk.Options{})
+	if err != nil {
+		return err
+	}
+	plane, err := bowline.Start(ctx, bowline.Options{Storage: kept, Controllers: []string{"*"}})
+	if err != nil {
+		return err
+	}
+	large := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
+		corev1.ResourcePods: resource.MustParse("240"),
+	}
+	err = onNodes(ctx, plane, simulated.Options{Nodes: idleNodes, Capacity: large}, func(clients kubernetes.Interface) error {
+		if err := drive(ctx, 16, deployments, func(i int) error {
+			d, like := workload(i, pods), pod(i)
+			d.Spec.Template.Annotations, d.Spec.Template.Spec = like.Annotations, like.Spec
+			_, err := clients.AppsV1().Deployments(metav1.NamespaceDefault).Create(ctx, d, metav1.CreateOptions{})
+			return err
+		}); err != nil {
+			return err
+		}
+		return available(ctx, clients, deployments, pods)
+	})
+	return errors.Join(err, plane.Close())
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/bowline-dev/bowline"
+)
+
+// childLife is the argument of a process in which things end.
+const childLife = "child-life"
+
+// lives measures how long it takes until all that belonged to something has gone with it.
+func lives() measurement {
+	return measurement{
+		figures: []figure{
+			{"deletion of a namespace with 10,000 objects of 20 kinds", seconds, 4},
+			{"garbage collection of 10,000 dependents", seconds, 4},
+			{"garbage collection of 10,000 dependents, for which their owner waits", seconds, 4},
+		},
+		starts: true,
+		run:    inChild(childLife),
+	}
+}
+
+// ending is how many objects there are to end.
+const ending = 10_000
+
+// calm is how long the controllers have to be done with what was created.
+const calm = 3 * time.Second
+
+// measureLife prints the seconds of each, on a plane of its own with all controllers.
+func measureLife(ctx context.Context, _ []string) error {
+	var took []float64
+	for _, measure := range []func(context.Context, *bowline.Plane) (time.Duration, error){
+		endNamespace,
+		func(ctx context.Context, p *bowline.Plane) (time.Duration, error) {
+			return endOwner(ctx, p, metav1.DeletePropagationBackground)
+		},
+		func(ctx context.Context, p *bowline.Plane) (time.Duration, error) {
+			return endOwner(ctx, p, metav1.DeletePropagationForeground)
+		},
+	} {
+		plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{"*"}})
+		if err != nil {
+			return err
+		}
+		elapsed, err := measure(ctx, plane)
+		if err != nil {
+			return err
+		}
+		took = append(took, elapsed.Seconds())
+		if err := plane.Close(); err != nil {
+			return err
+		}
+	}
+	return printJSON(took)
+}
+
+// endNamespace is how long a namespace takes from its deletion until it has gone.
+func endNamespace(ctx context.Context, plane *bowline.Plane) (time.Duration, error) {
+	clients, err := kubernetes.NewForConfig(plane.RESTConfig())
+	if err != nil {
+		return 0, err
+	}
+	dyn, err := servingHitches(ctx, plane)
+	if err != nil {
+		return 0, err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: doomed}}
+	if _, err := clients.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return 0, err
+	}
+	if err := drive(ctx, 16, ending, func(i int) error {
+		return createContent(ctx, dyn, i)
+	}); err != nil {
+		return 0, err
+	}
+	time.Sleep(calm)
+	w, err := clients.CoreV1().Namespaces().Watch(ctx, metav1.SingleObject(metav1.ObjectMeta{Name: doomed}))
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	if err := clients.CoreV1().Namespaces().Delete(ctx, doomed, metav1.DeleteOptions{}); err != nil {
+		return 0, err
+	}
+	err = deleted(w, 1)
+	return time.Since(begun), err
+}
+
+// endOwner is how long it takes from the deletion of an owner until the last of its dependents has gone, and it too.
+func endOwner(ctx context.Context, plane *bowline.Plane, policy metav1.DeletionPropagation) (time.Duration, error) {
+	clients, err := kubernetes.NewForConfig(plane.RESTConfig())
+	if err != nil {
+		return 0, err
+	}
+	maps := clients.CoreV1().ConfigMaps(metav1.NamespaceDefault)
+	ends := map[string]string{"ends": ""}
+	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner", Labels: ends}}
+	if owner, err = maps.Create(ctx, owner, metav1.CreateOptions{}); err != nil {
+		return 0, err
+	}
+	owners := []metav1.OwnerReference{
+		{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, BlockOwnerDeletion: new(true)},
+	}
+	if err := drive(ctx, 16, ending, func(i int) error {
+		cm := configMap(i)
+		cm.Labels, cm.OwnerReferences = ends, owners
+		_, err := maps.Create(ctx, cm, metav1.CreateOptions{})
+		return err
+	}); err != nil {
+		return 0, err
+	}
+	time.Sleep(calm)
+	w, err := maps.Watch(ctx, metav1.ListOptions{LabelSelector: "ends"})
+	if err != nil {
+		return 0, err
+	}
+	begun := time.Now()
+	if err := maps.Delete(ctx, owner.Name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+		return 0, err
+	}
+	err = deleted(w, ending+1)
+	return time.Since(begun), err
+}
+
+// deleted waits until a watch has told of so many deletions, each of another object.
+func deleted(w watch.Interface, objects int) error {
+	defer w.Stop()
+	gone := map[types.UID]bool{}
+	for event := range w.ResultChan() {
+		obj, ok := event.Object.(metav1.Object)
+		if !ok {
+			return fmt.Errorf("the watch ended: %v", event.Object)
+		}
+		if event.Type == watch.Deleted {
+			gone[obj.GetUID()] = true
+		}
+		if len(gone) == objects {
+			return nil
+		}
+	}
+	return fmt.Errorf("only %d of %d objects went", len(gone), objects)
+}
