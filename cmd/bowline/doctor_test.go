@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controllers/resources"
@@ -103,7 +104,7 @@ func TestDoctorReadsPodsOnce(t *testing.T) {
 // TestDoctorFindsAllThatWait for an initializer, page by page and by their metadata. A resource that has gone is none.
 func TestDoctorFindsAllThatWait(t *testing.T) {
 	t.Parallel()
-	p := bowlinetest.Start(t)
+	p := bowlinetest.Start(t, bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })) // their ConfigMaps would wait, too
 	d, b := doctorOf(t, p, func(r *http.Request) int {
 		if r.URL.Path == "/api/v1/secrets" {
 			return http.StatusNotFound
