@@ -63,9 +63,9 @@ type Options struct {
 	// namespace has. Without TLS it is not used.
 	Authority []byte
 	// Controllers are which of Controllers() run: names, -names and *, which is all. Nil is those of the life of a plane, without
-	// which the API does not do what it says: they end namespaces, and give each its account and its ConfigMap of certificates, collect
-	// what belonged to something that has gone, keep the claims that pods use, remove pods that nobody runs and Jobs whose time is over,
-	// and count quotas. An empty slice is none.
+	// which the API does not do what it says: they end namespaces, and give each its account and its ConfigMap of certificates,
+	// collect what belonged to something that has gone, keep the claims that pods use, remove pods that nobody runs and Jobs whose
+	// time is over, and count quotas. An empty slice is none.
 	Controllers []string
 	// Plugins are admission plugins beside those that every plane has; they are asked after those, and before webhooks.
 	Plugins []admission.Plugin

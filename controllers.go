@@ -54,9 +54,9 @@ var controllers = map[string]func(*controller.Manager){
 	ttlafterfinished.Name: func(m *controller.Manager) { ttlafterfinished.Add(m) },
 }
 
-// life are the controllers that run where nobody says which: those without which the API does not do what it says, and a namespace has
-// not what everybody counts on. Those that act on what users declare, as on a Deployment, are asked for, so as not to disturb a test
-// that does so itself.
+// life are the controllers that run where nobody says which: those without which the API does not do what it says, and a
+// namespace has not what everybody counts on. Those that act on what users declare, as on a Deployment, are asked for, so as
+// not to disturb a test that does so itself.
 var life = []string{
 	namespace.Name, garbagecollector.Name, serviceaccount.Name, podgc.Name, ttlafterfinished.Name, resourcequota.Name, pvcprotection.Name,
 }

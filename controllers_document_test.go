@@ -24,8 +24,8 @@ import (
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 
-// TestControllersWatchAndWriteWhatTheDocumentSays runs each controller as a program of its own, which has nothing but the API, in a
-// world that gives all of them work, and holds the table of docs/controllers.md to what they asked for.
+// TestControllersWatchAndWriteWhatTheDocumentSays runs each controller as a program of its own, which has nothing but the API,
+// in a world that gives all of them work, and holds the table of docs/controllers.md to what they asked for.
 func TestControllersWatchAndWriteWhatTheDocumentSays(t *testing.T) {
 	t.Parallel()
 	asked := map[string]*requests{}

@@ -61,8 +61,8 @@ func workloads(t *testing.T, c *client.Client) map[string]int {
 	return map[string]int{"old": 3, "web": 3, "db": 3, "log": 2, "once": 3}
 }
 
-// TestControllersBesideAnInitializerThatNeverComes make no more pods than they are to make, though they see none of them; and when it
-// comes, those are the pods.
+// TestControllersBesideAnInitializerThatNeverComes make no more pods than they are to make, though they see none of them; and
+// when it comes, those are the pods.
 func TestControllersBesideAnInitializerThatNeverComes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

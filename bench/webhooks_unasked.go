@@ -41,8 +41,8 @@ func unaskedWebhooks() measurement {
 // unaskedTurns are how often the plane with webhooks and the one without are measured, in turns of so many creates.
 const unaskedTurns, unaskedCreates = 1200, 15
 
-// measureUnasked sends dry runs to two planes in its process, and prints by how many microseconds and allocations those of the one
-// with webhooks cost more, at most.
+// measureUnasked sends dry runs to two planes in its process, and prints by how many microseconds and allocations those of the
+// one with webhooks cost more, at most.
 func measureUnasked(ctx context.Context, _ []string) error { return besides(ctx, configurePods) }
 
 // besides does so with anything that a plane may be configured with.
@@ -81,8 +81,8 @@ func besides(ctx context.Context, configure func(context.Context, *rest.Config) 
 	return json.NewEncoder(os.Stdout).Encode([]float64{atMost(times), atMost(counts)})
 }
 
-// atMost is what the median of differences is at most, with 97.5 % confidence (by its order statistics): a difference far below what
-// two turns differ by anyway would otherwise be told as nothing, or as a gain.
+// atMost is what the median of differences is at most, with 97.5 % confidence (by its order statistics): a difference far below
+// what two turns differ by anyway would otherwise be told as nothing, or as a gain.
 func atMost(differences []float64) float64 {
 	slices.Sort(differences)
 	n := float64(len(differences))
@@ -90,7 +90,8 @@ func atMost(differences []float64) float64 {
 	return max(0, differences[min(upper, len(differences)-1)])
 }
 
-// unasked is a plane to which creates of a ConfigMap are sent that are dry runs: nothing is stored, and none differs from the next.
+// unasked is a plane to which creates of a ConfigMap are sent that are dry runs: nothing is stored, and none differs from the
+// next.
 type unasked struct {
 	client *http.Client
 	url    string

@@ -33,8 +33,8 @@ func workloads() measurement {
 	}
 }
 
-// measureWorkloads runs a plane with all its controllers and 20 simulated nodes, whose pods are ready at once, for each figure, and
-// prints the seconds.
+// measureWorkloads runs a plane with all its controllers and 20 simulated nodes, whose pods are ready at once, for each figure,
+// and prints the seconds.
 func measureWorkloads(ctx context.Context, _ []string) error {
 	var took []float64
 	for _, sizes := range [][2]int{{1, 1_000}, {1_000, 1}} {

@@ -7,7 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzInitializersMessage reads any bytes as metadata.initializers: they are refused, or what was read can be written and read again.
+// FuzzInitializersMessage reads any bytes as metadata.initializers: they are refused, or what was read can be written and read
+// again.
 func FuzzInitializersMessage(f *testing.F) {
 	for _, seed := range []*Initializers{
 		{}, {Pending: []Initializer{{}, {Name: "a.b.c"}}}, {Pending: []Initializer{{Name: "a.b.c"}}, Result: &metav1.Status{Status: "Failure", Code: 403}},

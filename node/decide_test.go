@@ -34,8 +34,8 @@ func container(word string) Container {
 	}}}
 }
 
-// seen is a pod with the init containers first and second, the sidecars side and other, and the containers a and b, as far as they are
-// in its spec, each in the state that a word names.
+// seen is a pod with the init containers first and second, the sidecars side and other, and the containers a and b, as far as
+// they are in its spec, each in the state that a word names.
 func seen(policy corev1.RestartPolicy, spec, states string) Seen {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "1"}}
 	pod.Spec.RestartPolicy = policy

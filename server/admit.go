@@ -36,9 +36,9 @@ func (s *Server) validateAdmission(c *call, o writeOptions, obj, old kind.Object
 	return s.validate(c.context(), c.attributes(o, obj, old))
 }
 
-// admitAct lets the plugins change, and refuse, the body of an act, which they are shown as something that is created. Of what the
-// act does to the object they are not asked. A body that is no object (a DeploymentRollback) cannot be shown: it is not admitted
-// here, but what comes of it.
+// admitAct lets the plugins change, and refuse, the body of an act, which they are shown as something that is created. Of what
+// the act does to the object they are not asked. A body that is no object (a DeploymentRollback) cannot be shown: it is not
+// admitted here, but what comes of it.
 func (s *Server) admitAct(c *call, o writeOptions, body runtime.Object) (admitted bool, err error) {
 	obj, is := body.(kind.Object)
 	if !is {
@@ -101,8 +101,8 @@ func (c *call) attributes(o writeOptions, obj, old kind.Object) *admission.Attri
 	return a
 }
 
-// reader is the store as plugins see it. What initializers have still to act on is in no list: it does not count before others see
-// it.
+// reader is the store as plugins see it. What initializers have still to act on is in no list: it does not count before others
+// see it.
 type reader struct{ s *Server }
 
 var _ admission.Reader = reader{}

@@ -17,8 +17,8 @@ import (
 // generateTries is how often a generated name is tried again when it is taken.
 const generateTries = 8
 
-// claimTries is how often the values of an object are assigned again when another writer took one in between, or its namespace asked
-// when that has changed.
+// claimTries is how often the values of an object are assigned again when another writer took one in between, or its namespace
+// asked when that has changed.
 const claimTries = 100
 
 var namespaces = schema.GroupResource{Resource: "namespaces"}
@@ -182,9 +182,9 @@ func (s *Server) commit(ctx context.Context, k kind.Kind, change store.Change, o
 	return err
 }
 
-// namespaceTakes asks once more, now that whoever has a say in it has had theirs, whether the namespace of a new object takes any, and
-// returns the change by which that holds until the object is there. An object that came after its namespace was looked through to be
-// ended would be in none, and nobody would ever delete it.
+// namespaceTakes asks once more, now that whoever has a say in it has had theirs, whether the namespace of a new object takes
+// any, and returns the change by which that holds until the object is there. An object that came after its namespace was looked
+// through to be ended would be in none, and nobody would ever delete it.
 func (s *Server) namespaceTakes(c *call, o writeOptions, obj kind.Object) ([]store.Change, error) {
 	if obj.GetNamespace() == "" || !s.lifecycle {
 		return nil, nil

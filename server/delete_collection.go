@@ -81,8 +81,8 @@ func (s *Server) removeAll(c *call, items []*object.Object, options *metav1.Dele
 // errAnother is that an object has taken the name of the one that is to be deleted.
 var errAnother = errors.New("it is another object")
 
-// removeOne deletes an object of a collection; one that somebody else deleted meanwhile is as good, whoever has its name by now. A panic
-// is an error here: nobody above this goroutine catches it.
+// removeOne deletes an object of a collection; one that somebody else deleted meanwhile is as good, whoever has its name by
+// now. A panic is an error here: nobody above this goroutine catches it.
 func (s *Server) removeOne(c *call, listed *object.Object, options *metav1.DeleteOptions) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -31,8 +31,8 @@ func (s *Server) evict(c *call, o writeOptions, body runtime.Object) error {
 	return nil
 }
 
-// askGuards asks the guards of an object whether it may be evicted, and returns what that costs one of them. A server without their
-// kind has none.
+// askGuards asks the guards of an object whether it may be evicted, and returns what that costs one of them. A server without
+// their kind has none.
 func (s *Server) askGuards(c *call, obj kind.Object) ([]store.Change, error) {
 	resource := c.sub.Evicts.Guards
 	var guards []kind.Object

@@ -183,8 +183,8 @@ func gaveUp(obj kind.Object) bool {
 	return i != nil && i.Result != nil
 }
 
-// giveUp deletes what an initializer gave up, whatever finalizers it has, since nobody has seen it. Its last state says why, to its
-// creator and to who watches: there is no state of the server in which it is given up and still there.
+// giveUp deletes what an initializer gave up, whatever finalizers it has, since nobody has seen it. Its last state says why, to
+// its creator and to who watches: there is no state of the server in which it is given up and still there.
 func (s *Server) giveUp(c *call, current *object.Object, obj kind.Object) (*written, error) {
 	last, err := read(c.kind, current)
 	if err != nil {

@@ -30,8 +30,8 @@ func (a *appending) Append(ctx context.Context, commits []log.Commit) error {
 	return a.Log.Append(ctx, commits)
 }
 
-// TestServerThatIsKilledLeavesNothingGivenUp: whichever write is the last that it made, an object is as if nobody had given it up, or
-// it is gone.
+// TestServerThatIsKilledLeavesNothingGivenUp: whichever write is the last that it made, an object is as if nobody had given it
+// up, or it is gone.
 func TestServerThatIsKilledLeavesNothingGivenUp(t *testing.T) {
 	t.Parallel()
 	for kill := range 3 {

@@ -64,8 +64,8 @@ func (w *world) merge(t testing.TB, path, patch string) reply {
 	return w.send(t, http.MethodPatch, path, patch, "Content-Type", mergeType)
 }
 
-// TestObjectIsHiddenUntilItIsInitialized follows one: who lists or watches sees it added when the last initializer is done, and its
-// creator hears of it then; who asks for uninitialized objects sees all of it. Its name is taken from the beginning.
+// TestObjectIsHiddenUntilItIsInitialized follows one: who lists or watches sees it added when the last initializer is done, and
+// its creator hears of it then; who asks for uninitialized objects sees all of it. Its name is taken from the beginning.
 func TestObjectIsHiddenUntilItIsInitialized(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

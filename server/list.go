@@ -167,8 +167,8 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 	return p, nil
 }
 
-// hidden is how many of the next objects of a list initializers have still to act on, so that its client does not see them. Beyond
-// those that are scanned it takes none to be: how many are left is an estimate.
+// hidden is how many of the next objects of a list initializers have still to act on, so that its client does not see them.
+// Beyond those that are scanned it takes none to be: how many are left is an estimate.
 func (s *selection) hidden(snapshot *store.Snapshot, from object.Key) (n int) {
 	if s.uninitialized {
 		return 0

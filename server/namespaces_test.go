@@ -73,8 +73,8 @@ func (p slow) Admit(ctx, *admission.Attributes, admission.Reader) error {
 
 func (slow) Validate(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
-// TestNothingComesIntoANamespaceThatEndsMeanwhile: it was there when admission began. What came then would stay in a namespace that is
-// not there, and nobody would ever delete it.
+// TestNothingComesIntoANamespaceThatEndsMeanwhile: it was there when admission began. What came then would stay in a namespace
+// that is not there, and nobody would ever delete it.
 func TestNothingComesIntoANamespaceThatEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := slow{make(chan struct{}), make(chan struct{})}

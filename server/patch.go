@@ -225,8 +225,8 @@ func (c *call) patchedView(o writeOptions, t types.PatchType, view kind.Object, 
 	return next, c.patchStrictness(o, t, body, after, append(strict, found...))
 }
 
-// applied writes a subresource's body into an object, with the revision that the body names. One that names the uid of another object is
-// for that one, which had the name before.
+// applied writes a subresource's body into an object, with the revision that the body names. One that names the uid of another
+// object is for that one, which had the name before.
 func (c *call) applied(current kind.Object, body runtime.Object) (kind.Object, error) {
 	if m, ok := body.(metav1.Object); ok {
 		if err := c.matchURL(m); err != nil {

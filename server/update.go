@@ -256,7 +256,8 @@ func unchanged(codec object.Codec, fresh, current *object.Object) (bool, error) 
 	return was.EqualExceptRevision(fresh.Stored()), nil
 }
 
-// finish removes an object that nothing holds any longer by a change, and commits what else changes by that; obj is its last state.
+// finish removes an object that nothing holds any longer by a change, and commits what else changes by that; obj is its last
+// state.
 func (s *Server) finish(
 	ctx context.Context, k kind.Kind, change store.Change, current *object.Object, obj kind.Object, also ...store.Change,
 ) (*written, error) {

@@ -117,8 +117,8 @@ func TestValidatingWebhookMayNotPatch(t *testing.T) {
 		metav1.StatusReasonInternalError, "received invalid webhook response: validating webhook may not return response.patch")
 }
 
-// TestAdmissionWebhookThatHangs is given the time that its configuration says, and told how long that is: also one that says a little from
-// time to time, and one that wants to be asked again later.
+// TestAdmissionWebhookThatHangs is given the time that its configuration says, and told how long that is: also one that says a
+// little from time to time, and one that wants to be asked again later.
 func TestAdmissionWebhookThatHangs(t *testing.T) {
 	t.Parallel()
 	hang := func(w http.ResponseWriter, r *http.Request, _ string) { <-r.Context().Done() }

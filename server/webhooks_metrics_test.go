@@ -12,8 +12,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// TestWebhooksAreCounted by Kubernetes' names (k8s.io/apiserver/pkg/admission/metrics): how long they took, what they refused, and
-// what went on without them. What is configured no longer is forgotten.
+// TestWebhooksAreCounted by Kubernetes' names (k8s.io/apiserver/pkg/admission/metrics): how long they took, what they refused,
+// and what went on without them. What is configured no longer is forgotten.
 func TestWebhooksAreCounted(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -203,8 +203,8 @@ func TestWebhookHearsOfNoDryRun(t *testing.T) {
 	}
 }
 
-// TestWebhooksOfOldReviews are asked in the first version that they and the server know. Of an old answer neither kind nor uid nor
-// type of the patch is missed.
+// TestWebhooksOfOldReviews are asked in the first version that they and the server know. Of an old answer neither kind nor uid
+// nor type of the patch is missed.
 func TestWebhooksOfOldReviews(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -29,8 +29,8 @@ type staged struct {
 
 // Commit makes changes, all or none, and returns the revision that they have in common, once they are durable and every
 // reader sees them. Each key may be named once. *ConflictError says that a key is not as its change expects. Where
-// nothing changes, since all that was asked is to delete what is absent or to leave a key as it is, there is no commit, and the revision is the
-// current one.
+// nothing changes, since all that was asked is to delete what is absent or to leave a key as it is, there is no commit, and the
+// revision is the current one.
 //
 // When ctx ends before the outcome is known the changes may or may not come to be, as the error says, and their objects
 // stay the store's.
@@ -162,8 +162,8 @@ func (s *Store) before(key object.Key) (*object.Object, *proposal) {
 	return s.state.objects.get(key), nil
 }
 
-// propose stamps the objects of events. Of a deletion that has none it makes the object: the last state, at the new revision; of what
-// cannot be read there is none.
+// propose stamps the objects of events. Of a deletion that has none it makes the object: the last state, at the new revision;
+// of what cannot be read there is none.
 func propose(revision object.Revision, events []*object.Event, discarded []object.Key) (*proposal, error) {
 	p := &proposal{
 		events: events, discarded: discarded,

@@ -111,8 +111,8 @@ func (c *configured) hooksOf(obj kind.Object) (own []*hook, known bool) {
 	return own, known
 }
 
-// letGo lets go of the connections of the hooks that are no longer in the next state, and of what was counted of those whose names
-// are not there either.
+// letGo lets go of the connections of the hooks that are no longer in the next state, and of what was counted of those whose
+// names are not there either.
 func (h *hooks) letGo(before, next *configured) {
 	if before == nil {
 		return

@@ -16,8 +16,8 @@ func isLong(was, is any) bool {
 	return wasList && isList && len(text(was))+len(text(is)) > longList
 }
 
-// listDifferences are what became of a list: of one that is as long as it was the fields of its items that are others, and else the
-// items that are new and those that are gone.
+// listDifferences are what became of a list: of one that is as long as it was the fields of its items that are others, and else
+// the items that are new and those that are gone.
 func (s *stage) listDifferences(path string, was, is []any) (parts []string) {
 	if len(was) == len(is) {
 		old, now := map[string]any{}, map[string]any{}

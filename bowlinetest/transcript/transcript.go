@@ -19,10 +19,11 @@
 //	...
 //
 // It runs in virtual time, on a plane of its own: each command is given a second, in which everybody does what follows from it. A
-// line of what changed begins with + for an object that was made, ~ for one that was changed, - for one that is gone, ! for an event,
-// and ? for what a command was refused with. Of a long list that was changed only the fields that are others are shown, or the items
-// that it is with and without now. What differs from run to run is named by what does not: generated names are numbered by the commands that they came
-// with, and times count from the beginning. Lines between the commands that are not of these are prose, and stay.
+// line of what changed begins with + for an object that was made, ~ for one that was changed, - for one that is gone, ! for an
+// event, and ? for what a command was refused with. Of a long list that was changed only the fields that are others are shown,
+// or the items that it is with and without now. What differs from run to run is named by what does not: generated names are
+// numbered by the commands that they came with, and times count from the beginning. Lines between the commands that are not of
+// these are prose, and stay.
 //
 // With BOWLINE_TRANSCRIPT=write the files are written as they should be: look at the difference before you believe it.
 //
@@ -36,8 +37,8 @@
 //	evict pod/NAME                ask for its eviction, which its disruption budget may refuse
 //	wait DURATION                 let time pass
 //
-// In a file, $uid(KIND/NAME) is the uid of an object that there was before the command, as owner references need it; elsewhere than in
-// the namespace default it is $uid(KIND/NAMESPACE/NAME).
+// In a file, $uid(KIND/NAME) is the uid of an object that there was before the command, as owner references need it; elsewhere
+// than in the namespace default it is $uid(KIND/NAMESPACE/NAME).
 //
 // KIND is the singular name of a resource, in lower case; objects are in the namespace default.
 package transcript

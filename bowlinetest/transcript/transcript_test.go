@@ -117,7 +117,8 @@ func TestCommandsPrintWhatChanged(t *testing.T) {
 	}
 }
 
-// A transcript is played as it is written, whatever it says that commands have printed, and where that is something else it is told.
+// A transcript is played as it is written, whatever it says that commands have printed, and where that is something else it is
+// told.
 func TestWhatATranscriptSaysWronglyIsTold(t *testing.T) {
 	t.Parallel()
 	const wrong = "$ apply owner.yaml\n+ configmap/another\n- configmap/that-never-was\n\n"

@@ -24,8 +24,8 @@ func Web() corev1.PodTemplateSpec {
 	}
 }
 
-// Keep is what users do with a set called web that keeps two pods of Web: they make it, then a pod of their own that it matches, and
-// then it is to have four, and one.
+// Keep is what users do with a set called web that keeps two pods of Web: they make it, then a pod of their own that it
+// matches, and then it is to have four, and one.
 func Keep[T client.Object](set T) func(ctx context.Context, config *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
 		c, err := client.New(config)
@@ -52,8 +52,8 @@ func Keep[T client.Object](set T) func(ctx context.Context, config *rest.Config)
 	}
 }
 
-// Enough is an invariant of Keep: the set of a kind, such as ReplicaSet, has never made more pods than it was ever to have, nor, once
-// it has told of some, deleted all.
+// Enough is an invariant of Keep: the set of a kind, such as ReplicaSet, has never made more pods than it was ever to have,
+// nor, once it has told of some, deleted all.
 func Enough(kind string) func(bowlinetest.State) error {
 	return func(s bowlinetest.State) error {
 		made, left := 0, 0
@@ -78,9 +78,9 @@ func Enough(kind string) func(bowlinetest.State) error {
 	}
 }
 
-// Alike is a Scenario's Compare for Keep. A pod of the set is as good as another: which ones are too many when it becomes smaller follows
-// from when each was seen, and so does whether the user's own is among them. How many there are, whose they are, and what they run, is
-// compared.
+// Alike is a Scenario's Compare for Keep. A pod of the set is as good as another: which ones are too many when it becomes
+// smaller follows from when each was seen, and so does whether the user's own is among them. How many there are, whose they
+// are, and what they run, is compared.
 func Alike(s bowlinetest.State) bowlinetest.State {
 	owned := 0
 	for _, pod := range s.Kind("Pod") {

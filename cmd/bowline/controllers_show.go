@@ -158,8 +158,8 @@ func addLoops(report *why.Report, of func(name string) *controllerState) (loopin
 	return looping
 }
 
-// addFailures writes down the last failure of each controller, and returns those that have not got over it, or over another one: the
-// last run for the object failed.
+// addFailures writes down the last failure of each controller, and returns those that have not got over it, or over another
+// one: the last run for the object failed.
 func addFailures(report *why.Report, of func(name string) *controllerState) (failing map[string]bool) {
 	type subject struct {
 		controller string

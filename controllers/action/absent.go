@@ -11,8 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Absent asks the server whether it has no object of a name either, which the cache does not show. It stands before what was made for
-// the object is deleted: a cache that is late does not show yet what has just been made, and another controller has worked for.
+// Absent asks the server whether it has no object of a name either, which the cache does not show. It stands before what was
+// made for the object is deleted: a cache that is late does not show yet what has just been made, and another controller has
+// worked for.
 type Absent struct {
 	In              schema.GroupVersionResource
 	Namespace, Name string

@@ -60,8 +60,8 @@ func (a Again) String() string { return fmt.Sprintf("look again in %s", a.After)
 func (a Again) Do(context.Context, *Hand) error { return nil }
 
 // Together is actions that do not depend on each other. One is tried first, then two at a time, then four, and so on, so that
-// what can never succeed is not tried a thousand times at once. After a failure nothing more is begun; of several, the first in the
-// list is told.
+// what can never succeed is not tried a thousand times at once. After a failure nothing more is begun; of several, the first in
+// the list is told.
 type Together []Action
 
 func (t Together) String() string {

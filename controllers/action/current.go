@@ -13,13 +13,14 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// ErrBehind is what actions fail with that ask the server whether something is as it was seen, such as Current: the decision was made
-// of what is no more. There is nothing to do about it, since the cache will show what is, and that is a reason to decide again.
+// ErrBehind is what actions fail with that ask the server whether something is as it was seen, such as Current: the decision
+// was made of what is no more. There is nothing to do about it, since the cache will show what is, and that is a reason to
+// decide again.
 var ErrBehind = errors.New("the cache is behind")
 
-// Current asks the server whether objects are as they were seen. It stands before actions on others that follow from these: what is
-// written to an object is refused when that has changed, but nothing refuses a pod for a replicaset that is smaller by now, as when
-// two controllers work at a time and one of them hears of it late.
+// Current asks the server whether objects are as they were seen. It stands before actions on others that follow from these:
+// what is written to an object is refused when that has changed, but nothing refuses a pod for a replicaset that is smaller by
+// now, as when two controllers work at a time and one of them hears of it late.
 type Current[T client.Object] struct {
 	In      schema.GroupVersionResource
 	Objects []T

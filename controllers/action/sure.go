@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Sure is actions that follow from what Asks finds at the server: Current, Same, Known and the like. They are asked before the first
-// action, and again before each other one when the answers are no longer fresh, as after a write that took long: what follows from
-// them may be wrong by then, and nothing else refuses it.
+// Sure is actions that follow from what Asks finds at the server: Current, Same, Known and the like. They are asked before the
+// first action, and again before each other one when the answers are no longer fresh, as after a write that took long: what
+// follows from them may be wrong by then, and nothing else refuses it.
 type Sure struct {
 	Asks, Then []Action
 }

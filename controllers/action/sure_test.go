@@ -18,8 +18,8 @@ func (told) String() string { return "a test" }
 
 func (f told) Do(context.Context, *action.Hand) error { return f() }
 
-// What was found at the server is asked about again once it is old, also between actions that are carried out together, and nothing
-// more is done when it is otherwise by then.
+// What was found at the server is asked about again once it is old, also between actions that are carried out together, and
+// nothing more is done when it is otherwise by then.
 func TestWhatIsSureIsAskedAgainAfterASlowWrite(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/action"
 )
 
-// What has changed since it was seen is not deleted when it must not have: that is no failure that anybody hears of, but a reason to
-// decide again.
+// What has changed since it was seen is not deleted when it must not have: that is no failure that anybody hears of, but a
+// reason to decide again.
 func TestToDeleteWhatHasChangedIsToBeBehind(t *testing.T) {
 	t.Parallel()
 	var hand *action.Hand

@@ -133,7 +133,8 @@ type reference struct {
 	BlockOwnerDeletion *bool     `json:"blockOwnerDeletion,omitempty"`
 }
 
-// patchOf is a strategic merge patch of the owner references of the object with that uid. It adds a finalizer, unless that is empty.
+// patchOf is a strategic merge patch of the owner references of the object with that uid. It adds a finalizer, unless that is
+// empty.
 func patchOf(uid types.UID, r reference, finalizer string) []byte {
 	meta := map[string]any{"uid": uid, "ownerReferences": []reference{r}}
 	if finalizer != "" {

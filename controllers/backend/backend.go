@@ -23,8 +23,8 @@ import (
 var Services = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 
 // HasSelector says that a service's endpoints follow from pods. Those of a service without a selector are somebody else's, and a
-// service that is another name for something elsewhere has none. A selector that asks for nothing is none: that is how it is stored,
-// and read by who was not in the process of its writer.
+// service that is another name for something elsewhere has none. A selector that asks for nothing is none: that is how it is
+// stored, and read by who was not in the process of its writer.
 func HasSelector(service *corev1.Service) bool {
 	return len(service.Spec.Selector) > 0 && service.Spec.Type != corev1.ServiceTypeExternalName
 }
@@ -67,8 +67,9 @@ func selects(service *corev1.Service, pod *corev1.Pod) bool {
 	return true
 }
 
-// Changed passes what may make other endpoints of a pod: whether it is ready, ends or has ended, its addresses, its labels, and its
-// name among its kin. The ports that it names never change, but all may of one that has been replaced by another of its name.
+// Changed passes what may make other endpoints of a pod: whether it is ready, ends or has ended, its addresses, its labels, and
+// its name among its kin. The ports that it names never change, but all may of one that has been replaced by another of its
+// name.
 func Changed(old, now *corev1.Pod) bool {
 	if old == nil || now == nil {
 		return true
@@ -93,8 +94,8 @@ func Addresses(pod *corev1.Pod, family corev1.IPFamily) (addresses []string) {
 	return addresses
 }
 
-// Families are those of a service's addresses. A service of old has none written down: then they are its address's, or both where it
-// has none.
+// Families are those of a service's addresses. A service of old has none written down: then they are its address's, or both
+// where it has none.
 func Families(service *corev1.Service) []corev1.IPFamily {
 	if len(service.Spec.IPFamilies) > 0 {
 		return service.Spec.IPFamilies
@@ -117,8 +118,8 @@ func Hostname(pod *corev1.Pod, service *corev1.Service) string {
 	return pod.Spec.Hostname
 }
 
-// Port is the number of a service's port in a pod; a port that is named is looked up in the containers that run as long as the pod
-// does, and ok is false when none has it.
+// Port is the number of a service's port in a pod; a port that is named is looked up in the containers that run as long as the
+// pod does, and ok is false when none has it.
 func Port(pod *corev1.Pod, port *corev1.ServicePort) (number int32, ok bool) {
 	if port.TargetPort.Type == intstr.Int {
 		return port.TargetPort.IntVal, true

@@ -3,8 +3,8 @@
 // scheduler to bring it there. Another template goes from node to node, with what was before kept as revisions.
 //
 // decide.go is what it does, of nothing but what was seen; place.go says which nodes, node.go what about one, roll.go how another
-// template comes to them, taken.go what about pods that somebody takes away, status.go how far all that is; sure.go asks about a node
-// before something is done on its account. Package sets carries it out.
+// template comes to them, taken.go what about pods that somebody takes away, status.go how far all that is; sure.go asks about
+// a node before something is done on its account. Package sets carries it out.
 package daemonset
 
 import (

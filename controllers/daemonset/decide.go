@@ -119,7 +119,8 @@ func (d *daemons) keep() {
 // most is how many pods are created, and how many deleted, in one run: the status is told in between.
 const most = 250
 
-// actions are what was decided about pods, and about templates that nobody needs any more. The first follows from what all pods are.
+// actions are what was decided about pods, and about templates that nobody needs any more. The first follows from what all pods
+// are.
 func (d *daemons) actions(selector labels.Selector) (actions []action.Action) {
 	if len(d.remove)+len(d.create) > 0 {
 		actions = append(actions, action.Same[*corev1.Pod]{In: pods.Resource, Owner: d.Set, Selector: selector, Objects: d.Pods})
@@ -144,7 +145,8 @@ func (d *daemons) forget() []action.Action {
 	return history.Forget(d.line.Old, needed, len(d.line.Old)-int(ptr.Deref(d.Set.Spec.RevisionHistoryLimit, 10)))
 }
 
-// hashOf is the label of the pods that are of a revision: its own, or, where somebody has taken that away, what its name ends with.
+// hashOf is the label of the pods that are of a revision: its own, or, where somebody has taken that away, what its name ends
+// with.
 func hashOf(set *appsv1.DaemonSet, r *appsv1.ControllerRevision) string {
 	return cmp.Or(r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey], strings.TrimPrefix(r.Name, set.Name+"-"))
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/daemonset"
 )
 
-// A node comes, one is not for the set's pods any more, and one goes. Of two controllers one may hear of that late: neither undoes what
-// the other does.
+// A node comes, one is not for the set's pods any more, and one goes. Of two controllers one may hear of that late: neither
+// undoes what the other does.
 func TestTwoControllersAgreeAboutNodesThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, bowlinetest.Scenario{
@@ -39,8 +39,8 @@ func place(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"disk": "ssd"}}}
 }
 
-// move has the set's places be a and b, then c too, then not a, and then not b. Pods wait for a node all the time, so that the set's
-// controller alone can delete those of one that has gone.
+// move has the set's places be a and b, then c too, then not a, and then not b. Pods wait for a node all the time, so that the
+// set's controller alone can delete those of one that has gone.
 func move(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {

@@ -135,8 +135,8 @@ func (s strategy) holds(state bowlinetest.State) error {
 	return nil
 }
 
-// byNode calls pods by their nodes, since their names say nothing. A pod may be left from the first time that the template was the
-// set's.
+// byNode calls pods by their nodes, since their names say nothing. A pod may be left from the first time that the template was
+// the set's.
 func byNode(s bowlinetest.State) bowlinetest.State {
 	for _, pod := range s.Kind("Pod") {
 		pod.SetGenerateName("")

@@ -43,8 +43,8 @@ func (d *daemons) running(node string) (running []*corev1.Pod) {
 	return running
 }
 
-// replaceEnded deletes a pod that has ended, however it did: what a daemon does has no end. Where they end again and again it is left
-// alone for a while.
+// replaceEnded deletes a pod that has ended, however it did: what a daemon does has no end. Where they end again and again it
+// is left alone for a while.
 func (d *daemons) replaceEnded(pod *corev1.Pod, node string) {
 	place := fmt.Sprintf("%s/%d/%s", d.Set.UID, d.Set.Status.ObservedGeneration, node)
 	if left := d.Pauses.Left(place, d.Now); left > 0 {

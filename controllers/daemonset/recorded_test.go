@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/golden/recorded"
 )
 
-// The same requests as were sent to a kube-apiserver with a kube-controller-manager 1.36, which had a node called n1, are sent here.
-// Hashes, labels, tolerations, affinity and the status are the same; the pod's name has another end.
+// The same requests as were sent to a kube-apiserver with a kube-controller-manager 1.36, which had a node called n1, are sent
+// here. Hashes, labels, tolerations, affinity and the status are the same; the pod's name has another end.
 func TestWhatKubernetesMadeOfADaemonSetIsMadeHere(t *testing.T) {
 	t.Parallel()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}

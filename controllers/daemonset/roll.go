@@ -104,8 +104,8 @@ func (d *daemons) deleteAsSeen(pod *corev1.Pod) {
 	d.remove = append(d.remove, deletion)
 }
 
-// surge makes pods of the template beside those of another, and deletes these when the new ones are available. Where no pod should
-// be any more, one goes when there are enough elsewhere.
+// surge makes pods of the template beside those of another, and deletes these when the new ones are available. Where no pod
+// should be any more, one goes when there are enough elsewhere.
 func (d *daemons) surge(should map[string]bool, most int) {
 	twice, available := 0, 0
 	var candidates []string

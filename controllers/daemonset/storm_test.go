@@ -46,7 +46,8 @@ func stormy(strategy appsv1.DaemonSetUpdateStrategy) bowlinetest.Option {
 	return bowlinetest.Objects(append(all, set)...)
 }
 
-// On each of many nodes pods end as soon as they are made, for an hour. Each node's is made a dozen times, and none is left lying.
+// On each of many nodes pods end as soon as they are made, for an hour. Each node's is made a dozen times, and none is left
+// lying.
 func TestPodsThatEndAreMadeLessAndLessOften(t *testing.T) {
 	t.Parallel()
 	surging := appsv1.DaemonSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateDaemonSet{

@@ -12,7 +12,8 @@ import (
 )
 
 // onNode is an action that follows from what a node is to pods. It asks the server first whether the node is that still: of two
-// controllers, one of which sees nodes late, each would undo what the other does about a node that has come, gone or become another.
+// controllers, one of which sees nodes late, each would undo what the other does about a node that has come, gone or become
+// another.
 type onNode struct {
 	action.Action
 	place place

@@ -11,8 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/pods"
 )
 
-// claim adopts pods, and lets others go. A node whose pods are taken from the set as soon as they are made gets the next one less and
-// less soon, and the set says why.
+// claim adopts pods, and lets others go. A node whose pods are taken from the set as soon as they are made gets the next one
+// less and less soon, and the set says why.
 func (d *daemons) claim(owner adopt.Owner, claims adopt.Claims[*corev1.Pod]) []action.Action {
 	released := claims.Released
 	claims.Released = nil

@@ -2,8 +2,8 @@
 // each template, and moves pods from the old ones to the new one by their sizes alone: it never touches a pod.
 //
 // decide.go is what it does, of nothing but what was seen; revision.go tells the replicasets apart, roll.go moves pods between
-// them, recreate.go ends the old ones first, scale.go shares out a new size, status.go says how far it is, history.go forgets. This file reads the cache and carries
-// it out.
+// them, recreate.go ends the old ones first, scale.go shares out a new size, status.go says how far it is, history.go forgets.
+// This file reads the cache and carries it out.
 package deployment
 
 import (

@@ -176,8 +176,8 @@ func available(set *appsv1.ReplicaSet) int32 {
 	return min(set.Status.AvailableReplicas, replicas(set))
 }
 
-// held is how many pods replicasets have at most, together: what they should have, and what they have not deleted yet. It is false
-// when one has not told since it was changed, so that nobody knows.
+// held is how many pods replicasets have at most, together: what they should have, and what they have not deleted yet. It is
+// false when one has not told since it was changed, so that nobody knows.
 func held(sets []*appsv1.ReplicaSet) (n int32, known bool) {
 	for _, set := range sets {
 		if !hasTold(set) {

@@ -18,8 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/deployment"
 )
 
-// A replicaset has a size that is another one by now, and pods that it has not let go yet. The others grow by no more than there is
-// room for beside these.
+// A replicaset has a size that is another one by now, and pods that it has not let go yet. The others grow by no more than
+// there is room for beside these.
 func TestANewSizeIsNotMadeBesidePodsThatAreStillThere(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -42,8 +42,8 @@ func TestANewSizeIsNotMadeBesidePodsThatAreStillThere(t *testing.T) {
 	}
 }
 
-// A deployment that rolled until now has pods of two templates, and is to recreate them, and to have another size. What is to be shared
-// out is not: the old ones end.
+// A deployment that rolled until now has pods of two templates, and is to recreate them, and to have another size. What is to
+// be shared out is not: the old ones end.
 func TestWhoRecreatesFromTheMidstOfARolloutEndsTheOldPods(t *testing.T) {
 	t.Parallel()
 	d := deploymentOf(8)

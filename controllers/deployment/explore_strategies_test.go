@@ -74,8 +74,8 @@ func noMoreThanItSays(s bowlinetest.State) error {
 	return nil
 }
 
-// recreating is a deployment that ends its old pods, which takes them five seconds, before it makes new ones. The second image comes
-// before the pods of the first one run.
+// recreating is a deployment that ends its old pods, which takes them five seconds, before it makes new ones. The second image
+// comes before the pods of the first one run.
 func recreating(processes []bowlinetest.Process) bowlinetest.Scenario {
 	s := rolling(processes)
 	s.Options = []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running), bowlinetest.Manage(ending)}

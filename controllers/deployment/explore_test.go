@@ -115,8 +115,9 @@ func bounded(s bowlinetest.State) error {
 	return nil
 }
 
-// running leaves out what follows from when a template was heard of, and not from what is asked for in the end: one that is replaced
-// before that has no revision, and no replicaset, which by then has no pods. Conditions stand in the order of their last change.
+// running leaves out what follows from when a template was heard of, and not from what is asked for in the end: one that is
+// replaced before that has no revision, and no replicaset, which by then has no pods. Conditions stand in the order of their
+// last change.
 func running(s bowlinetest.State) bowlinetest.State {
 	for _, d := range s.Kind("Deployment") {
 		conditions, _, _ := unstructured.NestedSlice(d.Object, "status", "conditions")

@@ -57,8 +57,8 @@ var suffix = regexp.MustCompile(`(nginx-[0-9a-z]{8,10})-[0-9a-z]{5}\b`)
 // created is how far a rollout is in its first moments: a server that is slower writes one of its steps less.
 var created = regexp.MustCompile(`Created new replica set ("nginx-[0-9a-z]*")`)
 
-// comparable is an answer without what differs from one server to another: times and uids, the random ends of names, what admission
-// gave to a pod, and what others have told.
+// comparable is an answer without what differs from one server to another: times and uids, the random ends of names, what
+// admission gave to a pod, and what others have told.
 func comparable(v any) any {
 	return recorded.Alike(ours(v), differs, func(s string) string {
 		s = created.ReplaceAllString(suffix.ReplaceAllString(s, "$1-#"), "ReplicaSet $1 is progressing.")

@@ -54,8 +54,8 @@ func (r *rollout) oldRun() bool {
 	})
 }
 
-// ended makes sure that replicasets of a deployment have no pod that has not ended, by the word of the server: the cache may show a pod
-// later than its replicaset says that it has none.
+// ended makes sure that replicasets of a deployment have no pod that has not ended, by the word of the server: the cache may
+// show a pod later than its replicaset says that it has none.
 type ended struct {
 	owner adopt.Owner
 	sets  []*appsv1.ReplicaSet

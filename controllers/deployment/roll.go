@@ -17,8 +17,9 @@ func (r *rollout) roll() {
 	}
 }
 
-// sizeOfNext is how large the new replicaset may be now. Where Kubernetes counts the pods that the old ones should have, this counts
-// those that they have: else the new pod may be there before the old one that it is for has gone, and there is one too many.
+// sizeOfNext is how large the new replicaset may be now. Where Kubernetes counts the pods that the old ones should have, this
+// counts those that they have: else the new pod may be there before the old one that it is for has gone, and there is one too
+// many.
 func (r *rollout) sizeOfNext(set *appsv1.ReplicaSet) int32 {
 	now, size := replicas(set), r.size()
 	if r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || now >= size {

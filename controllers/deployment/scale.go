@@ -121,8 +121,8 @@ func (r *rollout) resized() bool {
 	return false
 }
 
-// mixed says that a deployment which recreates has pods of several replicasets, as after it has rolled until now. What its size is
-// worth to each of them is no matter then: the old ones end.
+// mixed says that a deployment which recreates has pods of several replicasets, as after it has rolled until now. What its size
+// is worth to each of them is no matter then: the old ones end.
 func (r *rollout) mixed() bool {
 	return r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType && len(r.active()) > 1
 }
@@ -201,8 +201,9 @@ func (r *rollout) spread(active []*appsv1.ReplicaSet) {
 	r.give(active, sizes...)
 }
 
-// give gives replicasets their sizes. None grows by more than there is room for: the pods that others have not let go yet count too,
-// or there would be too many until they have. What is missing then comes with the rollout, or in the next step of who is paused.
+// give gives replicasets their sizes. None grows by more than there is room for: the pods that others have not let go yet count
+// too, or there would be too many until they have. What is missing then comes with the rollout, or in the next step of who is
+// paused.
 func (r *rollout) give(sets []*appsv1.ReplicaSet, sizes ...int32) {
 	there, known := held(r.all())
 	room := max(0, r.most()-there)

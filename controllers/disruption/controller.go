@@ -1,5 +1,5 @@
-// Package disruption is the controller that counts how many pods of a PodDisruptionBudget may be taken away. Who evicts a pod asks
-// the server, which looks at that count, takes one off and notes the pod in the budget's status; here it is counted anew
+// Package disruption is the controller that counts how many pods of a PodDisruptionBudget may be taken away. Who evicts a pod
+// asks the server, which looks at that count, takes one off and notes the pod in the budget's status; here it is counted anew
 // whenever pods change.
 //
 // decide.go is the count, of nothing but what was seen; scale.go is how many pods there should be, which their controllers know;
@@ -35,8 +35,8 @@ const Name = "disruption"
 // component tells of its events, in Kubernetes' name for it.
 const component = "controllermanager"
 
-// workers is how many budgets are counted at a time, and hesitation how long a count of somebody else's stands, and how soon to count
-// again what the cache shows late.
+// workers is how many budgets are counted at a time, and hesitation how long a count of somebody else's stands, and how soon to
+// count again what the cache shows late.
 const (
 	workers    = 2
 	hesitation = time.Second

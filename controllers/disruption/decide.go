@@ -30,8 +30,8 @@ type Seen struct {
 	Pods []*corev1.Pod
 	// Others are the selectors of the other budgets of the namespace.
 	Others []labels.Selector
-	// Scale is how many pods the controller of a pod wants as the cache shows it, and Wanted as the server has it. They are asked of pods
-	// that have one.
+	// Scale is how many pods the controller of a pod wants as the cache shows it, and Wanted as the server has it. They are asked
+	// of pods that have one.
 	Scale  func(*corev1.Pod) (Scale, error)
 	Wanted func(context.Context, *corev1.Pod) (Scale, error)
 	// Stays says that the server has a pod still that the cache shows.
@@ -75,8 +75,8 @@ func Decide(s Seen) ([]action.Action, error) {
 	return actions, nil
 }
 
-// write writes a status if it is another one, and tells what there is to tell then: else it has been told before. Before it allows more
-// than it did, all that it follows from must be as it was seen.
+// write writes a status if it is another one, and tells what there is to tell then: else it has been told before. Before it
+// allows more than it did, all that it follows from must be as it was seen.
 func (s Seen) write(next *policyv1.PodDisruptionBudget, wants []want, tell func() []action.Action) (actions []action.Action) {
 	if equality.Semantic.DeepEqual(next.Status, s.Budget.Status) {
 		return nil
@@ -174,7 +174,8 @@ func (s Seen) disrupted() (noted map[string]metav1.Time, again time.Duration, te
 	return noted, again, tell
 }
 
-// replaced says that a pod is another one than was evicted under its name. Times are in seconds: in the same one, the server knows.
+// replaced says that a pod is another one than was evicted under its name. Times are in seconds: in the same one, the server
+// knows.
 func (s Seen) replaced(pod *corev1.Pod, evicted metav1.Time) bool {
 	switch made := pod.CreationTimestamp; {
 	case made.Before(&evicted):

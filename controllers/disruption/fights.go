@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/action"
 )
 
-// Fights are the pods of which it was told that several budgets select them, so that it is told once: there may be many, and a budget's
-// count changes with each of them. They may be used by many goroutines, and are forgotten when the process ends.
+// Fights are the pods of which it was told that several budgets select them, so that it is told once: there may be many, and a
+// budget's count changes with each of them. They may be used by many goroutines, and are forgotten when the process ends.
 type Fights struct {
 	mu   sync.Mutex
 	told map[types.UID]bool

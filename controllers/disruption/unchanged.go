@@ -14,9 +14,9 @@ import (
 	"github.com/bowline-dev/bowline/controllers/pods"
 )
 
-// unchanged asks the server whether the pods of a budget are as they were seen, and their controllers want as many: a cache that shows a
-// pod that has gone, or a set as small as it was, would have others go too. It stands before a count that allows more than the one
-// before it; fewer can do no harm.
+// unchanged asks the server whether the pods of a budget are as they were seen, and their controllers want as many: a cache
+// that shows a pod that has gone, or a set as small as it was, would have others go too. It stands before a count that allows
+// more than the one before it; fewer can do no harm.
 type unchanged struct {
 	budget *policyv1.PodDisruptionBudget
 	// pods are those that the budget selects, healthy those that are counted on. wants are what was found of them when they were

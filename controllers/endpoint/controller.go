@@ -1,7 +1,8 @@
 //lint:file-ignore SA1019 Kubernetes keeps its deprecated endpoints still
 
-// Package endpoint is the controller that says at which addresses and ports the pods behind a service are reached, in the Endpoints
-// of the service's name: the kind that was there before EndpointSlices (see package endpointslice), and that old clients read.
+// Package endpoint is the controller that says at which addresses and ports the pods behind a service are reached, in the
+// Endpoints of the service's name: the kind that was there before EndpointSlices (see package endpointslice), and that old
+// clients read.
 //
 // decide.go is what it does, of nothing but what was seen; subsets.go is their form. This file reads the cache and writes.
 package endpoint
@@ -62,13 +63,14 @@ type reconciler struct {
 	hand      *action.Hand
 }
 
-// ours passes endpoints that the controller has made, and any that go. Those that somebody makes before their service wait for it.
+// ours passes endpoints that the controller has made, and any that go. Those that somebody makes before their service wait for
+// it.
 func ours(old, now *corev1.Endpoints) bool {
 	return now == nil || now.Labels[managedBy] == manager || old != nil && old.Labels[managedBy] == manager
 }
 
-// Reconcile makes the endpoints of a service what they should be. When a service has gone they go, whosever they are. A service that
-// the server has and the cache does not will be seen, and that is when it is reconciled again.
+// Reconcile makes the endpoints of a service what they should be. When a service has gone they go, whosever they are. A service
+// that the server has and the cache does not will be seen, and that is when it is reconciled again.
 func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	seen := Seen{}
 	seen.Endpoints, _ = r.endpoints.Indexer().Get(request)

@@ -67,7 +67,8 @@ func serve(ctx context.Context, config *rest.Config) error {
 	return services.Delete(ctx, "default", "gone", metav1.DeleteOptions{})
 }
 
-// lasting is broken when the endpoints of a service are gone that is there. It knows services by their uids, which no two runs share.
+// lasting is broken when the endpoints of a service are gone that is there. It knows services by their uids, which no two runs
+// share.
 func lasting() func(bowlinetest.State) error {
 	var had sync.Map
 	return func(s bowlinetest.State) error {

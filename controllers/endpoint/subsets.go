@@ -26,7 +26,8 @@ type address struct {
 	ready bool
 }
 
-// subsets are the addresses and ports of a service's pods: those ports that the same addresses have are together, in a fixed order.
+// subsets are the addresses and ports of a service's pods: those ports that the same addresses have are together, in a fixed
+// order.
 func subsets(service *corev1.Service, all []*corev1.Pod) (result []corev1.EndpointSubset) {
 	bySet := map[string]*corev1.EndpointSubset{}
 	for _, r := range ports(service, all) {
@@ -101,8 +102,8 @@ func ports(service *corev1.Service, all []*corev1.Pod) (found []*reached) {
 	return found
 }
 
-// addressOf is a pod's address of the service's first family. A pod that is ending is no longer there, unless the service asks for
-// those that are not ready; one without a node is nowhere.
+// addressOf is a pod's address of the service's first family. A pod that is ending is no longer there, unless the service asks
+// for those that are not ready; one without a node is nowhere.
 func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 	notReady := service.Spec.PublishNotReadyAddresses
 	if !backend.Reachable(pod) || pod.DeletionTimestamp != nil && !notReady || pod.Spec.NodeName == "" {
@@ -120,8 +121,8 @@ func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
 // most is how many addresses endpoints hold. Slices are for services with more.
 const most = 1000
 
-// bounded leaves addresses out where there are too many: those that are not ready first, and of each subset as large a part as it is
-// of the whole. What is left with none is no subset.
+// bounded leaves addresses out where there are too many: those that are not ready first, and of each subset as large a part as
+// it is of the whole. What is left with none is no subset.
 func bounded(all []corev1.EndpointSubset) (result []corev1.EndpointSubset, over bool) {
 	ready, notReady := 0, 0
 	for _, subset := range all {

@@ -26,8 +26,8 @@ import (
 // Name of the controller, as --controllers takes it.
 const Name = "endpointslice"
 
-// workers is how many services are worked on at a time, and patience how long somebody else's change of a slice stands: whoever made
-// it may know more.
+// workers is how many services are worked on at a time, and patience how long somebody else's change of a slice stands: whoever
+// made it may know more.
 const (
 	workers  = 5
 	patience = time.Second

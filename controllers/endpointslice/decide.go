@@ -148,9 +148,9 @@ func (s Seen) empty(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort)
 	}
 }
 
-// actions carry out a plan. What would be deleted while another is made is changed instead. Nothing goes before the server was asked
-// whether the service is as it was seen: slices may be those of one that has its name by now. A service that is being deleted gets
-// no new slices.
+// actions carry out a plan. What would be deleted while another is made is changed instead. Nothing goes before the server was
+// asked whether the service is as it was seen: slices may be those of one that has its name by now. A service that is being
+// deleted gets no new slices.
 func (p plan) actions(s Seen) (actions []action.Action) {
 	p = p.reuse(s.Service)
 	if len(p.deleted) > 0 {

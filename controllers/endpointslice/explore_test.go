@@ -30,8 +30,8 @@ func TestTwoAtOnceSayTheSame(t *testing.T) {
 	bowlinetest.Explore(t, serving(trial.Of(endpointslice.Add).Twice()))
 }
 
-// A service is made anew under its name, which one of two hears half a minute late: the slices that the other one has made for it are
-// not those of an earlier one.
+// A service is made anew under its name, which one of two hears half a minute late: the slices that the other one has made for
+// it are not those of an earlier one.
 func TestWhoHearsLateOfAServiceLeavesItsSlices(t *testing.T) {
 	t.Parallel()
 	s := serving(trial.Of(endpointslice.Add).Twice())
@@ -88,7 +88,8 @@ func once(s bowlinetest.State) error {
 	return nil
 }
 
-// lasting is broken when the slices of a service are gone that is there. It knows services by their uids, which no two runs share.
+// lasting is broken when the slices of a service are gone that is there. It knows services by their uids, which no two runs
+// share.
 func lasting() func(bowlinetest.State) error {
 	var had sync.Map
 	return func(s bowlinetest.State) error {

@@ -17,8 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/golden/recorded"
 )
 
-// A kube-controller-manager 1.36 was shown a service and two pods that are ready at their addresses and on no node: what it made of
-// them is made here.
+// A kube-controller-manager 1.36 was shown a service and two pods that are ready at their addresses and on no node: what it
+// made of them is made here.
 func TestWhatKubernetesMadeOfAServiceIsMadeHere(t *testing.T) {
 	t.Parallel()
 	manage := bowlinetest.Manage(func(m *controller.Manager) error {

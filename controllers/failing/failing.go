@@ -1,6 +1,6 @@
-// Package failing spaces out what controllers do about pods that fail, or are taken from them, again and again: whoever replaces each
-// at once is busy for nothing, and keeps the server and the nodes so. The first failure is followed by a second's pause, each other one by twice as
-// long, up to a quarter of an hour, as Kubernetes has it for DaemonSets.
+// Package failing spaces out what controllers do about pods that fail, or are taken from them, again and again: whoever
+// replaces each at once is busy for nothing, and keeps the server and the nodes so. The first failure is followed by a second's
+// pause, each other one by twice as long, up to a quarter of an hour, as Kubernetes has it for DaemonSets.
 package failing
 
 import (

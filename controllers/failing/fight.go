@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// A set lets a pod go that its selector matches no more, and makes another one. Where somebody gives each pod other labels as soon as
-// it is made, such as a webhook, that has no end: pods without number, or, where the other labels are another set's, which deletes
-// what it has too many, writes without number. What sets say of it is here; how they leave off is theirs.
+// A set lets a pod go that its selector matches no more, and makes another one. Where somebody gives each pod other labels as
+// soon as it is made, such as a webhook, that has no end: pods without number, or, where the other labels are another set's,
+// which deletes what it has too many, writes without number. What sets say of it is here; how they leave off is theirs.
 
 // ReasonFight is the reason of the conditions and events that tell of it.
 const ReasonFight = "FightingSelectors"

@@ -50,8 +50,8 @@ func TemplateOf(r *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
 	return data.Spec.Template, nil
 }
 
-// keeps says whether a revision has a template. It need not be in the same bytes: what another version wrote, or somebody by hand,
-// makes the same pods.
+// keeps says whether a revision has a template. It need not be in the same bytes: what another version wrote, or somebody by
+// hand, makes the same pods.
 func keeps(r *appsv1.ControllerRevision, template *corev1.PodTemplateSpec, data []byte) bool {
 	if bytes.Equal(r.Data.Raw, data) {
 		return true
@@ -69,8 +69,8 @@ func byNumber(a, b *appsv1.ControllerRevision) int {
 	)
 }
 
-// Forget deletes the oldest of the revisions that nobody needs any more, so many at most; those that are being deleted already count.
-// They are sorted by age.
+// Forget deletes the oldest of the revisions that nobody needs any more, so many at most; those that are being deleted already
+// count. They are sorted by age.
 func Forget(old []*appsv1.ControllerRevision, needed func(*appsv1.ControllerRevision) bool, excess int) (deleted []action.Action) {
 	for _, r := range old {
 		if excess <= 0 {

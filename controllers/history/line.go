@@ -27,7 +27,8 @@ type Workload struct {
 
 // Line is the history of a workload.
 type Line struct {
-	// Now is the revision of the workload's template: one that there is, or that Actions makes. Old are the others, the oldest first.
+	// Now is the revision of the workload's template: one that there is, or that Actions makes. Old are the others, the oldest
+	// first.
 	Now *appsv1.ControllerRevision
 	Old []*appsv1.ControllerRevision
 	// Collisions are those of the workload, with the ones that were found.
@@ -36,8 +37,8 @@ type Line struct {
 	Actions []action.Action
 }
 
-// Of finds a workload's history in the revisions that it controls and those that nobody does. named is the revision of the namespace
-// that has a name, or nil: it may show one that has come since the others were looked at.
+// Of finds a workload's history in the revisions that it controls and those that nobody does. named is the revision of the
+// namespace that has a name, or nil: it may show one that has come since the others were looked at.
 func Of(w Workload, seen []*appsv1.ControllerRevision, named func(string) *appsv1.ControllerRevision) (Line, error) {
 	data, err := Data(w.Template)
 	if err != nil {

@@ -3,8 +3,9 @@
 // done so for long enough, are deleted, so that whoever wants them makes them elsewhere. It is what Kubernetes divides among the
 // node-lifecycle and the taint-eviction controllers, but that it does not spare zones in which many nodes fail at once.
 //
-// decide.go is what should be, of nothing but what was seen. This file reads the cache and writes about nodes, evict.go about their
-// pods. Neither believes a cache that a node is silent, or that pods must leave it: it may be the cache that hears nothing.
+// decide.go is what should be, of nothing but what was seen. This file reads the cache and writes about nodes, evict.go about
+// their pods. Neither believes a cache that a node is silent, or that pods must leave it: it may be the cache that hears
+// nothing.
 package nodelifecycle
 
 import (

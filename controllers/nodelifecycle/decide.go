@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Grace is how long a node may be silent before nobody knows any more how it is; one that has not said anything yet has the other.
+// Grace is how long a node may be silent before nobody knows any more how it is; one that has not said anything yet has the
+// other.
 const (
 	Grace        = 50 * time.Second
 	startupGrace = time.Minute
@@ -156,8 +157,8 @@ func boundAt(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// toleratedUntil is how long a pod tolerates one taint, by the first of its tolerations that is about it; bounded is false when it
-// does for ever.
+// toleratedUntil is how long a pod tolerates one taint, by the first of its tolerations that is about it; bounded is false when
+// it does for ever.
 func toleratedUntil(pod *corev1.Pod, taint *corev1.Taint, since time.Time) (until time.Time, bounded bool) {
 	for i := range pod.Spec.Tolerations {
 		t := &pod.Spec.Tolerations[i]

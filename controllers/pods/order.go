@@ -35,8 +35,8 @@ func DeletionOrder(pods, related []*corev1.Pod, now time.Time) {
 	})
 }
 
-// LeastWork sorts pods such that those come first whose deletion loses the least work, as Kubernetes has it for jobs: those that are
-// not as far yet, then those that were restarted most often, then the newest.
+// LeastWork sorts pods such that those come first whose deletion loses the least work, as Kubernetes has it for jobs: those
+// that are not as far yet, then those that were restarted most often, then the newest.
 func LeastWork(pods []*corev1.Pod) {
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
 		return cmp.Or(

@@ -2,8 +2,8 @@
 // makes more of the template; too many, and it deletes those that are the least loss. A pod that matches the selector and
 // belongs to nobody is adopted, one that matches no more is released.
 //
-// decide.go is what it does, of nothing but what was seen; trouble.go is how it keeps from doing the same without end. This file reads the cache, carries it out, and writes the status.
-// Package replicationcontroller is the same for that older kind.
+// decide.go is what it does, of nothing but what was seen; trouble.go is how it keeps from doing the same without end. This
+// file reads the cache, carries it out, and writes the status. Package replicationcontroller is the same for that older kind.
 package replicaset
 
 import (
@@ -161,8 +161,8 @@ func (k *keeper[T]) keep(ctx context.Context, seen Seen, obj T) error {
 	return err
 }
 
-// mayErr says that a cache that is behind does harm: the set has been changed, or others tell of it too. The names of the first pods
-// of a set are those that anybody would give them.
+// mayErr says that a cache that is behind does harm: the set has been changed, or others tell of it too. The names of the first
+// pods of a set are those that anybody would give them.
 func (k *keeper[T]) mayErr(seen Seen) bool {
 	return seen.Object.GetGeneration() > 1 || !k.told.Alone(informer.KeyOf(seen.Object), seen.Status)
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Somebody gives each pod of the replicaset one the label that two selects, which wants none and deletes it. Unless one of them gives
-// in, that goes on as fast as the server answers.
+// Somebody gives each pod of the replicaset one the label that two selects, which wants none and deletes it. Unless one of them
+// gives in, that goes on as fast as the server answers.
 func TestSelectorsThatFightAreNamedAndStopped(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

@@ -66,9 +66,9 @@ func (s Seen) troubledFor() time.Duration {
 	return 0
 }
 
-// A pod that has failed for good, such as one that its node refuses or evicts, is replaced at once. Where each new one fails too, that
-// has no end: pods without number. So once more of them have failed than the set has, each of the next is made after twice as long.
-// It follows from the failed pods alone: who deletes them has it tried again at once.
+// A pod that has failed for good, such as one that its node refuses or evicts, is replaced at once. Where each new one fails
+// too, that has no end: pods without number. So once more of them have failed than the set has, each of the next is made after
+// twice as long. It follows from the failed pods alone: who deletes them has it tried again at once.
 
 // recent is how long ago a pod was made at most whose failure counts.
 const recent = time.Hour

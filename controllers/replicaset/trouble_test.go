@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/replicaset"
 )
 
-// Each pod fails as soon as it is made, as those do that a node refuses. Who replaced each at once would make them as fast as the server
-// answers.
+// Each pod fails as soon as it is made, as those do that a node refuses. Who replaced each at once would make them as fast as
+// the server answers.
 func TestPodsThatFailAtOnceAreReplacedEverLater(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

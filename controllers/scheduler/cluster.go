@@ -248,8 +248,8 @@ func (c *cluster) refused(key informer.Key) {
 	c.takeBack(key)
 }
 
-// late says that a pod has gone, or got a node from another one, before it got the one that it was given. The cache shows it by now,
-// and the room is free; or will, and until then it is not: the other one may have given the same.
+// late says that a pod has gone, or got a node from another one, before it got the one that it was given. The cache shows it by
+// now, and the room is free; or will, and until then it is not: the other one may have given the same.
 func (c *cluster) late(key informer.Key) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -130,8 +130,8 @@ func TestTheMoreImportantPodGoesFirst(t *testing.T) {
 	}))
 }
 
-// Many pods wait for a large node. They are told so once, however many small ones come; and once more when a large one comes that has
-// room for two of them.
+// Many pods wait for a large node. They are told so once, however many small ones come; and once more when a large one comes
+// that has room for two of them.
 func TestPodsThatWaitAreLookedAtForAReason(t *testing.T) {
 	t.Parallel()
 	const waiting = 50

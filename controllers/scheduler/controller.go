@@ -3,9 +3,10 @@
 // takes is told why, has less important ones leave, and is looked at again when something has changed that may help.
 //
 // It decides as Kubernetes' scheduler with its default profile does, and in its words. It knows nothing of volumes, of the images
-// that nodes have, of resource claims, pod groups and extenders; and where a pod does not say how it is to be spread, the pods of its
-// controller are, not those of its services. Several that work at a time need an election, as Kubernetes' do: each looks at what
-// was bound, and two may give the last room of a node away at once. The node then refuses one of the two, who has failed.
+// that nodes have, of resource claims, pod groups and extenders; and where a pod does not say how it is to be spread, the pods
+// of its controller are, not those of its services. Several that work at a time need an election, as Kubernetes' do: each looks
+// at what was bound, and two may give the last room of a node away at once. The node then refuses one of the two, who has
+// failed.
 //
 // decide.go is what it decides, of nothing but what was seen; cluster.go what there is to see. This file reads the cache, carries
 // out what was decided, and wakes pods that wait.

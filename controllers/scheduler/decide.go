@@ -52,8 +52,8 @@ type deciding struct {
 	refusals   map[string]*refusal
 }
 
-// Decide finds the node for a pod: the best of those that take it. When none does, it may be that others, which are less important,
-// leave one.
+// Decide finds the node for a pod: the best of those that take it. When none does, it may be that others, which are less
+// important, leave one.
 func Decide(seen Seen) Decision {
 	d := &deciding{Seen: seen, pod: seen.Pod, refusals: map[string]*refusal{}}
 	if len(d.Nodes) == 0 {

@@ -79,8 +79,8 @@ func spared(s bowlinetest.State) error {
 	return nil
 }
 
-// anyNode leaves out which node a pod is on: one is as good as the other. What becomes of the expendable pod hangs on whether it got a
-// node before the late one came: if so it has to leave, and else it waits for the room that is free in the end.
+// anyNode leaves out which node a pod is on: one is as good as the other. What becomes of the expendable pod hangs on whether
+// it got a node before the late one came: if so it has to leave, and else it waits for the room that is free in the end.
 func anyNode(s bowlinetest.State) bowlinetest.State {
 	s.Objects = slices.DeleteFunc(slices.Clone(s.Objects), func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == "Pod" && o.GetName() == "expendable"
@@ -118,16 +118,16 @@ func TestNoFaultMakesTheSchedulerFillANodeTwice(t *testing.T) {
 	bowlinetest.Explore(t, s)
 }
 
-// Two that work at once each decide alike of what they see alike. Where they do not, two pods may get the last room of a node, as from
-// two of Kubernetes' without an election, and it is for the node to refuse one; but each pod gets one node, and nobody leaves who need
-// not.
+// Two that work at once each decide alike of what they see alike. Where they do not, two pods may get the last room of a node,
+// as from two of Kubernetes' without an election, and it is for the node to refuse one; but each pod gets one node, and nobody
+// leaves who need not.
 func TestTwoSchedulersAtOnceGiveEachPodOneNode(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, day(trial.Of(scheduler.Add).Twice(), node("a", nil), node("b", nil)))
 }
 
-// uncordon is what an administrator does: of two expendable pods on a node that takes nobody one goes, and then the node takes pods
-// again. An important one, for which there is room by then, waits for that.
+// uncordon is what an administrator does: of two expendable pods on a node that takes nobody one goes, and then the node takes
+// pods again. An important one, for which there is room by then, waits for that.
 func uncordon(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// AddChecked is Add, and returns what says whether the scheduler has counted what its caches show. It holds when nothing is under way.
+// AddChecked is Add, and returns what says whether the scheduler has counted what its caches show. It holds when nothing is
+// under way.
 func AddChecked(m *controller.Manager) (check func() error) {
 	s, _ := add(m)
 	return s.check

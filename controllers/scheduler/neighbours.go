@@ -167,7 +167,8 @@ func (b *neighbours) refuses(n *Node) *refusal {
 	return nil
 }
 
-// isWith says whether the pods that the pod must be near to are. The first of a group that wants to be near itself may be anywhere.
+// isWith says whether the pods that the pod must be near to are. The first of a group that wants to be near itself may be
+// anywhere.
 func (b *neighbours) isWith(n *Node) bool {
 	near := true
 	for i := range b.pod.with {

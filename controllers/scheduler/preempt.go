@@ -195,8 +195,8 @@ func split(pods []*Pod, budgets []*policyv1.PodDisruptionBudget) (kept, free []*
 	return kept, free
 }
 
-// compare puts the candidate first that costs the least: which violates the fewest budgets, whose most important victim is the least
-// important, then by the sum of their priorities, by their number, and by who has run for the shortest time.
+// compare puts the candidate first that costs the least: which violates the fewest budgets, whose most important victim is the
+// least important, then by the sum of their priorities, by their number, and by who has run for the shortest time.
 func (c candidate) compare(o candidate) int {
 	return cmp.Or(
 		cmp.Compare(c.violated, o.violated),

@@ -88,8 +88,8 @@ func running(s bowlinetest.State) bowlinetest.State {
 	return s
 }
 
-// Two schedulers that work at once may give one room away twice, as they do in one of some hundred runs here. The node takes who comes
-// first, and in the end as many pods run as there is room for.
+// Two schedulers that work at once may give one room away twice, as they do in one of some hundred runs here. The node takes
+// who comes first, and in the end as many pods run as there is room for.
 func TestTwoSchedulersHaveNoNodeRunMoreThanItHasRoomFor(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, bowlinetest.Scenario{

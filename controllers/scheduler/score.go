@@ -136,8 +136,8 @@ func (d *deciding) scorePods(fitting []*Node, scores []int64) {
 	}
 }
 
-// scoreSpread prefers places with few of the pods that should be spread. Where nothing is said, those of one controller should be,
-// over nodes and over zones.
+// scoreSpread prefers places with few of the pods that should be spread. Where nothing is said, those of one controller should
+// be, over nodes and over zones.
 func (d *deciding) scoreSpread(fitting []*Node, scores []int64) {
 	p, alike := d.pod, false
 	spread, means := p.evenly, func(c *constraint, n *Node) (pods int) {
@@ -176,8 +176,8 @@ func (d *deciding) scoreSpread(fitting []*Node, scores []int64) {
 // byDefault is how the pods of one controller are spread.
 var byDefault = []constraint{{key: corev1.LabelHostname, skew: 3}, {key: corev1.LabelTopologyZone, skew: 5}}
 
-// crowding is how many pods of each constraint there are around each node, where more count more among many domains. Nodes that lack
-// a label are ignored, if all labels are asked for.
+// crowding is how many pods of each constraint there are around each node, where more count more among many domains. Nodes that
+// lack a label are ignored, if all labels are asked for.
 func (d *deciding) crowding(
 	fitting []*Node, spread []constraint, means func(*constraint, *Node) int, all bool,
 ) (raw []int64, ignored []bool) {
@@ -216,8 +216,8 @@ func (d *deciding) crowding(
 	return raw, ignored
 }
 
-// around is how many of a constraint's pods there are in the domains of some nodes, on all nodes. A node that is a domain of its own
-// is counted where it is looked at.
+// around is how many of a constraint's pods there are in the domains of some nodes, on all nodes. A node that is a domain of
+// its own is counted where it is looked at.
 func (d *deciding) around(c *constraint, fitting []*Node, ignored []bool, means func(*constraint, *Node) int, all bool) map[string]int {
 	pods := map[string]int{}
 	if c.key == corev1.LabelHostname {

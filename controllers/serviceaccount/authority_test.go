@@ -30,8 +30,8 @@ func knowing(authority string) func(context.Context, *rest.Config) error {
 	}
 }
 
-// corrections runs the controller twice for an hour, and returns how often the bundle of the namespace default was written over, and what
-// it says in the end.
+// corrections runs the controller twice for an hour, and returns how often the bundle of the namespace default was written
+// over, and what it says in the end.
 func corrections(t *testing.T, one, other string) (count int, says string) {
 	t.Helper()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

@@ -41,8 +41,8 @@ type Seen[T client.Object] struct {
 	Now    time.Time
 }
 
-// Plan is what to do about a set, if it is as it was seen. Claim must have succeeded before Keep; the status is written whatever became
-// of that.
+// Plan is what to do about a set, if it is as it was seen. Claim must have succeeded before Keep; the status is written
+// whatever became of that.
 type Plan[Status any] struct {
 	// Claim says whose pods and revisions are whose, and writes the template down.
 	Claim []action.Action

@@ -19,7 +19,8 @@ var (
 	podKind        = corev1.SchemeGroupVersion.WithKind("Pod")
 )
 
-// claimTemplates are the templates of a set's claims. Of several with one name the last one counts: a pod has one volume of a name.
+// claimTemplates are the templates of a set's claims. Of several with one name the last one counts: a pod has one volume of a
+// name.
 func claimTemplates(set *appsv1.StatefulSet) (distinct []*corev1.PersistentVolumeClaim) {
 	all := set.Spec.VolumeClaimTemplates
 	last := map[string]int{}
@@ -93,8 +94,8 @@ func (w *work) blocked(pod *corev1.Pod, ordinal int) (because string, blocked bo
 	return "", false
 }
 
-// retain gives the claims of a pod the owners that they should have: with them they are deleted. Of a claim that somebody else controls
-// it is told when that changes something, and when the pod is made.
+// retain gives the claims of a pod the owners that they should have: with them they are deleted. Of a claim that somebody else
+// controls it is told when that changes something, and when the pod is made.
 func (w *work) retain(pod *corev1.Pod, ordinal int) (updates []action.Action) {
 	for _, template := range claimTemplates(w.Set) {
 		claim := w.Claim(claimName(w.Set, template, ordinal))
@@ -127,7 +128,8 @@ func (w *work) retention() appsv1.StatefulSetPersistentVolumeClaimRetentionPolic
 }
 
 // owners are the owners that a claim should have by the set's policy: the set, if it goes with that, and the pod, if the set has
-// become too small for it. Others' stay. What refers to a set or a pod that had these names before is left to the garbage collector.
+// become too small for it. Others' stay. What refers to a set or a pod that had these names before is left to the garbage
+// collector.
 func (w *work) owners(claim *corev1.PersistentVolumeClaim, pod *corev1.Pod, ordinal int) (owners []metav1.OwnerReference, conflict bool) {
 	if stale(claim, w.Set, kind) || stale(claim, pod, podKind) {
 		return claim.OwnerReferences, false

@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/sets"
 )
 
-// Whom a claim goes with, by the policy (what happens when the set is deleted, and when it shrinks), and by whether the set should
-// still have the pod.
+// Whom a claim goes with, by the policy (what happens when the set is deleted, and when it shrinks), and by whether the set
+// should still have the pod.
 func TestWhomAClaimGoesWith(t *testing.T) {
 	t.Parallel()
 	const another = "another!" // a controller that is not ours

@@ -1,9 +1,9 @@
-// Package statefulset is the controller of pods that are not alike: each has an ordinal, and with it a name, a host name and claims
-// to storage that stay when the pod is made anew. They come in order and go in the reverse order, one after the other, and so does
-// another template come to them; what was before is kept as revisions.
+// Package statefulset is the controller of pods that are not alike: each has an ordinal, and with it a name, a host name and
+// claims to storage that stay when the pod is made anew. They come in order and go in the reverse order, one after the other,
+// and so does another template come to them; what was before is kept as revisions.
 //
-// decide.go is what it does, of nothing but what was seen: ordinal.go makes the pods, claim.go what they claim, step.go says whose
-// turn it is, status.go how far it is. Package sets carries it out.
+// decide.go is what it does, of nothing but what was seen: ordinal.go makes the pods, claim.go what they claim, step.go says
+// whose turn it is, status.go how far it is. Package sets carries it out.
 //
 // Two pods of one ordinal can never be: they would have the same name.
 package statefulset

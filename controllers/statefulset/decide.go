@@ -38,8 +38,8 @@ type work struct {
 	line history.Line
 	// current is the revision that the set had before it took up the template's.
 	current *appsv1.ControllerRevision
-	// size is how many pods there should be, with the ordinals from the first on. replicas are those of them that there are, by their
-	// ordinals; condemned are those with other ordinals, the highest first; pods are all.
+	// size is how many pods there should be, with the ordinals from the first on. replicas are those of them that there are, by
+	// their ordinals; condemned are those with other ordinals, the highest first; pods are all.
 	size      int
 	replicas  map[int]*corev1.Pod
 	condemned []*corev1.Pod
@@ -100,7 +100,8 @@ func hash(data []byte, collisions *int32) string {
 	return rand.SafeEncodeString(fmt.Sprint(h.Sum32()))
 }
 
-// claim says whose pods are whose: those that have no ordinal of the set by their name are none of its pods, whatever their labels.
+// claim says whose pods are whose: those that have no ordinal of the set by their name are none of its pods, whatever their
+// labels.
 func claim(owner adopt.Owner, s Seen) adopt.Claims[*corev1.Pod] {
 	var members, strangers []*corev1.Pod
 	for _, pod := range s.Pods {
@@ -143,8 +144,8 @@ func (w *work) inRange(ordinal int) bool {
 	return ordinal >= first(w.Set) && ordinal-first(w.Set) < w.size
 }
 
-// lacking is a pod that is to be made: of the current revision where a rollout has not come yet, or is kept from coming. A revision that
-// cannot be read is no reason to go on where the rollout may not.
+// lacking is a pod that is to be made: of the current revision where a rollout has not come yet, or is kept from coming. A
+// revision that cannot be read is no reason to go on where the rollout may not.
 func (w *work) lacking(ordinal int) *corev1.Pod {
 	template, revision := &w.Set.Spec.Template, w.line.Now.Name
 	if w.current != w.line.Now && ordinal-first(w.Set) < w.untouched() {
@@ -168,7 +169,8 @@ func (w *work) untouched() int {
 	}
 }
 
-// forget deletes the oldest revisions, if those that no pod is of are more than the set wants to keep. A negative number keeps all.
+// forget deletes the oldest revisions, if those that no pod is of are more than the set wants to keep. A negative number keeps
+// all.
 func (w *work) forget() {
 	limit := int(ptr.Deref(w.Set.Spec.RevisionHistoryLimit, 10))
 	used := map[string]bool{w.current.Name: true}

@@ -19,8 +19,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/statefulset"
 )
 
-// The first pod is lost, and at once the set is to be bigger. Who has not heard of the loss does not make the last pod before the first
-// one is back.
+// The first pod is lost, and at once the set is to be bigger. Who has not heard of the loss does not make the last pod before
+// the first one is back.
 func TestAPodWaitsForThoseBeforeIt(t *testing.T) {
 	t.Parallel()
 	s := scenario(trial.Of(statefulset.Add).Once())

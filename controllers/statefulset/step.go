@@ -10,8 +10,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/pods"
 )
 
-// step is what is to be done of the first thing that is not as it should be: the pods that there should be, then those that are too
-// many, then those of another revision. In order means that a pod has to be available before the next one's turn comes.
+// step is what is to be done of the first thing that is not as it should be: the pods that there should be, then those that are
+// too many, then those of another revision. In order means that a pod has to be available before the next one's turn comes.
 func (w *work) step() {
 	inOrder := w.Set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	if w.keep(inOrder) && w.condemn(inOrder) {
@@ -123,7 +123,8 @@ func (w *work) condemn(inOrder bool) bool {
 	return true
 }
 
-// lowestSick is the condemned pod with the lowest ordinal that does not work: it alone may go although it does not. Nil when all do.
+// lowestSick is the condemned pod with the lowest ordinal that does not work: it alone may go although it does not. Nil when
+// all do.
 func (w *work) lowestSick() (lowest *corev1.Pod) {
 	for _, pod := range w.condemned {
 		if !w.works(pod) {

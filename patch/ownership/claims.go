@@ -19,8 +19,8 @@ type claims struct {
 	mine    int // which of them is the applying manager's, or -1
 }
 
-// readClaims reads the ownership of a stored object. ok is false for what the library has to bring into order first: no ownership,
-// that of another version, and what cannot be read.
+// readClaims reads the ownership of a stored object. ok is false for what the library has to bring into order first: no
+// ownership, that of another version, and what cannot be read.
 func (o *Owners) readClaims(
 	t *typed.ParseableType, e *endpoint, sub string, entries []metav1.ManagedFieldsEntry, manager string,
 ) (*claims, bool) {

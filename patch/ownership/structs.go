@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/kind"
 )
 
-// structObject is an object with a Go type, with its ownership beside it. What nobody owns by a write here is left out: it may be most
-// of the object, as the spec is where a status is written.
+// structObject is an object with a Go type, with its ownership beside it. What nobody owns by a write here is left out: it may
+// be most of the object, as the spec is where a status is written.
 type structObject struct {
 	runtime.Object
 	entries []metav1.ManagedFieldsEntry

@@ -23,8 +23,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestUpdateOfStructsDoesWhatTheLibraryDoes writes random changes of several managers to objects of every kind, and compares who owns
-// what then with what the library makes of the whole objects.
+// TestUpdateOfStructsDoesWhatTheLibraryDoes writes random changes of several managers to objects of every kind, and compares
+// who owns what then with what the library makes of the whole objects.
 func TestUpdateOfStructsDoesWhatTheLibraryDoes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

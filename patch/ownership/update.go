@@ -19,8 +19,8 @@ type compared interface {
 	typed(t *typed.ParseableType) (*typed.TypedValue, error)
 }
 
-// updatePlain is the library's Update of an object whose ownership is that of the stored one: it reads no set of fields again that
-// it knows, and writes none that stays as it is. ok is false where the library is to decide.
+// updatePlain is the library's Update of an object whose ownership is that of the stored one: it reads no set of fields again
+// that it knows, and writes none that stays as it is. ok is false where the library is to decide.
 func (o *Owners) updatePlain(e *endpoint, sub string, was, is compared, manager string) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	before, after := was.ownership(), is.ownership()
 	said := sub == "" && after != nil

@@ -111,8 +111,8 @@ func bystander(r schema.GroupResource) bool {
 	return r.Resource == "events"
 }
 
-// heartbeats says whether leases are listed or watched, as by a controller that cares for nodes: who elects a leader reads and writes
-// one.
+// heartbeats says whether leases are listed or watched, as by a controller that cares for nodes: who elects a leader reads and
+// writes one.
 func (r *request) heartbeats() bool {
 	return r.resource.Resource == "leases" && (r.verb == "list" || r.verb == "watch")
 }
