@@ -111,7 +111,8 @@ type Plugin interface {
 // Reader is the state of the server as plugins see it: the latest, without conversion. What it returns is shared and
 // must not be changed.
 type Reader interface {
-	// Get is nil without an error when there is no such object.
+	// Get is nil without an error when there is no such object, or one that initializers have still to act on, unless it is a
+	// namespace: those who act on it put things into it.
 	Get(ctx context.Context, resource schema.GroupResource, namespace, name string) (kind.Object, error)
 	// List yields the objects of a resource, of one namespace or, when that is empty, of all, until yield returns false; but for
 	// those that initializers have still to act on.

@@ -101,8 +101,8 @@ func (c *call) attributes(o writeOptions, obj, old kind.Object) *admission.Attri
 	return a
 }
 
-// reader is the store as plugins see it. What initializers have still to act on is in no list: it does not count before others
-// see it.
+// reader is the store as plugins see it. What initializers have still to act on does not count before others see it: it is in no
+// list, and is not found by its name, but for a namespace, into which those who act on it may put things.
 type reader struct{ s *Server }
 
 var _ admission.Reader = reader{}
@@ -117,7 +117,7 @@ func (r reader) Get(_ context.Context, resource schema.GroupResource, namespace,
 		}
 		return nil, nil
 	}
-	if !served {
+	if !served || o.Uninitialized() && resource != namespaces {
 		return nil, nil
 	}
 	return shared(kind.CodecOf(k), o)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/bowline-dev/bowline/store/storetest"
 )
 
@@ -45,10 +47,16 @@ func TestWhatIsHiddenDoesNotCountYet(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.initializers(t, "a", "*", "first.example.com")
-	const classes, pod = "/apis/scheduling.k8s.io/v1/priorityclasses", `{"metadata":{"generateName":"p-","initializers":{"pending":[]},"labels":{"app":"web"}},
-		"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`
-	w.send(t, http.MethodPost, classes+hidden, `{"metadata":{"name":"high"},"value":7,"globalDefault":true}`).want(t, http.StatusCreated)
-	w.send(t, http.MethodPost, budgetsPath+hidden, `{"metadata":{"name":"all"},"spec":{"selector":{"matchLabels":{"app":"web"}},"minAvailable":9}}`).want(t, http.StatusCreated)
+	const (
+		classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+		class   = `{"metadata":{"name":"high"},"value":7,"globalDefault":true}`
+		budget  = `{"metadata":{"name":"all"},"spec":{"selector":{"matchLabels":{"app":"web"}},"minAvailable":9}}`
+		pod     = `{"metadata":{"generateName":"p-","initializers":{"pending":[]},"labels":{"app":"web"}},
+			"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`
+		ready = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`
+	)
+	w.send(t, http.MethodPost, classes+hidden, class).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, budgetsPath+hidden, budget).want(t, http.StatusCreated)
 	for _, c := range []struct {
 		priority float64
 		evicted  int
@@ -58,9 +66,46 @@ func TestWhatIsHiddenDoesNotCountYet(t *testing.T) {
 			t.Errorf("the priority is %v, not %v", got, c.priority)
 		}
 		name := at(made, "metadata", "name").(string)
-		w.merge(t, podsPath+"/"+name+"/status", `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`).want(t, http.StatusOK)
+		w.merge(t, podsPath+"/"+name+"/status", ready).want(t, http.StatusOK)
 		w.evict(t, name, "").want(t, c.evicted)
 		w.done(t, classes+"/high")
 		w.done(t, budgetsPath+"/all")
 	}
+}
+
+// TestWhatIsHiddenIsNotFoundByItsName either, where the server follows a name: a pod's class, a webhook's Service.
+func TestWhatIsHiddenIsNotFoundByItsName(t *testing.T) {
+	t.Parallel()
+	const (
+		classes  = "/apis/scheduling.k8s.io/v1/priorityclasses"
+		services = "/api/v1/namespaces/default/services"
+		pod      = `{"metadata":{"name":"p"},"spec":{"priorityClassName":"high","containers":[{"name":"c","image":"i"}]}}`
+	)
+	w := start(t)
+	w.initializers(t, "a", "priorityclasses", "first.example.com")
+	w.initializers(t, "b", "services", "first.example.com")
+	w.send(t, http.MethodPost, classes+hidden, `{"metadata":{"name":"high"},"value":7}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, podsPath, pod).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "no PriorityClass with name high was found")
+	w.done(t, classes+"/high")
+	w.send(t, http.MethodPost, podsPath, pod).want(t, http.StatusCreated)
+
+	g, authority := startGuardAs(t, "hook.default.svc")
+	w.register(t, validatingPath, "v", g, `"clientConfig":`+g.byService(t, authority))
+	const service = `{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"localhost"}}`
+	w.send(t, http.MethodPost, services+hidden, service).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
+		metav1.StatusReasonInternalError, `service "hook" not found`)
+	w.done(t, services+"/hook")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+}
+
+// TestHiddenNamespaceTakesObjects: who initializes one may put into it what each is to have.
+func TestHiddenNamespaceTakesObjects(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.initializers(t, "a", "namespaces", "first.example.com")
+	w.send(t, http.MethodPost, "/api/v1/namespaces"+hidden, `{"metadata":{"name":"new"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, "/api/v1/namespaces/new/configmaps", `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+	w.done(t, "/api/v1/namespaces/new")
+	w.get(t, "/api/v1/namespaces/new/configmaps/a").want(t, http.StatusOK)
 }
