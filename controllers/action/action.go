@@ -6,6 +6,7 @@ package action
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -34,7 +35,11 @@ func NewHand(m *controller.Manager, component string) *Hand {
 	return &Hand{Client: m.Client(), Events: m.Recorder(component)}
 }
 
-// Do carries out actions in order, until one fails. The result is when to look again, if an action says so.
+// errGone is what the write of a status ends with whose object is there no more. The cache will show that, and then it is forgotten.
+var errGone = errors.New("it is gone")
+
+// Do carries out actions in order, until one fails, or finds that what its status was to be written of is gone: that is no failure, and
+// nobody is told what followed from how it was. The result is when to look again, if an action says so.
 func (h *Hand) Do(ctx context.Context, actions ...Action) (controller.Result, error) {
 	var result controller.Result
 	for _, a := range actions {
@@ -45,7 +50,10 @@ func (h *Hand) Do(ctx context.Context, actions ...Action) (controller.Result, er
 			}
 			continue
 		}
-		if err := a.Do(ctx, h); err != nil {
+		switch err := a.Do(ctx, h); {
+		case errors.Is(err, errGone):
+			return controller.Result{}, nil
+		case err != nil:
 			return result, err
 		}
 	}

@@ -112,7 +112,8 @@ func (d Delete[T]) Do(ctx context.Context, by *Hand) error {
 	return err
 }
 
-// Update replaces an object, or a subresource of it, if nobody has changed it since it was seen. What has gone needs no status.
+// Update replaces an object, or a subresource of it, if nobody has changed it since it was seen. What has gone needs no status, and
+// nothing that stands after it in a list.
 type Update[T client.Object] struct {
 	In          schema.GroupVersionResource
 	Object      T
@@ -127,7 +128,7 @@ func (u Update[T]) String() string {
 func (u Update[T]) Do(ctx context.Context, by *Hand) error {
 	_, err := client.Of[T](by.Client, u.In).UpdateSubresource(ctx, u.Subresource, u.Object, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) && u.Subresource == "status" {
-		return nil
+		return fmt.Errorf("%s: %w", u, errGone)
 	}
 	u.Tell.tell(by, err)
 	return err

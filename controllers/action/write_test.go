@@ -24,11 +24,13 @@ func TestToDeleteWhatHasChangedIsToBeBehind(t *testing.T) {
 	var hand *action.Hand
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		maps := bowlinetest.Client[*corev1.ConfigMap](t, p)
-		seen, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}, metav1.CreateOptions{})
+		a := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}
+		seen, err := maps.Create(t.Context(), a, metav1.CreateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := maps.Patch(t.Context(), "default", "a", "", types.MergePatchType, []byte(`{"data":{"b":"c"}}`), metav1.PatchOptions{}); err != nil {
+		patch := []byte(`{"data":{"b":"c"}}`)
+		if _, err := maps.Patch(t.Context(), "default", "a", "", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		deletion := action.Delete[*corev1.ConfigMap]{
@@ -46,6 +48,50 @@ func TestToDeleteWhatHasChangedIsToBeBehind(t *testing.T) {
 		deletion.Unchanged = false
 		if _, err := hand.Do(t.Context(), deletion); err != nil {
 			t.Errorf("the deletion of whatever it is ends with %v", err)
+		}
+	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		hand = action.NewHand(m, "test")
+		return nil
+	}))
+}
+
+// A cache that is late shows what is gone as it was, and what follows from that: nobody is told of it, and nothing is written.
+func TestNothingFollowsFromTheStatusOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	var hand *action.Hand
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		pods := bowlinetest.Client[*corev1.Pod](t, p)
+		there := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "there", Namespace: "default"}}
+		there.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+		gone := there.DeepCopy()
+		there, err := pods.Create(t.Context(), there, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone.Name, gone.UID, gone.ResourceVersion = "gone", "gone", "1"
+		of := func(pod *corev1.Pod) []action.Action {
+			in := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+			return []action.Action{
+				action.Again{After: 1},
+				action.Update[*corev1.Pod]{In: in, Object: pod, Subresource: "status", Tell: action.Tell{About: pod, Reason: "Written"}},
+				action.Event{About: pod, Reason: "Followed", Message: "what follows"},
+			}
+		}
+		if result, err := hand.Do(t.Context(), of(gone)...); err != nil || result.RequeueAfter > 0 {
+			t.Errorf("of what is gone comes %v, %v", result, err)
+		}
+		if result, err := hand.Do(t.Context(), of(there)...); err != nil || result.RequeueAfter == 0 {
+			t.Errorf("of what is there comes %v, %v", result, err)
+		}
+		synctest.Wait()
+		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{})
+		if err != nil || len(events.Items) != 2 {
+			t.Errorf("it is told as %v (%v)", events.Items, err)
+		}
+		for _, e := range events.Items {
+			if e.InvolvedObject.Name != "there" {
+				t.Errorf("%s of %s is told", e.Reason, e.InvolvedObject.Name)
+			}
 		}
 	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 		hand = action.NewHand(m, "test")

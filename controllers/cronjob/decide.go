@@ -65,7 +65,7 @@ func Decide(s Seen) (actions []action.Action) {
 	case !equality.Semantic.DeepEqual(d.next.Status, s.CronJob.Status):
 		// First of all: what is deleted before its time stands there would be made again.
 		actions = append(actions, action.Update[*batchv1.CronJob]{In: resource, Object: d.next, Subresource: "status"})
-	case len(d.writes) > 0:
+	case len(d.writes)+len(d.events) > 0: // it may be gone, or another one, or be told to rest
 		actions = append(actions, action.Current[*batchv1.CronJob]{In: resource, Objects: []*batchv1.CronJob{s.CronJob}})
 	}
 	return append(append(actions, d.writes...), d.events...)
@@ -166,7 +166,9 @@ func (d *decision) follow() {
 	for _, listed := range slices.Clone(status.Active) {
 		if !there[listed.UID] {
 			d.drop(listed.UID)
-			d.tell(false, "MissingJob", "Active job went missing: %v", listed.Name)
+			if d.CronJob.DeletionTimestamp == nil { // else its jobs go with it
+				d.tell(false, "MissingJob", "Active job went missing: %v", listed.Name)
+			}
 		}
 	}
 }
