@@ -58,7 +58,8 @@ var controllers = map[string]func(*controller.Manager){
 // namespace has not what everybody counts on. Those that act on what users declare, as on a Deployment, are asked for, so as
 // not to disturb a test that does so itself.
 var life = []string{
-	namespace.Name, garbagecollector.Name, serviceaccount.Name, podgc.Name, ttlafterfinished.Name, resourcequota.Name, pvcprotection.Name,
+	namespace.Name, garbagecollector.Name, serviceaccount.Name, podgc.Name, ttlafterfinished.Name, resourcequota.Name,
+	pvcprotection.Name,
 }
 
 // Controllers are the names of the controllers that a plane has, sorted.

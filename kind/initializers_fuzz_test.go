@@ -11,7 +11,8 @@ import (
 // again.
 func FuzzInitializersMessage(f *testing.F) {
 	for _, seed := range []*Initializers{
-		{}, {Pending: []Initializer{{}, {Name: "a.b.c"}}}, {Pending: []Initializer{{Name: "a.b.c"}}, Result: &metav1.Status{Status: "Failure", Code: 403}},
+		{}, {Pending: []Initializer{{}, {Name: "a.b.c"}}},
+		{Pending: []Initializer{{Name: "a.b.c"}}, Result: &metav1.Status{Status: "Failure", Code: 403}},
 	} {
 		message, err := seed.marshal()
 		if err != nil {

@@ -78,7 +78,8 @@ func refuse(pod *corev1.Pod, wants demand, node *corev1.Node, others []demand) *
 		}
 	}
 	evicts := func(t *corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }
-	_, untolerated := schedulinghelper.FindMatchingUntoleratedTaint(klog.Logger{}, node.Spec.Taints, pod.Spec.Tolerations, evicts, false)
+	_, untolerated := schedulinghelper.FindMatchingUntoleratedTaint(
+		klog.Logger{}, node.Spec.Taints, pod.Spec.Tolerations, evicts, false)
 	if untolerated {
 		return failed("TaintToleration", "node(s) had taints that the pod didn't tolerate")
 	}

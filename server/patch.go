@@ -233,8 +233,9 @@ func (c *call) applied(current kind.Object, body runtime.Object) (kind.Object, e
 			return nil, err
 		}
 		if uid := m.GetUID(); uid != "" && uid != current.GetUID() {
-			return nil, apierrors.NewConflict(schema.GroupResource{Group: c.gvr.Group, Resource: c.gvr.Resource + "/" + c.subresource}, c.name,
-				fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", "Precondition failed", uid, current.GetUID())) // Kubernetes' words
+			what := schema.GroupResource{Group: c.gvr.Group, Resource: c.gvr.Resource + "/" + c.subresource}
+			return nil, apierrors.NewConflict(what, c.name, // in Kubernetes' words
+				fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", "Precondition failed", uid, current.GetUID()))
 		}
 		defer current.SetResourceVersion(m.GetResourceVersion())
 	}

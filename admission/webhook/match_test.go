@@ -162,7 +162,11 @@ func TestRules(t *testing.T) {
 func TestEquivalentVersions(t *testing.T) {
 	t.Parallel()
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d"}}
-	askedOf := func(sub string, policy admissionregistrationv1.MatchPolicyType, rules ...admissionregistrationv1.RuleWithOperations) string {
+	type (
+		policyType = admissionregistrationv1.MatchPolicyType
+		ruleType   = admissionregistrationv1.RuleWithOperations
+	)
+	askedOf := func(sub string, policy policyType, rules ...ruleType) string {
 		h := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) { w.MatchPolicy = &policy }, rules...)
 		gv, yes, err := h.concerns(t.Context(), write(t, admission.Create, deploymentsEx, sub, deployment), state{})
 		if err != nil || !yes {
@@ -170,10 +174,11 @@ func TestEquivalentVersions(t *testing.T) {
 		}
 		return gv.String()
 	}
-	asked := func(policy admissionregistrationv1.MatchPolicyType, rules ...admissionregistrationv1.RuleWithOperations) string {
+	asked := func(policy policyType, rules ...ruleType) string {
 		return askedOf("", policy, rules...)
 	}
-	v1, beta1, old := rule("*", "apps", "v1", "deployments"), rule("*", "apps", "v1beta1", "deployments"), rule("*", "extensions", "v1beta1", "deployments")
+	v1, beta1 := rule("*", "apps", "v1", "deployments"), rule("*", "apps", "v1beta1", "deployments")
+	old := rule("*", "extensions", "v1beta1", "deployments")
 	for _, s := range []struct{ got, want string }{
 		{asked(admissionregistrationv1.Exact, v1), ""},
 		{asked(admissionregistrationv1.Exact, v1, old), "extensions/v1beta1"},
@@ -182,7 +187,8 @@ func TestEquivalentVersions(t *testing.T) {
 		{asked(admissionregistrationv1.Equivalent, v1, old), "extensions/v1beta1"},
 		{asked(admissionregistrationv1.Equivalent, rule("*", "", "v1", "pods")), ""},
 		{asked(admissionregistrationv1.Equivalent, rule("DELETE", "apps", "v1", "deployments")), ""},
-		{askedOf("rollback", admissionregistrationv1.Equivalent, rule("*", "apps", "v1", "deployments/*")), ""}, // which only extensions have
+		// Only extensions has a rollback.
+		{askedOf("rollback", admissionregistrationv1.Equivalent, rule("*", "apps", "v1", "deployments/*")), ""},
 		{askedOf("rollback", admissionregistrationv1.Equivalent, rule("*", "*", "*", "deployments/*")), "extensions/v1beta1"},
 	} {
 		if s.got != s.want {

@@ -127,7 +127,8 @@ func (h *hook) apply(s *subject, response *admissionv1.AdmissionResponse) (chang
 	}
 	steps, err := jsonpatch.DecodePatch(response.Patch)
 	if err != nil {
-		return false, &callError{h.Name, fmt.Errorf("received undecodable patch in webhook response: %w", err), http.StatusServiceUnavailable}
+		err = fmt.Errorf("received undecodable patch in webhook response: %w", err)
+		return false, &callError{h.Name, err, http.StatusServiceUnavailable}
 	}
 	switch {
 	case len(steps) == 0:

@@ -20,7 +20,8 @@ import (
 // What it does not concern by its rules, or by the other selector, goes on.
 func TestWrongSelectorsRefuseTheWrite(t *testing.T) {
 	t.Parallel()
-	wrong, none := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a b"}}, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "none"}}
+	wrong := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a b"}}
+	none := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "none"}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}
 	stored := state{namespaces: {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}}}}
 	for name, c := range map[string]struct {
@@ -48,8 +49,11 @@ func TestWrongSelectorsRefuseTheWrite(t *testing.T) {
 // TestPanicIsAnError of the one write that it happened in.
 func TestPanicIsAnError(t *testing.T) {
 	t.Parallel()
-	h := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) { w.AdmissionReviewVersions = []string{"v1"} }, rule("*", "", "v1", "pods"))
-	h.caller = caller.New(t.Context(), caller.Config{URL: h.ClientConfig.URL}, nil, func() (runtime.Codec, error) { panic("no codec") })
+	h := hookOf(t, func(w *admissionregistrationv1.MutatingWebhook) {
+		w.AdmissionReviewVersions = []string{"v1"}
+	}, rule("*", "", "v1", "pods"))
+	codec := func() (runtime.Codec, error) { panic("no codec") }
+	h.caller = caller.New(t.Context(), caller.Config{URL: h.ClientConfig.URL}, nil, codec)
 	t.Cleanup(h.caller.Close)
 	a := write(t, admission.Create, podsV1, "", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}})
 	s, err := newSubject(a, podsV1.GroupVersion())

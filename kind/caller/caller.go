@@ -131,7 +131,8 @@ func (c *Caller) connect(codec func() (runtime.Codec, error)) (*rest.RESTClient,
 	config := &rest.Config{Host: t.host, APIPath: t.path, QPS: -1, UserAgent: "bowline"}
 	config.ContentType = runtime.ContentTypeJSON
 	config.NegotiatedSerializer = serializer.NegotiatedSerializerWrapper(runtime.SerializerInfo{Serializer: reviews})
-	return rest.UnversionedRESTClientForConfigAndClient(config, &http.Client{Transport: bounded{c}, Timeout: patience, CheckRedirect: stay})
+	by := &http.Client{Transport: bounded{c}, Timeout: patience, CheckRedirect: stay}
+	return rest.UnversionedRESTClientForConfigAndClient(config, by)
 }
 
 // stay follows no redirect: who answers a review could have this server ask whomever it reaches (CVE-2020-8561, which Kubernetes

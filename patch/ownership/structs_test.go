@@ -122,7 +122,8 @@ func (w *writers) changedStruct(t *testing.T, live kind.Object) kind.Object {
 		next.SetManagedFields(nil)
 	case 2:
 		next.SetManagedFields([]metav1.ManagedFieldsEntry{{
-			Manager: "x", Operation: metav1.ManagedFieldsOperationApply, APIVersion: live.GetObjectKind().GroupVersionKind().GroupVersion().String(),
+			Manager: "x", Operation: metav1.ManagedFieldsOperationApply,
+			APIVersion: live.GetObjectKind().GroupVersionKind().GroupVersion().String(),
 			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:managedFields":{},"f:labels":{}}}`),
 		}})
 	}

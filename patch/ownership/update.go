@@ -21,7 +21,9 @@ type compared interface {
 
 // updatePlain is the library's Update of an object whose ownership is that of the stored one: it reads no set of fields again
 // that it knows, and writes none that stays as it is. ok is false where the library is to decide.
-func (o *Owners) updatePlain(e *endpoint, sub string, was, is compared, manager string) (entries []metav1.ManagedFieldsEntry, ok bool) {
+func (o *Owners) updatePlain(
+	e *endpoint, sub string, was, is compared, manager string,
+) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	before, after := was.ownership(), is.ownership()
 	said := sub == "" && after != nil
 	if len(before) == 0 || len(before) >= mostManagers || said && !slices.EqualFunc(before, after, sameEntry) {

@@ -105,7 +105,8 @@ func unchangedKeyIsOnlyLookedAt(t *testing.T, start func(store.Options) *store.S
 	}
 	set(t, s, Key("space"), "2")
 	var conflict *store.ConflictError
-	if _, err := s.Commit(t.Context(), Put(Key("late"), "1", store.Absent()), stays); !errors.As(err, &conflict) || Value(conflict.Actual) != "2" {
+	_, err := s.Commit(t.Context(), Put(Key("late"), "1", store.Absent()), stays)
+	if !errors.As(err, &conflict) || Value(conflict.Actual) != "2" {
 		t.Errorf("a commit beside a key that has changed returned %v", err)
 	}
 	if s.Get(Key("late")) != nil {

@@ -14,7 +14,10 @@ import (
 func FuzzInitializerConfiguration(f *testing.F) {
 	rule := v1alpha1.Rule{APIGroups: []string{"", "apps"}, APIVersions: []string{"v1"}, Resources: []string{"pods"}}
 	for _, seed := range []*v1alpha1.InitializerConfiguration{
-		{}, {ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"k": "v"}}, Initializers: []v1alpha1.Initializer{{Name: "a.b.c", Rules: []v1alpha1.Rule{{}, rule}}}},
+		{}, {
+			ObjectMeta:   metav1.ObjectMeta{Name: "a", Labels: map[string]string{"k": "v"}},
+			Initializers: []v1alpha1.Initializer{{Name: "a.b.c", Rules: []v1alpha1.Rule{{}, rule}}},
+		},
 	} {
 		message, err := seed.Marshal()
 		if err != nil {
