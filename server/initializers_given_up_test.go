@@ -48,7 +48,8 @@ func TestServerThatIsKilledLeavesNothingGivenUp(t *testing.T) {
 			}}
 		})
 		w.initializers(t, "a", "configmaps", "first.example.com")
-		w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"a","finalizers":["example.com/never"]}}`).want(t, http.StatusCreated)
+		held := `{"metadata":{"name":"a","finalizers":["example.com/never"]}}`
+		w.send(t, http.MethodPost, configMaps+hidden, held).want(t, http.StatusCreated)
 		doomed = true
 		w.merge(t, configMaps+"/a", failure)
 		w = w.again(t, journal)
@@ -82,7 +83,8 @@ func TestGivenUpInAnotherVersion(t *testing.T) {
 	all.want(t, "ADDED a")
 	w.merge(t, lampsV2+"/a", failure).want(t, http.StatusOK)
 	(<-answer).refused(t, http.StatusForbidden, "", "no room")
-	if gone := all.want(t, "DELETED a").Object; at(gone, "spec", "paint") != "red" || at(gone, "metadata", "initializers", "result", "message") != "no room" {
+	gone := all.want(t, "DELETED a").Object
+	if at(gone, "spec", "paint") != "red" || at(gone, "metadata", "initializers", "result", "message") != "no room" {
 		t.Errorf("deleted is %v", gone)
 	}
 }

@@ -86,7 +86,7 @@ func TestNothingComesIntoANamespaceThatEndsMeanwhile(t *testing.T) {
 	}{
 		"changed": {
 			func() {
-				w.send(t, http.MethodPatch, "/api/v1/namespaces/changed", `{"metadata":{"labels":{"a":"b"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+				w.merge(t, "/api/v1/namespaces/changed", `{"metadata":{"labels":{"a":"b"}}}`).want(t, http.StatusOK)
 			},
 			func(r reply) { r.want(t, http.StatusCreated) },
 		},
@@ -109,7 +109,8 @@ func TestNothingComesIntoANamespaceThatEndsMeanwhile(t *testing.T) {
 		w.namespace(t, name)
 		answered := make(chan reply, 1)
 		go func() {
-			r, _ := w.try(t.Context(), http.MethodPost, "/api/v1/namespaces/"+name+"/configmaps", strings.NewReader(`{"metadata":{"name":"a"}}`))
+			a := strings.NewReader(`{"metadata":{"name":"a"}}`)
+			r, _ := w.try(t.Context(), http.MethodPost, "/api/v1/namespaces/"+name+"/configmaps", a)
 			answered <- r
 		}()
 		<-p.asked

@@ -78,7 +78,8 @@ func TestScale(t *testing.T) {
 		}
 		w.send(t, http.MethodPut, path+"/scale", string(shown.body)).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified")
 		const another = `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a","uid":"another"},"spec":{"replicas":1}}`
-		w.send(t, http.MethodPut, path+"/scale", another).refused(t, http.StatusConflict, metav1.StatusReasonConflict, "Precondition failed: UID in precondition: another")
+		w.send(t, http.MethodPut, path+"/scale", another).
+			refused(t, http.StatusConflict, metav1.StatusReasonConflict, "Precondition failed: UID in precondition: another")
 		w.send(t, http.MethodPatch, path+"/scale", `{"spec":{"replicas":-1}}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "")
 		if got := at(w.get(t, path).object(t), "spec", field); got != 5.0 {
 			t.Errorf("%s: the object has %v", path, got)

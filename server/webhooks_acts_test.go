@@ -2,10 +2,12 @@ package server_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -24,8 +26,9 @@ func TestWebhooksAreShownEvictions(t *testing.T) {
 	w.send(t, http.MethodPost, podsPath+"/p/binding", binding).want(t, http.StatusCreated)
 	for _, g := range []*guard{mutating, validating} {
 		r := g.last()
-		if text := string(r.Object.Raw); r.Kind.Kind != "Binding" || r.RequestKind.Kind != "Binding" || len(r.OldObject.Raw) > 0 ||
-			!strings.Contains(text, `"target":{"kind":"Node","name":"n"}`) || !strings.Contains(text, `"kind":"Binding","apiVersion":"v1"`) {
+		text := string(r.Object.Raw)
+		whole := strings.Contains(text, `"target":{"kind":"Node","name":"n"}`) && strings.Contains(text, `"kind":"Binding","apiVersion":"v1"`)
+		if !whole || r.Kind.Kind != "Binding" || r.RequestKind.Kind != "Binding" || len(r.OldObject.Raw) > 0 {
 			t.Errorf("asked about a %v: %s, which was %s", r.Kind, text, r.OldObject.Raw)
 		}
 	}
@@ -36,8 +39,9 @@ func TestWebhooksAreShownEvictions(t *testing.T) {
 			t.Errorf("asked about %s", got)
 		}
 		r := g.last()
-		if r.Kind != (metav1.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}) || r.Resource.Resource != "pods" || r.Namespace != "default" ||
-			!strings.Contains(string(r.Object.Raw), `"kind":"Eviction","apiVersion":"policy/v1"`) {
+		whole := strings.Contains(string(r.Object.Raw), `"kind":"Eviction","apiVersion":"policy/v1"`)
+		if !whole || r.Kind != metav1.GroupVersionKind(policyv1.SchemeGroupVersion.WithKind("Eviction")) ||
+			r.Resource.Resource != "pods" || r.Namespace != "default" {
 			t.Errorf("asked about a %v of %v: %s", r.Kind, r.Resource, r.Object.Raw)
 		}
 	}
@@ -48,9 +52,14 @@ func TestWebhooksDecideAboutEvictions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	w.runs(t, "p", "True")
-	w.register(t, validatingPath, "v", startGuard(t, deny("not now")), `"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods/eviction"]}],
-		"matchConditions":[{"name":"kind","expression":"request.requestKind.kind == 'Eviction' && object.deleteOptions.gracePeriodSeconds == 7"}]`)
-	w.register(t, mutatingPath, "m", startGuard(t, patched(`[{"op":"add","path":"/deleteOptions","value":{"gracePeriodSeconds":7}}]`)), everyRule)
+	const (
+		evictions = `"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods/eviction"]}]`
+		inSeven   = "request.requestKind.kind == 'Eviction' && object.deleteOptions.gracePeriodSeconds == 7"
+	)
+	w.register(t, validatingPath, "v", startGuard(t, deny("not now")),
+		evictions+`,"matchConditions":[{"name":"kind","expression":"`+inSeven+`"}]`)
+	seven := startGuard(t, patched(`[{"op":"add","path":"/deleteOptions","value":{"gracePeriodSeconds":7}}]`))
+	w.register(t, mutatingPath, "m", seven, everyRule)
 	w.evict(t, "p", "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "not now")
 	w.send(t, http.MethodDelete, validatingPath+"/v", "").want(t, http.StatusOK)
 	w.evict(t, "p", "").want(t, http.StatusCreated)
@@ -85,15 +94,17 @@ func TestReviewHasTheOptionsAsTheyWereSent(t *testing.T) {
 		{http.MethodPost, configMaps, jsonType, `{"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1"}`},
 		{http.MethodPut, configMaps + "/a?fieldValidation=Strict&fieldManager=me", jsonType,
 			`{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"me","fieldValidation":"Strict"}`},
-		{http.MethodPatch, configMaps + "/a?fieldValidation=Ignore", mergeType, `{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldValidation":"Ignore"}`},
+		{http.MethodPatch, configMaps + "/a?fieldValidation=Ignore", mergeType,
+			`{"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldValidation":"Ignore"}`},
 	} {
 		r := w.send(t, c.method, c.path, `{"metadata":{"name":"a"},"data":{"by":"`+c.method+`"}}`, "Content-Type", c.contentType)
 		if r.code >= 300 {
 			t.Fatalf("%s", r.body)
 		}
 		var got, want any
-		if json.Unmarshal(g.last().Options.Raw, &got) != nil || json.Unmarshal([]byte(c.want), &want) != nil || jsonText(got) != jsonText(want) {
-			t.Errorf("%s %s: options %s, want %s", c.method, c.path, g.last().Options.Raw, c.want)
+		raw := g.last().Options.Raw
+		if err := errors.Join(json.Unmarshal(raw, &got), json.Unmarshal([]byte(c.want), &want)); err != nil || jsonText(got) != jsonText(want) {
+			t.Errorf("%s %s: options %s, want %s (%v)", c.method, c.path, raw, c.want, err)
 		}
 	}
 }

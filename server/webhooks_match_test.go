@@ -62,10 +62,14 @@ func TestConditionsAreToldTheKindOfASubresource(t *testing.T) {
 	t.Parallel()
 	w := start(t)
 	const deployments = "/apis/apps/v1/namespaces/default/deployments"
-	w.send(t, http.MethodPost, deployments, strings.Replace(ownedDeployment, `"name":"d"`, `"name":"a"`, 1)).want(t, http.StatusCreated)
+	deployment := strings.Replace(ownedDeployment, `"name":"d"`, `"name":"a"`, 1)
+	w.send(t, http.MethodPost, deployments, deployment).want(t, http.StatusCreated)
 	g := startGuard(t, nil)
-	w.register(t, validatingPath, "v", g, `"rules":[{"operations":["*"],"apiGroups":["apps"],"apiVersions":["v1"],"resources":["deployments/scale"]}],
-		"matchConditions":[{"name":"scale","expression":"request.requestKind.kind == 'Scale' && request.kind.group == 'autoscaling' && object.spec.replicas == 3"}]`)
+	const (
+		scales  = `"rules":[{"operations":["*"],"apiGroups":["apps"],"apiVersions":["v1"],"resources":["deployments/scale"]}]`
+		toThree = "request.requestKind.kind == 'Scale' && request.kind.group == 'autoscaling' && object.spec.replicas == 3"
+	)
+	w.register(t, validatingPath, "v", g, scales+`,"matchConditions":[{"name":"scale","expression":"`+toThree+`"}]`)
 	w.merge(t, deployments+"/a/scale", `{"spec":{"replicas":3}}`).want(t, http.StatusOK)
 	if n := len(g.requests()); n != 1 {
 		t.Errorf("asked %d times", n)

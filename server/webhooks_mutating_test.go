@@ -110,7 +110,8 @@ func TestWebhookThatChangesNothingHasNobodyAskedAgain(t *testing.T) {
 	rules := `"rules":[{"operations":["CREATE"],"apiGroups":[""],"apiVersions":["v1"],"resources":["pods"]}]`
 	first := startGuard(t, nil)
 	w.register(t, mutatingPath, "a", first, rules+`,"reinvocationPolicy":"IfNeeded"`)
-	w.register(t, mutatingPath, "b", startGuard(t, patched(`[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"1"}]`)), rules)
+	second := startGuard(t, patched(`[{"op":"replace","path":"/spec/containers/0/resources/requests/cpu","value":"1"}]`))
+	w.register(t, mutatingPath, "b", second, rules)
 	w.send(t, http.MethodPost, podsPath, `{"metadata":{"name":"p","labels":{},"annotations":{}},"spec":{"containers":[
 		{"name":"c","image":"i","env":[],"resources":{"requests":{"cpu":"1000m"}}}]}}`).want(t, http.StatusCreated)
 	if n := len(first.requests()); n != 1 {

@@ -143,7 +143,8 @@ func TestValidatingWebhookRefuses(t *testing.T) {
 	w.send(t, http.MethodPost, "/api/v1/namespaces/default/secrets", `{"metadata":{"name":"s"}}`).want(t, http.StatusCreated)
 	w.send(t, http.MethodDelete, validatingPath+"/sunday", "").want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
-	want := "CREATE configmaps/ b, UPDATE configmaps/ a, UPDATE configmaps/ a, DELETE configmaps/ a, DELETE configmaps/" // of a collection, without a name
+	want := "CREATE configmaps/ b, UPDATE configmaps/ a, UPDATE configmaps/ a, DELETE configmaps/ a, " +
+		"DELETE configmaps/" // of a collection, without a name
 	if got := strings.Join(g.requests(), ", "); got != want {
 		t.Errorf("asked about %s, want %s", got, want)
 	}
