@@ -97,36 +97,6 @@ const (
 	configMapsRoute = configMapRoute + "/{name}"
 )
 
-// TestEachVerbHasItsStages in the order that docs/request.md draws.
-func TestEachVerbHasItsStages(t *testing.T) {
-	t.Parallel()
-	w := startTraced(t, start)
-	w.fill(t, "default", "a")
-	w.get(t, configMaps+"/a").want(t, http.StatusOK)
-	w.get(t, configMaps).want(t, http.StatusOK)
-	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"v"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPut, configMaps+"/a", `{"metadata":{"name":"a"},"data":{"k":"w"}}`).want(t, http.StatusOK)
-	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
-	w.get(t, "/version").want(t, http.StatusOK)
-	const applied = "/api/v1/namespaces/default/secrets/a?fieldManager=test"
-	w.send(t, http.MethodPatch, applied, `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}`, "Content-Type", "application/apply-patch+yaml").want(t, http.StatusCreated)
-	const way = "authenticate authorize route "
-	for request, want := range map[string]string{
-		"POST " + configMapRoute:                              way + "decode convert own admit validate encode commit answer",
-		"GET " + configMapsRoute:                              way + "read answer",
-		"GET " + configMapRoute:                               way + "read answer",
-		"PATCH /api/v1/namespaces/{namespace}/secrets/{name}": way + "decode patch convert own admit validate encode commit answer",
-		"PATCH " + configMapsRoute:                            way + "decode patch convert own admit validate encode commit answer",
-		"PUT " + configMapsRoute:                              way + "decode convert patch own admit validate encode commit answer",
-		"DELETE " + configMapsRoute:                           way + "decode admit validate commit answer",
-		"GET":                                                 way + "answer",
-	} {
-		if got := strings.Join(w.stages(t, w.one(t, request)), " "); got != want {
-			t.Errorf("%s goes\n%s, want\n%s", request, got, want)
-		}
-	}
-}
-
 // TestWayOfACreateIsThatOfTheDocument: docs/request.md has a row for each stage, and what it names is in the code.
 func TestWayOfACreateIsThatOfTheDocument(t *testing.T) {
 	t.Parallel()
