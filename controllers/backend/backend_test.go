@@ -11,7 +11,8 @@ import (
 // Each change of a pod that other endpoints follow from is passed, and no other.
 func TestChangesThatMatterArePassed(t *testing.T) {
 	t.Parallel()
-	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "default", UID: "one", Labels: map[string]string{"app": "web"}}}
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", Namespace: "default", UID: "one"}}
+	old.Labels = map[string]string{"app": "web"}
 	for name, change := range map[string]func(*corev1.Pod){
 		"another of its name": func(p *corev1.Pod) { p.UID = "two" },
 		"labels":              func(p *corev1.Pod) { p.Labels = nil },

@@ -108,7 +108,8 @@ func (d *daemons) keep() {
 	}
 	for _, node := range d.nodesWithPods() {
 		if !known[node] { // nobody will ever start those that it has not got yet, and nobody else deletes them
-			d.leave(node, standing{}, slices.DeleteFunc(slices.Clone(d.on[node]), func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }))
+			bound := func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" }
+			d.leave(node, standing{}, slices.DeleteFunc(slices.Clone(d.on[node]), bound))
 		}
 	}
 	if len(d.create) == 0 && len(d.remove) == 0 && d.Set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {

@@ -62,7 +62,8 @@ func move(ctx context.Context, config *rest.Config) error {
 			return err
 		},
 		func() error {
-			_, err := nodes.Patch(ctx, "", "a", "", types.MergePatchType, []byte(`{"metadata":{"labels":{"disk":null}}}`), metav1.PatchOptions{})
+			patch := []byte(`{"metadata":{"labels":{"disk":null}}}`)
+			_, err := nodes.Patch(ctx, "", "a", "", types.MergePatchType, patch, metav1.PatchOptions{})
 			return err
 		},
 		func() error { return nodes.Delete(ctx, "", "b", metav1.DeleteOptions{}) },

@@ -54,7 +54,8 @@ func (d *daemons) replaceEnded(pod *corev1.Pod, node string) {
 	if pod.Status.Phase == corev1.PodFailed {
 		d.tell(true, "FailedDaemonPod", "Found failed daemon pod %s/%s on node %s, will try to kill it", pod.Namespace, pod.Name, node)
 	} else {
-		d.tell(false, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it", pod.Namespace, pod.Name, node)
+		d.tell(false, "SucceededDaemonPod", "Found succeeded daemon pod %s/%s on node %s, will try to delete it",
+			pod.Namespace, pod.Name, node)
 	}
 	d.remove = append(d.remove, d.Pauses.Before(place, d.deletion(pod)))
 }

@@ -97,7 +97,8 @@ func TestAFailureIsAsOldAsTheReplicaSetSays(t *testing.T) {
 	s.Sets[0].Status.Conditions = []appsv1.ReplicaSetCondition{{
 		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", LastTransitionTime: since,
 	}}
-	if c := said(deployment.Decide(s), appsv1.DeploymentReplicaFailure); !c.LastTransitionTime.Equal(&since) || !c.LastUpdateTime.Equal(&since) {
+	c := said(deployment.Decide(s), appsv1.DeploymentReplicaFailure)
+	if !c.LastTransitionTime.Equal(&since) || !c.LastUpdateTime.Equal(&since) {
 		t.Errorf("the failure is %+v, want one of an hour ago", c)
 	}
 }
@@ -149,9 +150,10 @@ func deploymentOf(size int32) *appsv1.Deployment {
 	d.Spec.Replicas = &size
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	d.Spec.Template = templateOf("web:2")
-	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{
+	d.Spec.Strategy.Type = appsv1.RollingUpdateDeploymentStrategyType
+	d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
 		MaxSurge: new(intstr.FromInt32(2)), MaxUnavailable: new(intstr.FromInt32(1)),
-	}}
+	}
 	return d
 }
 

@@ -52,7 +52,8 @@ func rolling(processes []bowlinetest.Process) bowlinetest.Scenario {
 
 // rollout is what a user does: a deployment of four, another image, and back.
 func rollout(ctx context.Context, config *rest.Config) error {
-	return declare(ctx, config, func(*appsv1.Deployment) {}, later{20 * time.Second, image("web:2")}, later{20 * time.Second, image("web:1")})
+	return declare(ctx, config, func(*appsv1.Deployment) {},
+		later{20 * time.Second, image("web:2")}, later{20 * time.Second, image("web:1")})
 }
 
 // later is a strategic merge patch, so long after what was done before.
@@ -85,7 +86,8 @@ func declare(ctx context.Context, config *rest.Config, change func(*appsv1.Deplo
 	}
 	for _, p := range patches {
 		time.Sleep(p.after)
-		if _, err := deployments.Patch(ctx, "default", "web", "", types.StrategicMergePatchType, []byte(p.patch), metav1.PatchOptions{}); err != nil {
+		patch, strategic := []byte(p.patch), types.StrategicMergePatchType
+		if _, err := deployments.Patch(ctx, "default", "web", "", strategic, patch, metav1.PatchOptions{}); err != nil {
 			return err
 		}
 	}

@@ -75,7 +75,8 @@ func (e ended) check(ctx context.Context, by *action.Hand) error {
 		if err != nil {
 			return err
 		}
-		if !pods.HasEnded(pod) && slices.ContainsFunc(e.sets, func(set *appsv1.ReplicaSet) bool { return metav1.IsControlledBy(pod, set) }) {
+		its := func(set *appsv1.ReplicaSet) bool { return metav1.IsControlledBy(pod, set) }
+		if !pods.HasEnded(pod) && slices.ContainsFunc(e.sets, its) {
 			return fmt.Errorf("%w: pod/%s has not ended", action.ErrBehind, pod.Name)
 		}
 	}

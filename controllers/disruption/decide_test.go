@@ -18,14 +18,15 @@ import (
 // many is a budget of so many pods, in a namespace with so many others that select them too.
 func many(pods, others int) Seen {
 	least := intstr.FromInt32(1)
-	s := Seen{Budget: &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 1}}, Fights: &Fights{}, Now: time.Now()}
-	s.Budget.Spec.MinAvailable = &least
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 1}}
+	budget.Spec.MinAvailable = &least
+	s, web := Seen{Budget: budget, Fights: &Fights{}, Now: time.Now()}, map[string]string{"app": "web"}
 	for i := range pods {
 		name := fmt.Sprint("web-", i)
-		s.Pods = append(s.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{"app": "web"}}})
+		s.Pods = append(s.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: web}})
 	}
 	for range others {
-		s.Others = append(s.Others, labels.SelectorFromSet(labels.Set{"app": "web"}))
+		s.Others = append(s.Others, labels.SelectorFromSet(web))
 	}
 	return s
 }

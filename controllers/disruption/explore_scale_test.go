@@ -78,7 +78,8 @@ func evictAll(ctx context.Context, c kubernetes.Interface) error {
 		return err
 	}
 	for _, pod := range all.Items {
-		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: "default"}, DeleteOptions: metav1.NewDeleteOptions(0)}
+		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: "default"}}
+		eviction.DeleteOptions = metav1.NewDeleteOptions(0)
 		if err := c.CoreV1().Pods("default").EvictV1(ctx, eviction); err != nil && !apierrors.IsTooManyRequests(err) {
 			return err
 		}

@@ -51,7 +51,8 @@ func drain(ctx context.Context, config *rest.Config) error {
 	}
 	least := intstr.FromInt32(2)
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
-	budget.Spec = policyv1.PodDisruptionBudgetSpec{MinAvailable: &least, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
+	budget.Spec.MinAvailable = &least
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	if _, err := c.PolicyV1().PodDisruptionBudgets("default").Create(ctx, budget, metav1.CreateOptions{}); err != nil {
 		return err
 	}
@@ -97,10 +98,11 @@ func agreeing(s bowlinetest.State) bowlinetest.State {
 		healthy, _, _ := unstructured.NestedInt64(budget.Object, "status", "currentHealthy")
 		allowed, _, _ := unstructured.NestedInt64(budget.Object, "status", "disruptionsAllowed")
 		conditions, _, _ := unstructured.NestedSlice(budget.Object, "status", "conditions")
+		saysSo := len(conditions) == 1 && (conditions[0].(map[string]any)["status"] == "True") == (allowed > 0)
 		budget.Object["status"] = map[string]any{
 			"healthy beyond those that are ready": healthy - ready,
 			"allowed beyond those to spare":       allowed - max(0, ready-2),
-			"says so":                             len(conditions) == 1 && (conditions[0].(map[string]any)["status"] == "True") == (allowed > 0),
+			"says so":                             saysSo,
 		}
 	}
 	return s

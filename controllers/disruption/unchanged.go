@@ -45,7 +45,8 @@ func (u unchanged) Do(ctx context.Context, by *action.Hand) error {
 			if is, err := u.now(ctx, w.of); err != nil {
 				return err
 			} else if is != w.is {
-				return fmt.Errorf("%w: %d pods are wanted where pod/%s is of, and were %d", action.ErrBehind, is.Replicas, w.of.Name, w.is.Replicas)
+				return fmt.Errorf("%w: %d pods are wanted where pod/%s is of, and were %d",
+					action.ErrBehind, is.Replicas, w.of.Name, w.is.Replicas)
 			}
 		}
 		return nil

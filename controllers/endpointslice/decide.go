@@ -46,7 +46,9 @@ func Decide(s Seen) (actions []action.Action) {
 	all.deleted = append(all.deleted, left...) // of families that the service has no more
 	actions = all.actions(s)
 	if lost := s.lost(); lost != nil {
-		actions = append(actions, action.Event{About: s.Service, Warning: true, Reason: failed, Message: failure(s.Service) + lost.Error()})
+		actions = append(actions, action.Event{
+			About: s.Service, Warning: true, Reason: failed, Message: failure(s.Service) + lost.Error(),
+		})
 	}
 	return actions
 }

@@ -217,7 +217,8 @@ func TestPodsThatAreNowhereAreToldOf(t *testing.T) {
 		t.Fatal(actions)
 	}
 	got := actions[0].(action.Event).Message
-	const want = "Error updating Endpoint Slices for Service default/web: [skipping Pod p0000 for Service default/web: Node n Not Found, " +
+	const want = "Error updating Endpoint Slices for Service default/web: [" +
+		"skipping Pod p0000 for Service default/web: Node n Not Found, " +
 		"skipping Pod p0001 for Service default/web: Node n Not Found]"
 	if got != want {
 		t.Errorf("%s\nwant %s", got, want)

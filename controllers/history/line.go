@@ -62,7 +62,8 @@ func Of(w Workload, seen []*appsv1.ControllerRevision, named func(string) *appsv
 	default:
 		line.Old = slices.DeleteFunc(line.Old, func(r *appsv1.ControllerRevision) bool { return r == line.Now })
 	}
-	if last != nil && last != line.Now && line.Now.UID != "" && line.Now.Revision <= last.Revision { // one that was there before is back
+	if last != nil && last != line.Now && line.Now.UID != "" && line.Now.Revision <= last.Revision {
+		// One that was there before is back.
 		line.Now = line.Now.DeepCopy()
 		line.Now.Revision = last.Revision + 1
 		line.Actions = append(line.Actions, action.Update[*appsv1.ControllerRevision]{In: Resource, Object: line.Now})

@@ -136,7 +136,9 @@ func (k *keeper[T]) Reconcile(ctx context.Context, request controller.Request) (
 	if _, err := k.hand.Do(ctx, Claim(seen)...); err != nil {
 		return controller.Result{}, err
 	}
-	seen.Fight = k.fights.after(request, seen, func(pod *corev1.Pod) string { return failing.Lost(pod, seen.Selector, k.whoTakes(pod)) })
+	seen.Fight = k.fights.after(request, seen, func(pod *corev1.Pod) string {
+		return failing.Lost(pod, seen.Selector, k.whoTakes(pod))
+	})
 	failure := k.keep(ctx, seen, obj)
 	if errors.Is(failure, action.ErrBehind) {
 		return controller.Result{}, nil

@@ -14,7 +14,10 @@ func TestWhichNamespacesATermMeans(t *testing.T) {
 	team := func(name string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{"team": name}}
 	}
-	namespaces := map[string]labels.Set{"default": {"team": "ours"}, "near": {"team": "ours"}, "other": {"team": "theirs"}, "bare": nil}
+	namespaces := map[string]labels.Set{
+		"default": {"team": "ours"}, "near": {"team": "ours"}, "other": {"team": "theirs"}, "bare": nil,
+	}
+	unread := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "?"}}}
 	for _, c := range []struct {
 		name       string
 		selector   *metav1.LabelSelector
@@ -27,7 +30,7 @@ func TestWhichNamespacesATermMeans(t *testing.T) {
 		{"those that are named and those that are selected", team("theirs"), []string{"bare"}, "other bare"},
 		{"all", &metav1.LabelSelector{}, nil, "default near other bare gone"},
 		{"none", team("nobody's"), nil, ""},
-		{"what cannot be read means none", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "?"}}}, nil, ""},
+		{"what cannot be read means none", unread, nil, ""},
 	} {
 		apart := func(of string) func(*corev1.Pod) {
 			return func(p *corev1.Pod) {

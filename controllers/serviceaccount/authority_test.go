@@ -21,7 +21,9 @@ import (
 // knowing is the controller as a program of its own, which knows the server by some certificates.
 func knowing(authority string) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
-		m, err := controller.NewManager(config, controller.ManagerOptions{Authority: []byte(authority), Log: slog.New(slog.DiscardHandler)})
+		m, err := controller.NewManager(config, controller.ManagerOptions{
+			Authority: []byte(authority), Log: slog.New(slog.DiscardHandler),
+		})
 		if err != nil {
 			return err
 		}

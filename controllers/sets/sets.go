@@ -70,7 +70,9 @@ type Kept[T client.Object, Status any] struct {
 
 // Keep adds the controller of a kind to a manager. It is asked to look at sets by their own changes, by those of their pods and
 // revisions, and by the sources.
-func Keep[T client.Object, Status any](m *controller.Manager, kept Kept[T, Status], sources ...controller.Source) *controller.Controller {
+func Keep[T client.Object, Status any](
+	m *controller.Manager, kept Kept[T, Status], sources ...controller.Source,
+) *controller.Controller {
 	k := &keeper[T, Status]{
 		Kept:      kept,
 		sets:      informer.For[T](m.Informers(), kept.In),

@@ -67,7 +67,8 @@ func claims(has ...*corev1.PersistentVolumeClaim) *work {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "web"}}
 	set.Spec.Selector = &metav1.LabelSelector{}
 	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
-		WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType, WhenScaled: appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+		WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+		WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
 	}
 	template := func(of string) corev1.PersistentVolumeClaim {
 		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: map[string]string{"template": of}}}
@@ -114,7 +115,9 @@ func TestAPodHasOneVolumeOfAName(t *testing.T) {
 func TestClaimsAreSeenToBeforeWhatTheServerRefuses(t *testing.T) {
 	t.Parallel()
 	w := claims(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0"}})
-	w.replicas = map[int]*corev1.Pod{0: {ObjectMeta: metav1.ObjectMeta{Name: "web-0", UID: "web-0"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", UID: "web-0"}}
+	pod.Status.Phase = corev1.PodRunning
+	w.replicas = map[int]*corev1.Pod{0: pod}
 	todo, _ := w.replica(0, false)
 	if got := does(todo); got != "update persistentvolumeclaim/data-web-0; update pod/web-0" {
 		t.Errorf("it does %s", got)
@@ -126,7 +129,8 @@ func TestWhenAPodIsMadeItIsToldThatSomebodyElseHasItsClaim(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0", OwnerReferences: owned("another!")}}
 	w := claims(claim)
 	pod := newPod(w.Set, &w.Set.Spec.Template, "revision", 0)
-	if got := does(w.make(pod, 0)); !strings.HasPrefix(got, "tell ConflictingController of web") || !strings.HasSuffix(got, "; create pod/web-0") {
+	got, told := does(w.make(pod, 0)), "tell ConflictingController of web"
+	if !strings.HasPrefix(got, told) || !strings.HasSuffix(got, "; create pod/web-0") {
 		t.Errorf("it does %s", got)
 	}
 	pod.UID = "web-0"
@@ -140,7 +144,8 @@ func TestWithoutTheRevisionBeforeNoPodIsMadeBelowThePartition(t *testing.T) {
 	t.Parallel()
 	w := claims()
 	w.Set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
-		Type: appsv1.RollingUpdateStatefulSetStrategyType, RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))},
+		Type:          appsv1.RollingUpdateStatefulSetStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))},
 	}
 	if todo, _ := w.replica(0, true); len(todo) > 0 || w.unread == nil {
 		t.Errorf("it does %s (%v)", does(todo), w.unread)

@@ -21,9 +21,10 @@ import (
 
 // bound is a pod on node-0.
 func bound(name string, annotations map[string]string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: annotations}, Spec: corev1.PodSpec{
-		NodeName: "node-0", RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "web", Image: "nginx"}},
-	}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Annotations: annotations}}
+	pod.Spec.NodeName, pod.Spec.RestartPolicy = "node-0", corev1.RestartPolicyNever
+	pod.Spec.Containers = []corev1.Container{{Name: "web", Image: "nginx"}}
+	return pod
 }
 
 // A node has 254 addresses. Pods that have ended stay in the API, as those of a large Job do, and need none, whoever changes
@@ -123,8 +124,9 @@ func TestNodesThatBeginAgainKnowTheirPods(t *testing.T) {
 			if was == nil {
 				continue
 			}
-			if is := pod.Status.ContainerStatuses[0]; was.Status.PodIP != pod.Status.PodIP || is.State != was.Status.ContainerStatuses[0].State &&
-				!is.State.Running.StartedAt.Equal(&was.Status.ContainerStatuses[0].State.Running.StartedAt) || is.RestartCount != 0 {
+			is, before := pod.Status.ContainerStatuses[0], was.Status.ContainerStatuses[0]
+			same := is.State == before.State || is.State.Running.StartedAt.Equal(&before.State.Running.StartedAt)
+			if pod.Status.PodIP != was.Status.PodIP || !same || is.RestartCount != 0 {
 				t.Errorf("pod %s was %+v, and is %+v", pod.Name, was.Status, pod.Status)
 			}
 		}
