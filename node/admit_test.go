@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-func TestWhyANodeDoesNotTakeAPodIsSaidAsAKubeletDoes(t *testing.T) {
-	t.Parallel()
+// small is a node with four cores, for three pods.
+func small() *corev1.Node {
 	node := &corev1.Node{}
 	node.Labels = map[string]string{"disk": "fast"}
 	node.Spec.Taints = []corev1.Taint{
@@ -18,18 +18,26 @@ func TestWhyANodeDoesNotTakeAPodIsSaidAsAKubeletDoes(t *testing.T) {
 		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("1Gi"),
 		corev1.ResourcePods: resource.MustParse("3"), "example.com/gpu": resource.MustParse("1"),
 	}
-	asks := func(name, amount string, port int32) *corev1.Pod {
-		p := &corev1.Pod{}
-		p.Spec.Tolerations = []corev1.Toleration{{Key: "k"}}
-		p.Spec.Containers = []corev1.Container{{Name: "web"}}
-		if name != "" {
-			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(amount)}
-		}
-		if port != 0 {
-			p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: port}, {ContainerPort: 1}}
-		}
-		return p
+	return node
+}
+
+// asks is a pod that asks for so much of a resource, and for a port of its node, and tolerates the taint k.
+func asks(name, amount string, port int32) *corev1.Pod {
+	p := &corev1.Pod{}
+	p.Spec.Tolerations = []corev1.Toleration{{Key: "k"}}
+	p.Spec.Containers = []corev1.Container{{Name: "web"}}
+	if name != "" {
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceName(name): resource.MustParse(amount)}
 	}
+	if port != 0 {
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: port}, {ContainerPort: 1}}
+	}
+	return p
+}
+
+func TestWhyANodeDoesNotTakeAPodIsSaidAsAKubeletDoes(t *testing.T) {
+	t.Parallel()
+	node := small()
 	selects := asks("", "", 0)
 	selects.Spec.NodeSelector = map[string]string{"disk": "slow"}
 	untolerant := asks("", "", 0)

@@ -2,87 +2,13 @@ package scheduler
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 )
-
-// world is nodes with pods on them, made by the functions below.
-type world struct {
-	nodes      []*Node
-	budgets    []*policyv1.PodDisruptionBudget
-	namespaces map[string]labels.Set
-}
-
-// on makes a node of four cores and 8 GiB, with pods on it.
-func on(name string, change func(*corev1.Node), pods ...*corev1.Pod) *Node {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
-	node.Status.Allocatable = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("10"),
-	}
-	if change != nil {
-		change(node)
-	}
-	n := NewNode(node)
-	for _, pod := range pods {
-		pod.Spec.NodeName = name
-		n.add(NewPod(pod))
-	}
-	return n
-}
-
-func labelled(key, value string) func(*corev1.Node) {
-	return func(n *corev1.Node) { n.Labels[key] = value }
-}
-
-func tainted(key string, effect corev1.TaintEffect) func(*corev1.Node) {
-	return func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: effect}) }
-}
-
-// pod makes a pod that asks for so many cores, such as "500m".
-func pod(name, cpu string, changes ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name), Labels: map[string]string{"app": name}}}
-	p.Spec.Containers = []corev1.Container{{Name: "web"}}
-	if cpu != "" {
-		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
-	}
-	for _, change := range changes {
-		change(p)
-	}
-	return p
-}
-
-func priority(value int32) func(*corev1.Pod) {
-	return func(p *corev1.Pod) { p.Spec.Priority = &value }
-}
-
-// decide is what becomes of a pod.
-func (w world) decide(pod *corev1.Pod) Decision {
-	apart, minding := false, false
-	for _, n := range w.nodes {
-		apart, minding = apart || len(n.apart) > 0, minding || len(n.minding) > 0
-	}
-	return Decide(Seen{
-		Pod: NewPod(pod), Nodes: w.nodes, Apart: apart, Minding: minding,
-		Namespaces: func(name string) labels.Set { return w.namespaces[name] },
-		Budgets:    func() []*policyv1.PodDisruptionBudget { return w.budgets },
-		Node: func(name string) *Node {
-			i := slices.IndexFunc(w.nodes, func(n *Node) bool { return n.Name == name })
-			if i < 0 {
-				return nil
-			}
-			return w.nodes[i]
-		},
-	})
-}
 
 func TestEachReasonIsToldAsKubernetesDoes(t *testing.T) {
 	t.Parallel()
@@ -137,56 +63,6 @@ func TestEachReasonIsToldAsKubernetesDoes(t *testing.T) {
 	}
 }
 
-func hostPort80(ip string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80, HostIP: ip}}
-	}
-}
-
-func podsOf(app, key string) corev1.PodAffinityTerm {
-	return corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}}
-}
-
-func near(app, key string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{podsOf(app, key)},
-		}}
-	}
-}
-
-func far(app, key string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{podsOf(app, key)},
-		}}
-	}
-}
-
-func spreadOver(key string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-			MaxSkew: 1, TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
-		}}
-	}
-}
-
-func gpus(count string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		if p.Spec.Containers[0].Resources.Requests == nil {
-			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{}
-		}
-		p.Spec.Containers[0].Resources.Requests["example.com/gpu"] = resource.MustParse(count)
-	}
-}
-
-func ownedBy(owner string) func(*corev1.Pod) {
-	return func(p *corev1.Pod) {
-		yes := true
-		p.OwnerReferences = []metav1.OwnerReference{{UID: types.UID(owner), Controller: &yes}}
-	}
-}
-
 func TestTheBestNodeIsChosen(t *testing.T) {
 	t.Parallel()
 	prefers := func(kind, value string) func(*corev1.Pod) {
@@ -237,79 +113,6 @@ func TestTheBestNodeIsChosen(t *testing.T) {
 		if d := (world{nodes: c.nodes}).decide(c.pod); d.Node != c.want {
 			t.Errorf("%s: %q, want %q (%s)", c.name, d.Node, c.want, d.Message)
 		}
-	}
-}
-
-func TestTheLeastImportantPodsLeave(t *testing.T) {
-	t.Parallel()
-	since := func(hour int) func(*corev1.Pod) {
-		return func(p *corev1.Pod) {
-			p.Status.StartTime = &metav1.Time{Time: time.Date(2030, 1, 1, hour, 0, 0, 0, time.UTC)}
-		}
-	}
-	never := func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) }
-	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}
-	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "kept"}}
-	for _, c := range []struct {
-		name  string
-		pod   *corev1.Pod
-		nodes []*Node
-		want  string // node: victims, or the message about it
-	}{
-		{"as few as will do", pod("p", "1", priority(10)), []*Node{on("a", nil, pod("q", "3", priority(1)), pod("r", "1"))}, "a: r"},
-		{"where the least important ones are", pod("p", "2", priority(10)),
-			[]*Node{on("a", nil, pod("q", "4", priority(2))), on("b", nil, pod("r", "4", priority(1)))}, "b: r"},
-		{"where they have run for less", pod("p", "4", priority(10)),
-			[]*Node{on("a", nil, pod("q", "4", since(1))), on("b", nil, pod("r", "4", since(2)))}, "b: r"},
-		{"where no budget minds", pod("p", "2", priority(10)),
-			[]*Node{on("a", nil, pod("kept", "4")), on("b", nil, pod("r", "2", priority(1)), pod("s", "2", priority(1)))}, "b: s"},
-		{"of two, the one that no budget keeps", pod("p", "2", priority(10)),
-			[]*Node{on("a", nil, pod("kept", "2"), pod("r", "2", priority(1)))}, "a: r"},
-		{"not for one that is no more important", pod("p", "2", priority(10)), []*Node{on("a", nil, pod("q", "4", priority(10)))},
-			"0/1 nodes are available: 1 No preemption victims found for incoming pod."},
-		{"not where it would not help", pod("p", "5", priority(10)), []*Node{on("a", nil, pod("q", "4"))},
-			"0/1 nodes are available: 1 Preemption is not helpful for scheduling."},
-		{"not enough of them", pod("p", "2", priority(10)), []*Node{on("a", nil, pod("q", "3", priority(10)), pod("r", "1"))},
-			"0/1 nodes are available: 1 Insufficient cpu."},
-		{"not for who never has others leave", pod("p", "2", priority(10), never), []*Node{on("a", nil, pod("q", "4"))},
-			"not eligible due to preemptionPolicy=Never."},
-		{"those that have its port", pod("p", "1", priority(10), hostPort80("")), []*Node{on("a", nil,
-			pod("q", "1", priority(3)), pod("r", "1", hostPort80("")), pod("s", "1", priority(2)),
-		)}, "a: r"},
-		{"those that have what it needs", pod("p", "", priority(10), gpus("2")), []*Node{on("a", func(n *corev1.Node) {
-			n.Status.Allocatable["example.com/gpu"] = resource.MustParse("3")
-		}, pod("q", "1", gpus("1"), priority(3)), pod("r", "1", gpus("1")), pod("s", "1", gpus("1")), pod("t", "1"))}, "a: r s"},
-		{"whom it must not be near to", pod("p", "1", priority(10), far("q", corev1.LabelHostname)), []*Node{on("a", nil, pod("q", "1"))}, "a: q"},
-		{"who must not be near to it", pod("p", "1", priority(10)), []*Node{on("a", nil, pod("q", "1", far("p", corev1.LabelHostname)))}, "a: q"},
-	} {
-		d := world{nodes: c.nodes, budgets: []*policyv1.PodDisruptionBudget{budget}}.decide(c.pod)
-		_, got, _ := strings.Cut(d.Message, " preemption: ")
-		if d.Promise != "" {
-			got = d.Promise + ":"
-			for _, victim := range d.Victims {
-				got += " " + victim.Name
-			}
-		}
-		if got != c.want {
-			t.Errorf("%s: %q, want %q (%s)", c.name, got, c.want, d.Message)
-		}
-	}
-}
-
-func TestWhatIsPromisedToMoreImportantPodsIsTheirs(t *testing.T) {
-	t.Parallel()
-	a := on("a", nil)
-	a.Promised = []*Pod{NewPod(pod("promised", "3", priority(5)))}
-	for _, c := range []struct {
-		priority int32
-		want     string
-	}{{1, ""}, {5, ""}, {6, "a"}} {
-		if d := (world{nodes: []*Node{a}}).decide(pod("p", "2", priority(c.priority))); d.Node != c.want {
-			t.Errorf("a pod of priority %d goes to %q, want %q (%s)", c.priority, d.Node, c.want, d.Message)
-		}
-	}
-	if d := (world{nodes: []*Node{a}}).decide(a.Promised[0].Pod); d.Node != "a" {
-		t.Errorf("the pod that it is promised to does not get it: %s", d.Message)
 	}
 }
 

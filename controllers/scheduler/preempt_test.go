@@ -1,0 +1,85 @@
+package scheduler
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestTheLeastImportantPodsLeave(t *testing.T) {
+	t.Parallel()
+	since := func(hour int) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Status.StartTime = &metav1.Time{Time: time.Date(2030, 1, 1, hour, 0, 0, 0, time.UTC)}
+		}
+	}
+	never := func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) }
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default"}}
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "kept"}}
+	for _, c := range []struct {
+		name  string
+		pod   *corev1.Pod
+		nodes []*Node
+		want  string // node: victims, or the message about it
+	}{
+		{"as few as will do", pod("p", "1", priority(10)), []*Node{on("a", nil, pod("q", "3", priority(1)), pod("r", "1"))}, "a: r"},
+		{"where the least important ones are", pod("p", "2", priority(10)),
+			[]*Node{on("a", nil, pod("q", "4", priority(2))), on("b", nil, pod("r", "4", priority(1)))}, "b: r"},
+		{"where they have run for less", pod("p", "4", priority(10)),
+			[]*Node{on("a", nil, pod("q", "4", since(1))), on("b", nil, pod("r", "4", since(2)))}, "b: r"},
+		{"where no budget minds", pod("p", "2", priority(10)),
+			[]*Node{on("a", nil, pod("kept", "4")), on("b", nil, pod("r", "2", priority(1)), pod("s", "2", priority(1)))}, "b: s"},
+		{"of two, the one that no budget keeps", pod("p", "2", priority(10)),
+			[]*Node{on("a", nil, pod("kept", "2"), pod("r", "2", priority(1)))}, "a: r"},
+		{"not for one that is no more important", pod("p", "2", priority(10)), []*Node{on("a", nil, pod("q", "4", priority(10)))},
+			"0/1 nodes are available: 1 No preemption victims found for incoming pod."},
+		{"not where it would not help", pod("p", "5", priority(10)), []*Node{on("a", nil, pod("q", "4"))},
+			"0/1 nodes are available: 1 Preemption is not helpful for scheduling."},
+		{"not enough of them", pod("p", "2", priority(10)), []*Node{on("a", nil, pod("q", "3", priority(10)), pod("r", "1"))},
+			"0/1 nodes are available: 1 Insufficient cpu."},
+		{"not for who never has others leave", pod("p", "2", priority(10), never), []*Node{on("a", nil, pod("q", "4"))},
+			"not eligible due to preemptionPolicy=Never."},
+		{"those that have its port", pod("p", "1", priority(10), hostPort80("")), []*Node{on("a", nil,
+			pod("q", "1", priority(3)), pod("r", "1", hostPort80("")), pod("s", "1", priority(2)),
+		)}, "a: r"},
+		{"those that have what it needs", pod("p", "", priority(10), gpus("2")), []*Node{on("a", func(n *corev1.Node) {
+			n.Status.Allocatable["example.com/gpu"] = resource.MustParse("3")
+		}, pod("q", "1", gpus("1"), priority(3)), pod("r", "1", gpus("1")), pod("s", "1", gpus("1")), pod("t", "1"))}, "a: r s"},
+		{"whom it must not be near to", pod("p", "1", priority(10), far("q", corev1.LabelHostname)), []*Node{on("a", nil, pod("q", "1"))}, "a: q"},
+		{"who must not be near to it", pod("p", "1", priority(10)), []*Node{on("a", nil, pod("q", "1", far("p", corev1.LabelHostname)))}, "a: q"},
+	} {
+		d := world{nodes: c.nodes, budgets: []*policyv1.PodDisruptionBudget{budget}}.decide(c.pod)
+		_, got, _ := strings.Cut(d.Message, " preemption: ")
+		if d.Promise != "" {
+			got = d.Promise + ":"
+			for _, victim := range d.Victims {
+				got += " " + victim.Name
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q (%s)", c.name, got, c.want, d.Message)
+		}
+	}
+}
+
+func TestWhatIsPromisedToMoreImportantPodsIsTheirs(t *testing.T) {
+	t.Parallel()
+	a := on("a", nil)
+	a.Promised = []*Pod{NewPod(pod("promised", "3", priority(5)))}
+	for _, c := range []struct {
+		priority int32
+		want     string
+	}{{1, ""}, {5, ""}, {6, "a"}} {
+		if d := (world{nodes: []*Node{a}}).decide(pod("p", "2", priority(c.priority))); d.Node != c.want {
+			t.Errorf("a pod of priority %d goes to %q, want %q (%s)", c.priority, d.Node, c.want, d.Message)
+		}
+	}
+	if d := (world{nodes: []*Node{a}}).decide(a.Promised[0].Pod); d.Node != "a" {
+		t.Errorf("the pod that it is promised to does not get it: %s", d.Message)
+	}
+}
