@@ -3,6 +3,7 @@ package server
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,8 +14,11 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// listBuffer is how much of a list is gathered before it is written: a write per item would halve the speed.
+// listBuffer is how much of a list is gathered before it is written, if it has as much: a write per item would halve the speed.
 const listBuffer = 64 << 10
+
+// gathering gathers what is written of a list that is so long.
+func gathering(w io.Writer, length int) *bufio.Writer { return bufio.NewWriterSize(w, min(length, listBuffer)) }
 
 // answerList writes the encodings of the items one after the other: nothing is decoded.
 func (c *call) answerList(p *page) error {
@@ -33,8 +37,9 @@ func (c *call) answerList(p *page) error {
 	}
 	c.w.Header().Set("Cache-Control", "no-cache, private")
 	c.w.Header().Set("Content-Type", mediaJSON)
-	c.w.Header().Set("Content-Length", strconv.Itoa(len(head)+itemsLength(encodings)+len(listTail)))
-	return bufferedList(c.w, head, encodings)
+	length := len(head) + itemsLength(encodings) + len(listTail)
+	c.w.Header().Set("Content-Length", strconv.Itoa(length))
+	return bufferedList(c.w, length, head, encodings)
 }
 
 const listTail = "]}\n"
@@ -70,8 +75,8 @@ func itemsLength(items []*object.Encoding) int {
 	return n
 }
 
-func bufferedList(w http.ResponseWriter, head []byte, items []*object.Encoding) error {
-	buf := bufio.NewWriterSize(w, listBuffer)
+func bufferedList(w http.ResponseWriter, length int, head []byte, items []*object.Encoding) error {
+	buf := gathering(w, length)
 	buf.Write(head)
 	for i, e := range items {
 		if i > 0 {
@@ -116,8 +121,9 @@ func (c *call) writeProtobufList(p *page, items []*object.Encoding) error {
 	}
 	c.w.Header().Set("Cache-Control", "no-cache, private")
 	c.w.Header().Set("Content-Type", mediaProtobuf)
-	c.w.Header().Set("Content-Length", strconv.Itoa(len(head)+size+len(tail)))
-	buf := bufio.NewWriterSize(c.w, listBuffer)
+	length := len(head) + size + len(tail)
+	c.w.Header().Set("Content-Length", strconv.Itoa(length))
+	buf := gathering(c.w, length)
 	buf.Write(head)
 	buf.Write(list)
 	for _, e := range items {
