@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
@@ -23,7 +24,7 @@ func (w *Write) readAnswer(q *http.Request, answer *http.Response) {
 	if answer.StatusCode == http.StatusSwitchingProtocols || answer.Body == nil {
 		return
 	}
-	data, err := io.ReadAll(answer.Body)
+	data, err := readWhole(answer)
 	answer.Body = &readBody{Reader: io.MultiReader(bytes.NewReader(data), failing{err}), Closer: answer.Body}
 	if err != nil {
 		w.Err = err.Error()
@@ -40,6 +41,20 @@ func (w *Write) readAnswer(q *http.Request, answer *http.Response) {
 		}
 		w.nameFromRequest(q)
 	}
+}
+
+// mostAtOnce is how much room is made for a body before any of it has come.
+const mostAtOnce = 1 << 20
+
+// readWhole reads the body of an answer, in one piece where it says how long it is.
+func readWhole(answer *http.Response) ([]byte, error) {
+	length := answer.ContentLength
+	if length < 0 || length > mostAtOnce {
+		return io.ReadAll(answer.Body)
+	}
+	data := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead)) // with room to find the end in
+	_, err := data.ReadFrom(answer.Body)
+	return data.Bytes(), err
 }
 
 // takeFacts fills what the request did not say. The name of the URL stays: the answer for a subresource may be another
@@ -143,19 +158,37 @@ func protobufFacts(data []byte) facts {
 		f.Message = status.Message
 		return f
 	}
-	// Every object of Kubernetes has its metadata in the field that a PartialObjectMetadata has it in.
-	var partial metav1.PartialObjectMetadata
-	if partial.Unmarshal(message) == nil {
-		f.Metadata = factsMeta{Name: partial.Name, UID: partial.UID, ResourceVersion: partial.ResourceVersion,
-			Finalizers: partial.Finalizers, Labels: partial.Labels}
-		if period := partial.DeletionGracePeriodSeconds; period != nil {
-			f.Metadata.GracePeriod = *period
-		}
-		if t := partial.DeletionTimestamp; t != nil {
-			f.Metadata.DeletionTimestamp = t.UTC().Format(time.RFC3339)
-		}
+	if meta, err := metadataFacts(message); err == nil {
+		f.Metadata = meta
 	}
 	return f
+}
+
+// metadataFacts reads what an observer wants to know from an object: who owns its fields, which is most of its metadata, is none of it.
+func metadataFacts(message []byte) (facts factsMeta, err error) {
+	const objectMetadata, managedFields = 1, 17 // every object of Kubernetes has its metadata in the first field
+	var thin []byte
+	err = eachField(message, func(n protowire.Number, value []byte) error {
+		if n != objectMetadata {
+			return nil
+		}
+		thin, err = withoutField(value, managedFields)
+		return err
+	})
+	var meta metav1.ObjectMeta
+	if err == nil {
+		err = meta.Unmarshal(thin)
+	}
+	facts = factsMeta{
+		Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Finalizers: meta.Finalizers, Labels: meta.Labels,
+	}
+	if period := meta.DeletionGracePeriodSeconds; period != nil {
+		facts.GracePeriod = *period
+	}
+	if t := meta.DeletionTimestamp; t != nil {
+		facts.DeletionTimestamp = t.UTC().Format(time.RFC3339)
+	}
+	return facts, err
 }
 
 // readBody is the body of an answer that was read already.

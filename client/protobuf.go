@@ -67,6 +67,22 @@ func eachField(message []byte, f func(n protowire.Number, value []byte) error) e
 	return nil
 }
 
+// withoutField is a message without the fields of a number.
+func withoutField(message []byte, left protowire.Number) (kept []byte, err error) {
+	kept = make([]byte, 0, len(message))
+	for len(message) > 0 {
+		number, _, length := protowire.ConsumeField(message)
+		if length < 0 {
+			return nil, protowire.ParseError(length)
+		}
+		if number != left {
+			kept = append(kept, message[:length]...)
+		}
+		message = message[length:]
+	}
+	return kept, nil
+}
+
 // read reads an object in the form that it came in.
 func read[T Object](data []byte) (T, error) {
 	if !isProtobuf(data) {
@@ -131,13 +147,10 @@ func readList(data []byte) (*rawList, error) {
 	return list, err
 }
 
-// marshaler is what writes itself as protobuf.
-type marshaler interface{ Marshal() ([]byte, error) }
-
 // body writes an object as the server is going to read it, and says in which form: protobuf for Kubernetes' own types, which
 // every server reads. Without kind and apiVersion it gets those of the resource that it is sent to.
 func body(obj Object, kind schema.GroupVersionKind) (data []byte, form string, err error) {
-	own, ok := obj.(marshaler)
+	own, ok := obj.(runtime.ProtobufMarshaller)
 	if !ok || !builtin(reflect.TypeOf(obj).Elem()) {
 		data, err := encodeAs(obj, kind)
 		return data, runtime.ContentTypeJSON, err
@@ -145,15 +158,15 @@ func body(obj Object, kind schema.GroupVersionKind) (data []byte, form string, e
 	if said := obj.GetObjectKind().GroupVersionKind(); !said.Empty() {
 		kind = said
 	}
-	raw, err := own.Marshal()
+	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{Kind: kind.Kind, APIVersion: kind.GroupVersion().String()}}
+	const begin = len(object.ProtobufMagic)
+	size := own.Size()
+	const lengths = 16 // how long the object is is written in front of it
+	data = make([]byte, begin+envelope.Size()+size+lengths)
+	copy(data, object.ProtobufMagic)
+	n, err := envelope.NestedMarshalTo(data[begin:], own, uint64(size))
 	if err != nil {
 		return nil, "", fmt.Errorf("writing a %T: %w", obj, err)
 	}
-	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{Kind: kind.Kind, APIVersion: kind.GroupVersion().String()}, Raw: raw}
-	data = make([]byte, len(object.ProtobufMagic)+envelope.Size())
-	copy(data, object.ProtobufMagic)
-	if _, err := envelope.MarshalTo(data[len(object.ProtobufMagic):]); err != nil {
-		return nil, "", fmt.Errorf("writing a %T: %w", obj, err)
-	}
-	return data, runtime.ContentTypeProtobuf, nil
+	return data[:begin+n], runtime.ContentTypeProtobuf, nil
 }

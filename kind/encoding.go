@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/runtime"
 	kjson "sigs.k8s.io/json"
 
@@ -40,8 +41,48 @@ func openEnvelope(data []byte) (unknown runtime.Unknown, err error) {
 	if !ok {
 		return unknown, fmt.Errorf("provided data does not appear to be a protobuf message, expected prefix %v", []byte(object.ProtobufMagic))
 	}
+	if unknown, ok := openPlain(raw); ok {
+		return unknown, nil
+	}
 	err = unknown.Unmarshal(raw)
 	return unknown, err
+}
+
+// The fields of an envelope.
+const (
+	envelopeType            = 1
+	envelopeRaw             = 2
+	envelopeContentEncoding = 3
+	envelopeContentType     = 4
+)
+
+// openPlain takes an envelope apart that is as it should be. The object is a part of data: it is not copied, as by the library, since
+// whoever reads it copies what it keeps.
+func openPlain(data []byte) (unknown runtime.Unknown, ok bool) {
+	for len(data) > 0 {
+		number, kind, n := protowire.ConsumeTag(data)
+		if n < 0 || kind != protowire.BytesType {
+			return unknown, false
+		}
+		value, length := protowire.ConsumeBytes(data[n:])
+		if length < 0 {
+			return unknown, false
+		}
+		data = data[n+length:]
+		switch number {
+		case envelopeType:
+			if unknown.TypeMeta.Unmarshal(value) != nil {
+				return unknown, false
+			}
+		case envelopeRaw:
+			unknown.Raw = value
+		case envelopeContentEncoding:
+			unknown.ContentEncoding = string(value)
+		case envelopeContentType:
+			unknown.ContentType = string(value)
+		}
+	}
+	return unknown, true
 }
 
 // Marshal writes a Go struct with the kind and apiVersion that it carries: JSON without a closing newline, or
