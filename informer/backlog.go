@@ -26,6 +26,7 @@ type backlog[T client.Object] struct {
 	byKey       map[Key]*untold[T]
 	first, last *untold[T]
 	length      int
+	most        int // places that it has had since byKey was made
 	// thorough has objects kept that came and went, vanished of them by now, and lost more than fitted since it was empty.
 	thorough       bool
 	vanished, lost int
@@ -36,6 +37,9 @@ const (
 	mostVanished = 1024
 	mostTraces   = 128 << 10
 )
+
+// keptPlaces is how many places a backlog may have had that keeps its map when it is empty.
+const keptPlaces = 8
 
 // untold is a place in a backlog.
 type untold[T client.Object] struct {
@@ -138,6 +142,7 @@ func (b *backlog[T]) place(key Key) *untold[T] {
 // push puts a place at the end.
 func (b *backlog[T]) push(u *untold[T]) {
 	b.length++
+	b.most = max(b.most, b.length)
 	u.before = b.last
 	if b.last == nil {
 		b.first = u
@@ -174,8 +179,11 @@ func (b *backlog[T]) drop(u *untold[T]) {
 		u.after.before = u.before
 	}
 	u.before, u.after = nil, nil
-	if b.length == 0 {
-		b.byKey = nil // a map does not shrink
-		b.lost = 0
+	if b.length > 0 {
+		return
+	}
+	b.lost = 0
+	if b.most > keptPlaces { // a map does not shrink
+		b.byKey, b.most = nil, 0
 	}
 }

@@ -195,6 +195,18 @@ func (f *Factory) all() map[identity]runner {
 	return maps.Clone(f.informers)
 }
 
+// covering are the informers that there are now of a resource in a namespace.
+func (f *Factory) covering(resource schema.GroupResource, namespace string) (found []runner) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, i := range f.informers {
+		if id.covers(resource, namespace) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
 // Run runs all informers until ctx ends and returns when they have ended. It must be called once at most.
 func (f *Factory) Run(ctx context.Context) {
 	f.mu.Lock()

@@ -20,10 +20,7 @@ func (f *Factory) Shows(ctx context.Context, w client.Write) error {
 	if w.Name == "" || f.options.Server != "" && w.Server != "" && f.options.Server != w.Server {
 		return nil
 	}
-	for id, i := range f.all() {
-		if !id.covers(w.Resource.GroupResource(), w.Namespace) {
-			continue
-		}
+	for _, i := range f.covering(w.Resource.GroupResource(), w.Namespace) {
 		if err := i.showsWrite(ctx, w); err != nil {
 			return err
 		}
