@@ -36,7 +36,9 @@ func (o *Owners) asStructs(e *endpoint, live, obj kind.Object) (was, is structOb
 	if len(was.entries) > 0 { // as in besideOwnership
 		was.Object.(metav1.Object).SetManagedFields(make([]metav1.ManagedFieldsEntry, 1))
 	}
-	is, ok = o.asStruct(e, obj)
+	if is, ok = o.asStruct(e, obj); ok {
+		dropUnchanged(reflect.ValueOf(was.Object).Elem(), reflect.ValueOf(is.Object).Elem())
+	}
 	return was, is, ok
 }
 
