@@ -46,32 +46,38 @@ type Create[T client.Object] struct {
 func (c Create[T]) String() string { return "create " + nameOf(c.In, c.Object) }
 
 func (c Create[T]) Do(ctx context.Context, by *Hand) error {
-	_, err := client.Of[T](by.Client, c.In).Create(ctx, c.Object, metav1.CreateOptions{})
-	if c.Anybodys && apierrors.IsAlreadyExists(err) {
-		return nil
-	}
-	if apierrors.IsAlreadyExists(err) {
-		return c.there(ctx, by, err)
-	}
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return nil // and everything in the namespace will go
-	}
-	c.Tell.tell(by, err)
+	_, err := c.Make(ctx, by)
 	return err
 }
 
+// Make does it, and returns the object as the server has it; nil when it is anybody's, or will not be, since its namespace ends.
+func (c Create[T]) Make(ctx context.Context, by *Hand) (made T, err error) {
+	made, err = client.Of[T](by.Client, c.In).Create(ctx, c.Object, metav1.CreateOptions{})
+	var none T
+	switch {
+	case c.Anybodys && apierrors.IsAlreadyExists(err):
+		return none, nil
+	case apierrors.IsAlreadyExists(err):
+		return c.there(ctx, by, err)
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return none, nil // and everything in the namespace will go
+	}
+	c.Tell.tell(by, err)
+	return made, err
+}
+
 // there looks whose object has the name.
-func (c Create[T]) there(ctx context.Context, by *Hand, exists error) error {
-	there, err := client.Of[T](by.Client, c.In).Get(ctx, c.Object.GetNamespace(), c.Object.GetName())
+func (c Create[T]) there(ctx context.Context, by *Hand, exists error) (there T, err error) {
+	there, err = client.Of[T](by.Client, c.In).Get(ctx, c.Object.GetNamespace(), c.Object.GetName())
 	if err != nil {
-		return err
+		return there, err
 	}
 	theirs, ours := metav1.GetControllerOfNoCopy(there), metav1.GetControllerOfNoCopy(c.Object)
 	if ours != nil && theirs != nil && theirs.UID == ours.UID && there.GetDeletionTimestamp() == nil {
-		return nil
+		return there, nil
 	}
 	c.Tell.tell(by, exists)
-	return exists
+	return there, exists
 }
 
 // Delete deletes an object if it is still the one that was seen, by its uid.

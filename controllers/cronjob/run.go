@@ -23,29 +23,36 @@ type run struct {
 }
 
 func (r run) Do(ctx context.Context, by *action.Hand) error {
-	if err := r.Create.Do(ctx, by); err != nil {
+	made, err := r.Make(ctx, by)
+	if err != nil {
 		return err
 	}
-	made, err := client.Of[*batchv1.Job](by.Client, jobsResource).Get(ctx, r.Object.Namespace, r.Object.Name)
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err = r.tell(ctx, by, r.of.DeepCopy(), made); !apierrors.IsConflict(err) {
 		return err
 	}
-	cronJobs := client.Of[*batchv1.CronJob](by.Client, resource)
-	c, err := cronJobs.Get(ctx, r.of.Namespace, r.of.Name)
+	c, err := client.Of[*batchv1.CronJob](by.Client, resource).Get(ctx, r.of.Namespace, r.of.Name)
 	if apierrors.IsNotFound(err) || err == nil && c.UID != r.of.UID {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if !r.note(&c.Status, made) {
+	return r.tell(ctx, by, c, made)
+}
+
+// tell writes the status of the cronjob as it was seen.
+func (r run) tell(ctx context.Context, by *action.Hand, seen *batchv1.CronJob, made *batchv1.Job) error {
+	if !r.note(&seen.Status, made) {
 		return nil
 	}
-	_, err = cronJobs.UpdateStatus(ctx, c, metav1.UpdateOptions{})
+	_, err := client.Of[*batchv1.CronJob](by.Client, resource).UpdateStatus(ctx, seen, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
 	return err
 }
 
-// note has a status say that the job was made, which is nil when it is gone, unless it does.
+// note has a status say that the job was made, which is nil when it will not be, unless it does.
 func (r run) note(status *batchv1.CronJobStatus, made *batchv1.Job) (changed bool) {
 	if last := status.LastScheduleTime; last == nil || r.at.After(last.Time) {
 		status.LastScheduleTime, changed = ptr.To(metav1.NewTime(r.at)), true
