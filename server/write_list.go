@@ -18,7 +18,9 @@ import (
 const listBuffer = 64 << 10
 
 // gathering gathers what is written of a list that is so long.
-func gathering(w io.Writer, length int) *bufio.Writer { return bufio.NewWriterSize(w, min(length, listBuffer)) }
+func gathering(w io.Writer, length int) *bufio.Writer {
+	return bufio.NewWriterSize(w, min(length, listBuffer))
+}
 
 // answerList writes the encodings of the items one after the other: nothing is decoded.
 func (c *call) answerList(p *page) error {
