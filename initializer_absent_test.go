@@ -101,7 +101,7 @@ func TestControllersBesideAnInitializerThatNeverComes(t *testing.T) {
 // nobodyInitializesPods has pods wait for an initializer.
 func nobodyInitializesPods(t *testing.T, c *client.Client) {
 	t.Helper()
-	gvr := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "initializerconfigurations"}
+	gvr := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1alpha1"}.WithResource("initializerconfigurations")
 	nobody := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": gvr.GroupVersion().String(), "kind": "InitializerConfiguration", "metadata": map[string]any{"name": "nobody"},
 		"initializers": []any{map[string]any{"name": "nobody.example.com", "rules": []any{map[string]any{

@@ -39,8 +39,8 @@ func TestPlanesOnDiskLeaveNothingOpen(t *testing.T) {
 			return
 		}
 		maps := kubernetes.NewForConfigOrDie(plane.RESTConfig()).CoreV1().ConfigMaps("default")
-		_, err = maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("a-", n), Labels: kept}}, metav1.CreateOptions{})
-		if err != nil {
+		next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("a-", n), Labels: kept}}
+		if _, err := maps.Create(t.Context(), next, metav1.CreateOptions{}); err != nil {
 			t.Error(err)
 		}
 		if list, err := maps.List(t.Context(), metav1.ListOptions{LabelSelector: "kept"}); err != nil || len(list.Items) != n+1 {

@@ -151,7 +151,8 @@ func (u *unasked) creates(ctx context.Context) (took, allocated float64, err err
 		return 0, 0, err
 	}
 	runtime.ReadMemStats(&after)
-	return float64((ended - begun).Nanoseconds()) / 1000 / unaskedCreates, float64(after.Mallocs-before.Mallocs) / unaskedCreates, nil
+	took = float64((ended - begun).Nanoseconds()) / 1000 / unaskedCreates
+	return took, float64(after.Mallocs-before.Mallocs) / unaskedCreates, nil
 }
 
 func (u *unasked) create(ctx context.Context) error {

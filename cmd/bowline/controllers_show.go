@@ -27,9 +27,10 @@ func controllersCommand() *cobra.Command {
 		Long: `Prints each controller of a server: whether it works, how much waits for it, how often it has looked at an object and how
 often that failed, its last failure, and the hot loops that it is in.
 
-STATE is one of: idle (nothing to do), working, failing (what failed last is tried again), looping (it runs in circles, and did in
-the last minute: bowline why says with whom), off (this program has it, and the server does not run it) and elsewhere (it runs in another process, which
-tells the server what it did; of its queue and its number of reconciles nothing is known). Only administrators may ask.
+STATE is one of: idle (nothing to do), working, failing (what failed last is tried again), looping (it runs in circles, and did
+in the last minute: bowline why says with whom), off (this program has it, and the server does not run it) and elsewhere (it
+runs in another process, which tells the server what it did; of its queue and its number of reconciles nothing is known). Only
+administrators may ask.
 
 Exit codes: 0 told; 1 failed; 2 the command line is wrong.`,
 		Example: `  # Does everything run?

@@ -31,7 +31,8 @@ func doctorCommand() *cobra.Command {
   - objects that are being deleted, and the finalizers on them that nobody removes;
   - objects that initializers have still to act on, and the first of these, for which the others wait;
   - webhooks that do not answer, and the writes that they hold up;
-  - workloads whose selectors fight over the same pods, and pods that two disruption budgets guard, so that they cannot be evicted;
+  - workloads whose selectors fight over the same pods, and pods that two disruption budgets guard, so that they cannot be
+    evicted;
   - groups of the API that do not say what they have, so that no deleted namespace is known to be empty.
 
 It only reads, and asks webhooks for nothing but whether they are there. It works on any Kubernetes.

@@ -36,7 +36,8 @@ func (d *doctor) selectors(ctx context.Context) error {
 		if !a.selector.Matches(b.template) && !b.selector.Matches(a.template) {
 			continue
 		}
-		pods, err := d.pods(ctx, a.object.GetNamespace(), func(set labels.Set) bool { return a.selector.Matches(set) && b.selector.Matches(set) })
+		both := func(set labels.Set) bool { return a.selector.Matches(set) && b.selector.Matches(set) }
+		pods, err := d.pods(ctx, a.object.GetNamespace(), both)
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controllers/resources"
 )
@@ -84,8 +84,10 @@ func TestDoctorReadsPodsOnce(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t)
 	web := map[string]string{"app": "web"}
-	made(t, bowlinetest.Client[*corev1.Pod](t, p), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Labels: web},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}})
+	made(t, bowlinetest.Client[*corev1.Pod](t, p), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Labels: web},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	})
 	for i := range 10 {
 		made(t, bowlinetest.Client[*policyv1.PodDisruptionBudget](t, p), &policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("b%d", i)},
@@ -104,23 +106,26 @@ func TestDoctorReadsPodsOnce(t *testing.T) {
 // TestDoctorFindsAllThatWait for an initializer, page by page and by their metadata. A resource that has gone is none.
 func TestDoctorFindsAllThatWait(t *testing.T) {
 	t.Parallel()
-	p := bowlinetest.Start(t, bowlinetest.With(func(o *bowline.Options) { o.Controllers = []string{} })) // their ConfigMaps would wait, too
+	p := bowlinetest.Start(t, trial.Alone()) // what controllers make would wait, too
 	d, b := doctorOf(t, p, func(r *http.Request) int {
 		if r.URL.Path == "/api/v1/secrets" {
 			return http.StatusNotFound
 		}
 		return 0
 	})
-	configurations := client.Of[*unstructured.Unstructured](d.client, d.resource(t, "initializerconfigurations").GroupVersionResource)
-	made(t, configurations, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "admissionregistration.k8s.io/v1alpha1", "kind": "InitializerConfiguration", "metadata": map[string]any{"name": "nobody"},
+	configurations := d.resource(t, "initializerconfigurations").GroupVersionResource
+	made(t, client.Of[*unstructured.Unstructured](d.client, configurations), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": configurations.GroupVersion().String(), "kind": "InitializerConfiguration",
+		"metadata": map[string]any{"name": "nobody"},
 		"initializers": []any{map[string]any{"name": "nobody.example.com", "rules": []any{map[string]any{
 			"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"configmaps"},
 		}}}},
 	}})
 	const many = 501
 	for i := range many {
-		made(t, bowlinetest.Client[*corev1.ConfigMap](t, p).Uninitialized(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("m%d", i)}})
+		made(t, bowlinetest.Client[*corev1.ConfigMap](t, p).Uninitialized(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("m%d", i)},
+		})
 	}
 	if err := d.initializers(t.Context()); err != nil {
 		t.Fatal(err)
@@ -132,7 +137,8 @@ func TestDoctorFindsAllThatWait(t *testing.T) {
 		t.Errorf("%d lists", n)
 	}
 	for _, r := range b.asked {
-		if r.URL.Query().Has("includeUninitialized") && (r.URL.Query().Get("limit") == "" || !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")) {
+		query, parts := r.URL.Query(), strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
+		if query.Has("includeUninitialized") && (!query.Has("limit") || !parts) {
 			t.Errorf("%s reads whole objects, or all at once", r.URL)
 		}
 	}

@@ -120,7 +120,8 @@ func (d *doctor) initializers(ctx context.Context) error {
 func (d *doctor) eachUninitialized(ctx context.Context, r resources.Resource, yield func(*initializedBy)) error {
 	for next := ""; ; {
 		var page uninitialized
-		data, err := d.client.REST().Get().AbsPath(pathOf(r)).Param("includeUninitialized", "true").Param("limit", "500").Param("continue", next).
+		data, err := d.client.REST().Get().AbsPath(pathOf(r)).
+			Param("includeUninitialized", "true").Param("limit", "500").Param("continue", next).
 			SetHeader("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Do(ctx).Raw()
 		if err == nil {
 			err = json.Unmarshal(data, &page)

@@ -26,7 +26,8 @@ var widgets []byte
 func Start(t testing.TB) *rest.Config {
 	t.Helper()
 	plane, err := bowline.Start(context.Background(), bowline.Options{
-		Listen: "127.0.0.1:0", Controllers: []string{"namespace", "garbagecollector"}, // and none that makes objects: tests count theirs
+		Listen:      "127.0.0.1:0",
+		Controllers: []string{"namespace", "garbagecollector"}, // and none that makes objects: tests count theirs
 	})
 	if err != nil {
 		t.Fatal(err)
