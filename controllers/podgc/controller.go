@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
@@ -32,6 +31,8 @@ const (
 	Quarantine = 40 * time.Second
 	// workers is how many nodes are looked at at a time.
 	workers = 4
+	// later is how long the ends of pods are gathered before the pods that have ended are counted: that goes through all of them.
+	later = 500 * time.Millisecond
 )
 
 var nodes = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
@@ -46,7 +47,7 @@ func Add(m *controller.Manager) *controller.Controller { return addKeeping(m, Mo
 func addKeeping(m *controller.Manager, most int) *controller.Controller {
 	c := &collector{
 		nodes: informer.For[*corev1.Node](m.Informers(), nodes), pods: informer.For[*corev1.Pod](m.Informers(), pods.Resource),
-		live: client.Of[*metav1.PartialObjectMetadata](m.Client(), nodes), hand: action.NewHand(m, "pod-garbage-collector"),
+		live: client.Of[*corev1.Node](m.Client(), nodes), hand: action.NewHand(m, "pod-garbage-collector"),
 		most: most, missing: map[string]time.Time{},
 	}
 	c.pods.Indexer().AddIndex("node", informer.ByNodeName)
@@ -55,7 +56,9 @@ func addKeeping(m *controller.Manager, most int) *controller.Controller {
 		Name: Name, Reconciler: c, Workers: workers,
 		Sources: []controller.Source{
 			controller.Watches(c.nodes, c.nodeChanged, controller.If(nodeMatters)),
-			controller.Watches(c.pods, requestsOf, controller.If(podMatters)),
+			controller.Watches(c.pods, nodeOf, controller.If(podMatters)),
+			controller.WatchesLater(c.pods, later, func(*corev1.Pod) []controller.Request { return []controller.Request{allEnded} },
+				controller.If(hasJustEnded)),
 		},
 	})
 }
@@ -64,7 +67,7 @@ func addKeeping(m *controller.Manager, most int) *controller.Controller {
 type collector struct {
 	nodes *informer.Informer[*corev1.Node]
 	pods  *informer.Informer[*corev1.Pod]
-	live  client.Resource[*metav1.PartialObjectMetadata]
+	live  client.Resource[*corev1.Node]
 	hand  *action.Hand
 	most  int
 
@@ -91,22 +94,23 @@ func nodeMatters(old, now *corev1.Node) bool {
 	return now == nil || isOutOfService(now) && (old == nil || !isOutOfService(old))
 }
 
-func requestsOf(pod *corev1.Pod) []controller.Request {
-	if pods.HasEnded(pod) {
-		return []controller.Request{{Name: pod.Spec.NodeName}, allEnded}
-	}
+func nodeOf(pod *corev1.Pod) []controller.Request {
 	return []controller.Request{{Name: pod.Spec.NodeName}}
 }
 
-// podMatters says whether a pod has got a node, has begun to end, or has ended.
+// podMatters says whether a pod has got a node, or has begun to end.
 func podMatters(old, now *corev1.Pod) bool {
 	if now == nil {
 		return false
 	}
 	bound := now.Spec.NodeName != "" && (old == nil || old.Spec.NodeName == "")
 	ending := now.DeletionTimestamp != nil && (old == nil || old.DeletionTimestamp == nil)
-	ended := pods.HasEnded(now) && (old == nil || !pods.HasEnded(old))
-	return bound || ending || ended
+	return bound || ending
+}
+
+// hasJustEnded says whether a pod has ended, and had not before.
+func hasJustEnded(old, now *corev1.Pod) bool {
+	return now != nil && pods.HasEnded(now) && (old == nil || !pods.HasEnded(old))
 }
 
 // Reconcile removes what there is to remove of a node's pods.
@@ -126,23 +130,10 @@ func (c *collector) Reconcile(ctx context.Context, request controller.Request) (
 }
 
 // see finds out how a node is, and which pods it has.
-func (c *collector) see(ctx context.Context, name string) (seen, error) {
-	s := seen{now: time.Now()}
-	node, err := c.nodes.Indexer().Find(informer.Key{Name: name})
-	switch {
-	case name == "":
-		s.state = none
-	case err == nil && isOutOfService(node):
-		s.state = outOfService
-	case err != nil && !apierrors.IsNotFound(err):
+func (c *collector) see(ctx context.Context, name string) (s seen, err error) {
+	s.now = time.Now()
+	if s.state, s.wait, err = c.stateOf(ctx, name, s.now); err != nil || s.state == solid {
 		return s, err
-	case err == nil || c.pods.Indexer().Count("node", name) == 0:
-		c.found(name)
-		return s, nil
-	default:
-		if s.state, s.wait, err = c.absence(ctx, name, s.now); err != nil {
-			return s, err
-		}
 	}
 	for pod := range c.pods.Indexer().Each("node", name) {
 		s.pods = append(s.pods, pod)
@@ -150,19 +141,54 @@ func (c *collector) see(ctx context.Context, name string) (seen, error) {
 	return s, nil
 }
 
-// absence says what it means that a node is not in the cache. That it is gone the server must say, after a while.
-func (c *collector) absence(ctx context.Context, name string, now time.Time) (state, time.Duration, error) {
+// stateOf says how a node is, and how long one is to be waited for that is missing. That it is gone, or out of service, the server
+// must say as well.
+func (c *collector) stateOf(ctx context.Context, name string, now time.Time) (state, time.Duration, error) {
+	if name == "" {
+		return none, 0, nil
+	}
+	node, err := c.nodes.Indexer().Find(informer.Key{Name: name})
+	absent := apierrors.IsNotFound(err)
+	switch {
+	case err != nil && !absent:
+		return solid, 0, err
+	case c.pods.Indexer().Count("node", name) == 0 || !absent && !isOutOfService(node):
+		c.found(name)
+		return solid, 0, nil
+	case !absent:
+		is, err := c.agreed(ctx, name, outOfService)
+		return is, 0, err
+	}
 	if wait := c.lack(name, now).Add(Quarantine).Sub(now); wait > 0 {
 		return missing, wait, nil
 	}
-	_, err := c.live.Get(ctx, "", name)
-	switch {
-	case apierrors.IsNotFound(err):
-		return gone, 0, nil
-	case err == nil: // and the cache will show it
+	is, err := c.agreed(ctx, name, gone)
+	return is, 0, err
+}
+
+// agreed asks the server for a node that is gone or out of service as far as the cache shows. Otherwise it has come, or is in service
+// again, and nothing is to be done: the cache will show what it is.
+func (c *collector) agreed(ctx context.Context, name string, seems state) (is state, err error) {
+	err = action.Soon(func() error {
+		node, err := c.live.Get(ctx, "", name)
+		switch {
+		case apierrors.IsNotFound(err):
+			is = gone
+			return nil
+		case err == nil && isOutOfService(node):
+			is = outOfService
+		default:
+			is = solid
+		}
+		return err
+	})
+	if err == nil && is == seems {
+		return is, nil
+	}
+	if err == nil {
 		c.found(name)
 	}
-	return solid, 0, err
+	return solid, err
 }
 
 // lack is since when a node is missing.

@@ -2,6 +2,7 @@ package podgc
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
 	"encoding/json"
 	"iter"
@@ -67,23 +68,50 @@ func together(all action.Together) []action.Action {
 
 // decideEnded says which pods that have ended go when there are too many of them: those that were evicted, and then the oldest.
 func decideEnded(ended iter.Seq[*corev1.Pod], count, most int) []action.Action {
-	if count <= most {
-		return nil
-	}
-	all := slices.SortedFunc(ended, func(a, b *corev1.Pod) int {
-		if wasEvicted(a) != wasEvicted(b) {
-			if wasEvicted(a) {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
-	})
 	var removed action.Together
-	for _, pod := range all[:max(0, len(all)-most)] {
+	for _, pod := range first(ended, count-most) {
 		removed = append(removed, remove(pod, nil)...)
 	}
 	return together(removed)
+}
+
+// first are so many pods that go before all others, in order. It does not sort those, which are thousands where one is too many.
+func first(ended iter.Seq[*corev1.Pod], count int) []*corev1.Pod {
+	if count <= 0 {
+		return nil
+	}
+	var ends last
+	for pod := range ended {
+		switch {
+		case len(ends) < count:
+			heap.Push(&ends, pod)
+		case sooner(pod, ends[0]) < 0:
+			ends[0] = pod
+			heap.Fix(&ends, 0)
+		}
+	}
+	slices.SortFunc(ends, sooner)
+	return ends
+}
+
+// last is a heap of pods: on top is the one that goes last.
+type last []*corev1.Pod
+
+func (l last) Len() int           { return len(l) }
+func (l last) Less(i, j int) bool { return sooner(l[i], l[j]) > 0 }
+func (l last) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
+func (l *last) Push(pod any)      { *l = append(*l, pod.(*corev1.Pod)) }
+func (l *last) Pop() any          { panic("none is taken off") }
+
+// sooner compares pods by which one goes first.
+func sooner(a, b *corev1.Pod) int {
+	if wasEvicted(a) != wasEvicted(b) {
+		if wasEvicted(a) {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
 }
 
 func wasEvicted(pod *corev1.Pod) bool {
@@ -133,11 +161,17 @@ func remove(pod *corev1.Pod, because *corev1.PodCondition) []action.Action {
 	return []action.Action{r}
 }
 
-// lost is why a pod goes whose node is gone.
+// lost is why a pod goes whose node is gone. It may have had to go before, since when it has.
 func lost(now time.Time, pod *corev1.Pod) *corev1.PodCondition {
+	since := metav1.NewTime(now).Rfc3339Copy()
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			since = c.LastTransitionTime
+		}
+	}
 	return &corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, ObservedGeneration: pod.Generation,
-		LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(), Reason: "DeletionByPodGC", Message: "PodGC: node no longer exists",
+		LastTransitionTime: since, Reason: "DeletionByPodGC", Message: "PodGC: node no longer exists",
 	}
 }
 
