@@ -6,6 +6,7 @@ package ttlafterfinished
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -55,5 +56,9 @@ func (c *cleaner) Reconcile(ctx context.Context, request controller.Request) (co
 	if err != nil {
 		return controller.Result{}, controller.Terminal(err)
 	}
-	return c.hand.Do(ctx, actions...)
+	result, err := c.hand.Do(ctx, actions...)
+	if errors.Is(err, action.ErrBehind) { // it has been changed, which the cache will show
+		return controller.Result{}, nil
+	}
+	return result, err
 }
