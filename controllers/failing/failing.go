@@ -5,9 +5,9 @@ package failing
 
 import (
 	"context"
+	"maps"
+	"sync"
 	"time"
-
-	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/bowline-dev/bowline/controllers/action"
 )
@@ -18,23 +18,48 @@ const (
 	often    = 4 * shortest // the third pause
 )
 
-// Pauses are those of one controller. They may be used by many goroutines, and are forgotten when the process ends.
-type Pauses struct{ of *flowcontrol.Backoff }
+// Pauses are those of one controller. They may be used by many goroutines, and are forgotten when the process ends. The zero value has
+// none.
+type Pauses struct {
+	mu sync.Mutex
+	of map[string]pause
+}
+
+// pause is the last one in a place.
+type pause struct {
+	begun time.Time
+	long  time.Duration
+}
 
 // New makes pauses.
-func New() *Pauses { return &Pauses{flowcontrol.NewBackOff(shortest, longest)} }
+func New() *Pauses { return &Pauses{} }
 
 // Left is how long to leave the failed pod in a place alone before it is looked at again; 0 when it may be replaced. The place is
 // where the pods come one after the other: an ordinal of a set, a set's pod on a node.
 func (p *Pauses) Left(place string, now time.Time) time.Duration {
-	if !p.of.IsInBackOffSinceUpdate(place, now) {
-		return 0
-	}
-	return p.of.Get(place)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := p.of[place]
+	return max(0, last.begun.Add(last.long).Sub(now))
 }
 
 // Often says that what happened in a place has happened there before, three times at least and one soon after the other.
-func (p *Pauses) Often(place string) bool { return p.of.Get(place) >= often }
+func (p *Pauses) Often(place string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.of[place].long >= often
+}
+
+// begin begins the next pause in a place. Those are forgotten that were long ago: in their places it begins anew.
+func (p *Pauses) begin(place string, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.of, func(_ string, last pause) bool { return now.Sub(last.begun) > 2*longest })
+	if p.of == nil {
+		p.of = map[string]pause{}
+	}
+	p.of[place] = pause{now, min(max(2*p.of[place].long, shortest), longest)}
+}
 
 // Before is an action that replaces a failed pod, with a pause after it.
 func (p *Pauses) Before(place string, a action.Action) action.Action { return paused{a, p, place} }
@@ -47,7 +72,6 @@ type paused struct {
 }
 
 func (p paused) Do(ctx context.Context, by *action.Hand) error {
-	p.pauses.of.GC()
-	p.pauses.of.Next(p.place, time.Now())
+	p.pauses.begin(p.place, time.Now())
 	return p.Action.Do(ctx, by)
 }
