@@ -24,6 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/adopt"
+	"github.com/bowline-dev/bowline/controllers/failing"
 	"github.com/bowline-dev/bowline/controllers/pods"
 	"github.com/bowline-dev/bowline/informer"
 	"github.com/bowline-dev/bowline/workqueue"
@@ -55,7 +56,7 @@ func Add(m *controller.Manager) []*controller.Controller {
 	r := &reconciler{
 		jobs: informer.For[*batchv1.Job](m.Informers(), resource),
 		pods: adopt.CacheOf[*corev1.Pod](m, pods.Resource),
-		hand: action.NewHand(m, "job-controller"),
+		hand: action.NewHand(m, "job-controller"), pauses: failing.New(),
 	}
 	return []*controller.Controller{
 		m.Add(controller.Options{
@@ -82,6 +83,8 @@ type reconciler struct {
 	hand *action.Hand
 	past pasts
 	told action.Told[batchv1.JobStatus]
+	// pauses are those of jobs that pods are taken from.
+	pauses *failing.Pauses
 	// later is when to look again at jobs although what was tried has failed.
 	later controller.Trigger
 }
@@ -170,7 +173,7 @@ func (r *reconciler) report(ctx context.Context, request controller.Request, d *
 // see reads the cache.
 func (r *reconciler) see(request controller.Request, j *batchv1.Job, selector labels.Selector) Seen {
 	return Seen{
-		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Past: r.past.get(request, j.UID), Now: time.Now(),
+		Job: j, Selector: selector, Pods: r.pods.Claimable(j), Past: r.past.get(request, j.UID), Pauses: r.pauses, Now: time.Now(),
 		Taken: func(name string) bool {
 			pod, taken := r.pods.Indexer().Get(informer.Key{Namespace: j.Namespace, Name: name})
 			return taken && !metav1.IsControlledBy(pod, j)

@@ -17,6 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/controllers/adopt"
+	"github.com/bowline-dev/bowline/controllers/failing"
 	"github.com/bowline-dev/bowline/controllers/pods"
 )
 
@@ -30,7 +31,9 @@ type Seen struct {
 	Taken func(name string) bool
 	// Past is what has come of pods that may be gone by now.
 	Past Past
-	Now  time.Time
+	// Pauses space out what is made for pods that somebody takes from the job.
+	Pauses *failing.Pauses
+	Now    time.Time
 }
 
 // Decision is what is to be done, in three steps. Who carries it out stops when Claim fails, or Keep finds that the cache is behind,
@@ -46,6 +49,7 @@ type Decision struct {
 	status batchv1.JobStatus // what the job will have
 	again  time.Duration     // when to look again; 0 for not by itself
 	adopts bool              // there are pods to be adopted first
+	robbed bool              // pods were taken from the job as soon as they were made
 
 	// pods are the job's, and active those that do their work.
 	pods, active []*corev1.Pod
@@ -78,7 +82,7 @@ func Decide(s Seen) *Decision {
 	d := &Decision{Seen: s, spec: &s.Job.Spec, status: *s.Job.Status.DeepCopy()}
 	owner := adopt.Owner{Object: s.Job, Kind: kind, In: resource, Selector: s.Selector, Finalizer: batchv1.JobTrackingFinalizer}
 	claims := adopt.Claim(owner, s.Pods)
-	d.Claim = claims.Actions(owner, pods.Resource)
+	d.Claim = d.claim(owner, claims)
 	if d.adopts = len(claims.Adopted) > 0; d.adopts {
 		return d // they count when they are the job's
 	}

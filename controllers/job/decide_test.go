@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/controllers/action"
+	"github.com/bowline-dev/bowline/controllers/failing"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -47,7 +48,7 @@ func podOf(j *batchv1.Job, n int, phase corev1.PodPhase) *corev1.Pod {
 
 func decided(j *batchv1.Job, pods ...*corev1.Pod) *Decision {
 	return Decide(Seen{
-		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Pods: pods, Now: noon.Add(time.Hour),
+		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Pods: pods, Now: noon.Add(time.Hour), Pauses: failing.New(),
 		Taken: func(string) bool { return false },
 	})
 }
@@ -172,7 +173,7 @@ func TestPausesDoNotEndWithThePods(t *testing.T) {
 	failed.Finalizers, failed.CreationTimestamp = nil, metav1.NewTime(noon.Add(time.Hour))
 	past := decided(j, failed).past()
 	d := Decide(Seen{
-		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Past: past, Now: noon.Add(time.Hour + time.Second),
+		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Past: past, Now: noon.Add(time.Hour + time.Second), Pauses: failing.New(),
 		Taken: func(string) bool { return false },
 	})
 	if d.again != 9*time.Second {

@@ -130,6 +130,10 @@ func release(pod *corev1.Pod, meta map[string]any) action.Action {
 
 // create makes so many pods, those that may be made now.
 func (d *Decision) create(count int) {
+	if wait := d.leftAlone(); wait > 0 {
+		d.lookAgain(wait)
+		return
+	}
 	if d.spec.BackoffLimitPerIndex == nil {
 		if wait := d.backoff(); wait > 0 {
 			d.lookAgain(wait)
