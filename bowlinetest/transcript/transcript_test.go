@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -67,7 +68,7 @@ $ apply one.yaml
 
 `
 
-const files = `-- pod.yaml --
+var files = `-- pod.yaml --
 apiVersion: v1
 kind: Pod
 metadata: {name: web}
@@ -80,35 +81,23 @@ metadata: {name: owner}
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: $uid(configmap/owner), controller: true}]}
--- two.yaml --
-apiVersion: v1
-kind: Endpoints
-metadata: {name: web}
-subsets:
-- {addresses: [{ip: 192.0.2.1, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 80}]}
-- {addresses: [{ip: 192.0.2.2, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 81}]}
--- changed.yaml --
-apiVersion: v1
-kind: Endpoints
-metadata: {name: web}
-subsets:
-- {addresses: [{ip: 192.0.2.9, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 80}]}
-- {addresses: [{ip: 192.0.2.2, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 81}]}
--- three.yaml --
-apiVersion: v1
-kind: Endpoints
-metadata: {name: web}
-subsets:
-- {addresses: [{ip: 192.0.2.9, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 80}]}
-- {addresses: [{ip: 192.0.2.2, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 81}]}
-- {addresses: [{ip: 192.0.2.3, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 82}]}
--- one.yaml --
-apiVersion: v1
-kind: Endpoints
-metadata: {name: web}
-subsets:
-- {addresses: [{ip: 192.0.2.2, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: 81}]}
-`
+` + endpoints("two.yaml", place{1, 80}, place{2, 81}) +
+	endpoints("changed.yaml", place{9, 80}, place{2, 81}) +
+	endpoints("three.yaml", place{9, 80}, place{2, 81}, place{3, 82}) +
+	endpoints("one.yaml", place{2, 81})
+
+// place is the last number of an address, and a port.
+type place struct{ address, port int }
+
+// endpoints is a file with Endpoints that have a subset for each place, of which each line is long.
+func endpoints(file string, subsets ...place) string {
+	text := "-- " + file + " --\napiVersion: v1\nkind: Endpoints\nmetadata: {name: web}\nsubsets:\n"
+	for _, s := range subsets {
+		text += fmt.Sprintf("- {addresses: [{ip: 192.0.2.%d, nodeName: a-node-with-a-name-that-is-rather-long}], ports: [{port: %d}]}\n",
+			s.address, s.port)
+	}
+	return text
+}
 
 func TestCommandsPrintWhatChanged(t *testing.T) {
 	t.Parallel()

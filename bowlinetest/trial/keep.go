@@ -24,9 +24,23 @@ func Web() corev1.PodTemplateSpec {
 	}
 }
 
-// Keep is what users do with a set called web that keeps two pods of Web: they make it, then a pod of their own that it
-// matches, and then it is to have four, and one.
-func Keep[T client.Object](set T) func(ctx context.Context, config *rest.Config) error {
+// Keeping has processes keep a set called web, such as a ReplicaSet, of two pods of Web: users make it, then a pod of their own
+// that it matches, and then it is to have four, and one. It never makes more pods than it was ever to have.
+func Keeping[T client.Object](kind string, set T, processes []bowlinetest.Process) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{Alone(), bowlinetest.Manage(Running)},
+		Processes:  processes,
+		Act:        keep(set),
+		Settle:     4 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{enough(kind)},
+		Compare:    alike,
+		Skip:       Events,
+		Budget:     30,
+	}
+}
+
+// keep is what users do.
+func keep[T client.Object](set T) func(ctx context.Context, config *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
 		c, err := client.New(config)
 		if err != nil {
@@ -52,9 +66,8 @@ func Keep[T client.Object](set T) func(ctx context.Context, config *rest.Config)
 	}
 }
 
-// Enough is an invariant of Keep: the set of a kind, such as ReplicaSet, has never made more pods than it was ever to have,
-// nor, once it has told of some, deleted all.
-func Enough(kind string) func(bowlinetest.State) error {
+// enough is broken when the set has made more pods than it was ever to have, or, once it has told of some, deleted all.
+func enough(kind string) func(bowlinetest.State) error {
 	return func(s bowlinetest.State) error {
 		made, left := 0, 0
 		for _, pod := range s.Kind("Pod") {
@@ -78,10 +91,10 @@ func Enough(kind string) func(bowlinetest.State) error {
 	}
 }
 
-// Alike is a Scenario's Compare for Keep. A pod of the set is as good as another: which ones are too many when it becomes
-// smaller follows from when each was seen, and so does whether the user's own is among them. How many there are, whose they
-// are, and what they run, is compared.
-func Alike(s bowlinetest.State) bowlinetest.State {
+// alike leaves out what is chance. A pod of the set is as good as another: which ones are too many when it becomes smaller
+// follows from when each was seen, and so does whether the user's own is among them. How many there are, whose they are, and
+// what they run, is compared.
+func alike(s bowlinetest.State) bowlinetest.State {
 	owned := 0
 	for _, pod := range s.Kind("Pod") {
 		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Name == "web" {

@@ -2,7 +2,6 @@ package replicaset_test
 
 import (
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,14 +26,5 @@ func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
 	set.Spec.Replicas, set.Spec.Template = new(int32(2)), trial.Web()
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: set.Spec.Template.Labels}
-	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running)},
-		Processes:  processes,
-		Act:        trial.Keep(set),
-		Settle:     4 * time.Minute,
-		Invariants: []func(bowlinetest.State) error{trial.Enough("ReplicaSet")},
-		Compare:    trial.Alike,
-		Skip:       trial.Events,
-		Budget:     30,
-	}
+	return trial.Keeping("ReplicaSet", set, processes)
 }

@@ -2,7 +2,6 @@ package replicationcontroller_test
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,14 +27,5 @@ func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	template := trial.Web()
 	rc := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
 	rc.Spec = corev1.ReplicationControllerSpec{Replicas: ptr.To[int32](2), Selector: template.Labels, Template: &template}
-	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running)},
-		Processes:  processes,
-		Act:        trial.Keep(rc),
-		Settle:     4 * time.Minute,
-		Invariants: []func(bowlinetest.State) error{trial.Enough("ReplicationController")},
-		Compare:    trial.Alike,
-		Skip:       trial.Events,
-		Budget:     30,
-	}
+	return trial.Keeping("ReplicationController", rc, processes)
 }

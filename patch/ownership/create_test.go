@@ -1,20 +1,10 @@
 package ownership
 
 import (
-	"fmt"
-	"hash/fnv"
-	"math/rand"
-	"reflect"
 	"testing"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
-	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/randfill"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin"
@@ -26,19 +16,12 @@ import (
 func TestCreateOwnsWhatTheLibrarySays(t *testing.T) {
 	t.Parallel()
 	const seed, each = 7, 30
-	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(seed), serializer.NewCodecFactory(scheme.Scheme))
-	fill.NilChance(0.4).NumElements(0, 2).MaxDepth(12)
-	fill.Funcs(func(j *apiextensionsv1.JSON, _ randfill.Continue) { j.Raw = []byte(`{"a":[1,"b"]}`) })
+	fill := filler(seed).NumElements(0, 2)
 	for _, k := range builtin.Kinds(object.NewCache(0)) {
 		walked := 0
 		for range each {
-			obj := k.New()
+			obj := filled(fill, k)
 			gvk := obj.GetObjectKind().GroupVersionKind()
-			fill.Fill(obj)
-			spell(reflect.ValueOf(obj))
-			obj.GetObjectKind().SetGroupVersionKind(gvk)
-			obj.SetManagedFields(nil)
-			obj.SetUID("")
 			want := obj.DeepCopyObject().(kind.Object)
 			o := New(k)
 			if !o.create(gvk.GroupVersion().String(), obj, "m") {
@@ -59,41 +42,6 @@ func TestCreateOwnsWhatTheLibrarySays(t *testing.T) {
 		}
 		if walked < each/4 {
 			t.Errorf("%s: only %d of %d objects were walked", k.Info().Kind, walked, each)
-		}
-	}
-}
-
-// spell gives every string that is filled a plain one of its own.
-func spell(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			spell(v.Elem())
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			spell(v.Field(i))
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			spell(v.Index(i))
-		}
-	case reflect.Map:
-		for _, key := range v.MapKeys() {
-			item := reflect.New(v.Type().Elem()).Elem()
-			item.Set(v.MapIndex(key))
-			spell(item)
-			v.SetMapIndex(key, reflect.Value{})
-			plain := reflect.New(key.Type()).Elem()
-			plain.Set(key)
-			spell(plain)
-			v.SetMapIndex(plain, item)
-		}
-	case reflect.String:
-		if v.CanSet() && v.Len() > 0 {
-			sum := fnv.New32()
-			sum.Write([]byte(v.String()))
-			v.SetString(fmt.Sprintf("%x", sum.Sum32()))
 		}
 	}
 }

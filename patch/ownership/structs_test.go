@@ -9,14 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
-	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/randfill"
 
 	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/kind/builtin"
@@ -29,22 +23,15 @@ func TestUpdateOfStructsDoesWhatTheLibraryDoes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const seed, objects, updates = 3, 5, 10
-		fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs), rand.NewSource(seed), serializer.NewCodecFactory(scheme.Scheme))
-		fill.NilChance(0.4).NumElements(0, 3).MaxDepth(12)
-		fill.Funcs(func(j *apiextensionsv1.JSON, _ randfill.Continue) { j.Raw = []byte(`{"a":[1,"b"]}`) })
+		fill := filler(seed).NumElements(0, 3)
 		random, plain, all := rand.New(rand.NewSource(seed)), 0, 0
 		for _, k := range builtin.Kinds(object.NewCache(0)) {
 			o := New(k)
 			for range objects {
 				w := writers{Owners: o, kind: k, random: random}
-				live := k.New()
-				gvk := live.GetObjectKind().GroupVersionKind()
-				fill.Fill(live)
-				spell(reflect.ValueOf(live))
-				live.GetObjectKind().SetGroupVersionKind(gvk)
-				live.SetManagedFields(nil)
+				live := filled(fill, k)
 				live.SetUID("u")
-				o.Update(gvk.GroupVersion().String(), "", nil, live, "first")
+				o.Update(live.GetObjectKind().GroupVersionKind().GroupVersion().String(), "", nil, live, "first")
 				for range updates {
 					time.Sleep(time.Until(time.Now().Truncate(time.Second / 2).Add(time.Second / 2))) // as in the test of custom resources
 					next, was := w.updateStruct(t, live)
