@@ -1,6 +1,8 @@
 package v1
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -27,6 +29,30 @@ func (g *Greeting) DeepCopyObject() runtime.Object {
 // DeepCopyObject implements runtime.Object.
 func (l *GreetingList) DeepCopyObject() runtime.Object {
 	to := &GreetingList{TypeMeta: l.TypeMeta, Items: make([]Greeting, len(l.Items))}
+	l.ListMeta.DeepCopyInto(&to.ListMeta)
+	for i := range l.Items {
+		l.Items[i].DeepCopyInto(&to.Items[i])
+	}
+	return to
+}
+
+// DeepCopyInto copies c.
+func (c *Choir) DeepCopyInto(to *Choir) {
+	*to = *c
+	c.ObjectMeta.DeepCopyInto(&to.ObjectMeta)
+	to.Spec.Singers = slices.Clone(c.Spec.Singers)
+}
+
+// DeepCopyObject implements runtime.Object.
+func (c *Choir) DeepCopyObject() runtime.Object {
+	to := &Choir{}
+	c.DeepCopyInto(to)
+	return to
+}
+
+// DeepCopyObject implements runtime.Object.
+func (l *ChoirList) DeepCopyObject() runtime.Object {
+	to := &ChoirList{TypeMeta: l.TypeMeta, Items: make([]Choir, len(l.Items))}
 	l.ListMeta.DeepCopyInto(&to.ListMeta)
 	for i := range l.Items {
 		l.Items[i].DeepCopyInto(&to.Items[i])

@@ -1,4 +1,4 @@
-// Package v1 is the API of the operator: greetings.
+// Package v1 is the API of the operator: greetings, and choirs that say them.
 // +kubebuilder:object:generate=true
 // +groupName=example.com
 package v1
@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is where greetings are served.
+// GroupVersion is where they are served.
 var GroupVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
 // AddToScheme adds the types to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &Greeting{}, &GreetingList{})
+	s.AddKnownTypes(GroupVersion, &Greeting{}, &GreetingList{}, &Choir{}, &ChoirList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

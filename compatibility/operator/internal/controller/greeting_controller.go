@@ -1,4 +1,4 @@
-// Package controller says greetings.
+// Package controller says greetings, alone and in choirs.
 package controller
 
 import (
