@@ -1,12 +1,18 @@
 package garbagecollector
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
 )
 
 // mostAbsent is how many absent owners are remembered.
@@ -42,11 +48,47 @@ func (a *absentees) remember(at coordinates, elsewhere bool) {
 }
 
 // gone remembers an object whose deletion was seen.
-func (g *graph) gone(resource schema.GroupResource, obj object) {
+func (g *graph) gone(in schema.GroupVersionResource, obj object) {
 	g.mu.RLock()
-	kind := g.caches[resource].kind()
+	c := g.caches[in]
 	g.mu.RUnlock()
-	g.absent.remember(coordinates{kind, obj.Namespace, obj.Name, obj.UID}, false)
+	if c != nil { // else its kind is not known any more, and whoever asks for the object asks the server
+		g.absent.remember(coordinates{c.kind(), obj.Namespace, obj.Name, obj.UID}, false)
+	}
+}
+
+// errUnserved is that a server has not found what it was asked for since it does not serve that, or not as it did.
+var errUnserved = errors.New("it is not served any more as it was")
+
+// find asks the server for an object. That one is not there it says of the object, and not of where that would be: where it serves
+// a kind no more, or no more in the version that it was asked for, the object may be there all the same.
+func (c *cache) find(ctx context.Context, by *client.Client, key informer.Key) (object, error) {
+	obj, err := client.Of[object](by, c.GroupVersionResource).Get(ctx, key.Namespace, key.Name)
+	if !apierrors.IsNotFound(err) {
+		return obj, err
+	}
+	var status apierrors.APIStatus
+	details := (*metav1.StatusDetails)(nil)
+	if errors.As(err, &status) {
+		details = status.Status().Details
+	}
+	if details == nil || details.Name != key.Name || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return nil, fmt.Errorf("%w: %w", errUnserved, err)
+	}
+	return nil, err
+}
+
+// await has an object looked at again when the kind of its owner is served. It is false when that is so already.
+func (g *graph) await(c *cache, obj object, r metav1.OwnerReference) bool {
+	key := informer.KeyOf(obj)
+	request := requestOf(c.GroupResource(), key)
+	if !g.awaitKind(kindOf(r), request) {
+		return false
+	}
+	if _, there := c.objects.Indexer().Get(key); !there { // and its deletion may have been told of already
+		g.forget(request, obj.OwnerReferences)
+	}
+	return true
 }
 
 // awaitKind has an object looked at again when a kind is served. It is false when that is so already.

@@ -46,7 +46,8 @@ func Add(m *controller.Manager) *controller.Controller {
 		Sources: []controller.Source{
 			c.look,
 			controller.Watches(informer.For[object](c.informers, definitions), func(object) []controller.Request {
-				return []controller.Request{everything}
+				c.news()
+				return nil
 			}),
 		},
 		Workers:    workers,
@@ -95,8 +96,8 @@ func (c *collector) Reconcile(ctx context.Context, request controller.Request) (
 func (c *collector) discover(ctx context.Context) error {
 	found, failures := resources.Discover(ctx, c.client)
 	c.follow(ctx, found, len(failures) == 0)
-	if c.awaits(time.Now()) {
-		c.look.AddAfter(everything, time.Second)
+	if after := c.unsettled(time.Now()); after > 0 {
+		c.look.AddAfter(everything, after)
 	}
 	return errors.Join(failures...)
 }

@@ -49,7 +49,8 @@ type seen struct {
 	place
 	object
 	owners     []owner
-	dependents []dependent
+	dependents []dependent // those that a decision depends on
+	circle     bool        // the object waits, by some of those, for itself
 	// before is how often one of the object's name that belonged to the same owners was collected, and now is the time.
 	before int
 	now    time.Time
@@ -154,7 +155,8 @@ func (s seen) delete(policy metav1.DeletionPropagation) action.Action {
 	return action.Delete[object]{In: s.in, Object: s.object, Unchanged: true, Propagation: policy}
 }
 
-// unblock has the owners of an object wait for it no longer when it seems to wait for itself, by a circle of owners.
+// unblock has the owners of an object wait for it no longer when it seems to wait for itself, by a circle of owners. It is nil where
+// that is not so, or none waits.
 func (s seen) unblock() action.Action {
 	references := slices.Clone(s.OwnerReferences)
 	blocking := false
@@ -191,11 +193,14 @@ const longestWait = time.Minute
 // waitForDependents lets an object go when nothing is left that it must wait for. What else depends on it is collected when it has
 // gone; what it waits for sees that it is waited for, and goes.
 func (s seen) waitForDependents() []action.Action {
+	if s.circle {
+		if unblock := s.unblock(); unblock != nil {
+			return []action.Action{unblock}
+		}
+	}
 	for _, d := range s.dependents {
-		for _, r := range d.OwnerReferences {
-			if r.UID == s.UID && isBlocking(r) {
-				return []action.Action{action.Again{After: longestWait}}
-			}
+		if blocks(d.object, s.UID) {
+			return []action.Action{action.Again{After: longestWait}}
 		}
 	}
 	return []action.Action{s.release(metav1.FinalizerDeleteDependents)}

@@ -20,22 +20,31 @@ import (
 type family struct {
 	ctx     context.Context
 	configs client.Resource[*corev1.ConfigMap]
+	secrets client.Resource[*corev1.Secret]
 	made    map[string]*corev1.ConfigMap
 	failed  error
 }
 
 // add makes an object that belongs to others, and blocks them.
 func (f *family) add(name string, owners ...string) {
-	if f.failed != nil {
-		return
+	if f.failed == nil {
+		f.made[name], f.failed = f.configs.Create(f.ctx, &corev1.ConfigMap{ObjectMeta: f.of(name, owners)}, metav1.CreateOptions{})
 	}
-	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+}
+
+// addSecret makes one of another kind, whose cache may be as late as it likes.
+func (f *family) addSecret(name string, owners ...string) {
+	if f.failed == nil {
+		_, f.failed = f.secrets.Create(f.ctx, &corev1.Secret{ObjectMeta: f.of(name, owners)}, metav1.CreateOptions{})
+	}
+}
+
+func (f *family) of(name string, owners []string) metav1.ObjectMeta {
+	var all []*corev1.ConfigMap
 	for _, owner := range owners {
-		obj.OwnerReferences = append(obj.OwnerReferences, metav1.OwnerReference{
-			APIVersion: "v1", Kind: "ConfigMap", Name: owner, UID: f.made[owner].UID, BlockOwnerDeletion: new(true),
-		})
+		all = append(all, f.made[owner])
 	}
-	f.made[name], f.failed = f.configs.Create(f.ctx, obj, metav1.CreateOptions{})
+	return belonging(name, nil, all)
 }
 
 func (f *family) remove(name string, policy metav1.DeletionPropagation) {
@@ -50,7 +59,8 @@ func aLife(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	f := &family{ctx: ctx, configs: client.For[*corev1.ConfigMap](c), made: map[string]*corev1.ConfigMap{}}
+	f := &family{ctx: ctx, made: map[string]*corev1.ConfigMap{},
+		configs: client.For[*corev1.ConfigMap](c), secrets: client.For[*corev1.Secret](c)}
 	f.add("lasting")
 	f.add("first")
 	f.add("child", "first")
@@ -58,8 +68,10 @@ func aLife(ctx context.Context, config *rest.Config) error {
 	f.add("shared", "first", "lasting")
 	f.add("slow")
 	f.add("waited-for", "slow")
+	f.addSecret("waited-for", "slow")
 	f.add("parent")
 	f.add("orphan", "parent")
+	f.addSecret("orphan", "parent")
 	f.add("all-made")
 	time.Sleep(5 * time.Second)
 	f.remove("first", metav1.DeletePropagationBackground)
@@ -71,16 +83,17 @@ func aLife(ctx context.Context, config *rest.Config) error {
 // nothingGoesTooSoon is broken when something goes whose owner is there, or is not waited for.
 func nothingGoesTooSoon(s bowlinetest.State) error {
 	there := func(name string) bool { return s.Find("ConfigMap", "default", name) != nil }
+	secret := func(name string) bool { return s.Find("Secret", "default", name) != nil }
 	switch {
 	case !there("all-made"):
 		return nil
 	case !there("shared"):
 		return errors.New("what has an owner left was collected")
-	case !there("orphan"):
+	case !there("orphan") || !secret("orphan"):
 		return errors.New("an orphan was collected")
 	case !there("child") && there("first"):
 		return errors.New("what belongs to something was collected before that has gone")
-	case there("waited-for") && !there("slow"):
+	case (there("waited-for") || secret("waited-for")) && !there("slow"):
 		return errors.New("who waits for what belongs to them has gone before it")
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// linger is how long the cache of a resource is kept that is not served any more: what became of its last objects is still to be told
-// of, and it may come back.
+// linger is how long the cache of a resource is kept that is not served any more, or in another version: what became of its last
+// objects is still to be told of, and it may come back.
 const linger = time.Minute
 
 // patience is how long new caches are waited for before what is in the others is looked at. Who is in none of them is asked for
@@ -26,7 +26,10 @@ type cache struct {
 	resources.Resource
 	objects *informer.Informer[object]
 	told    *informer.Registration // nil until the cache was filled
-	gone    time.Time              // when it was found that nobody serves it any more; zero while somebody does
+	gone    time.Time              // when it was found that nobody serves it any more, or another version; zero while it is served
+	since   time.Time              // when the cache was made
+	asking  chan struct{}          // has room for one who asks the server what the cache does not show
+	shown   known                  // what came of that
 }
 
 // kind is what references call it.
@@ -40,7 +43,10 @@ func requestOf(resource schema.GroupResource, key informer.Key) controller.Reque
 // follow makes a cache of each resource that has none yet, and has everything in it looked at. whole says that nothing was missed
 // in finding out which resources there are.
 func (g *graph) follow(ctx context.Context, found []resources.Resource, whole bool) {
-	fresh := g.serve(found, whole)
+	fresh, dropped := g.serve(found, whole)
+	for _, c := range dropped {
+		g.drop(c)
+	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, c := range fresh {
@@ -52,7 +58,7 @@ func (g *graph) follow(ctx context.Context, found []resources.Resource, whole bo
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range fresh {
-		c.told = c.objects.AddHandler(handler{g, c.GroupResource()})
+		c.told = c.objects.AddHandler(handler{g, c.GroupVersionResource})
 	}
 	for kind, requests := range g.unserved {
 		if g.kinds[kind] != nil {
@@ -62,6 +68,35 @@ func (g *graph) follow(ctx context.Context, found []resources.Resource, whole bo
 			delete(g.unserved, kind)
 		}
 	}
+}
+
+// How soon to look again after something may have come to be served, and until when: a server may tell of it before it serves it,
+// and of a version that is new to it nothing else tells.
+const (
+	soon    = time.Second
+	settled = 10 * time.Second
+)
+
+// news has looked for what there is, since something else may be served from now on.
+func (g *graph) news() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.heard = time.Now()
+	g.look.Add(everything)
+}
+
+// unsettled is when to look again for what there is; 0 for when there are news.
+func (g *graph) unsettled(now time.Time) time.Duration {
+	g.mu.RLock()
+	age := now.Sub(g.heard)
+	g.mu.RUnlock()
+	switch {
+	case age < soon || g.awaits(now):
+		return soon
+	case age < settled:
+		return settled - age
+	}
+	return 0
 }
 
 // awaits says that a definition has come whose objects are not served yet. Servers begin to a moment after it says that it is
@@ -77,8 +112,8 @@ func (g *graph) awaits(now time.Time) bool {
 	return false
 }
 
-// serve takes over what is served now, and returns the caches that are new.
-func (g *graph) serve(found []resources.Resource, whole bool) (fresh []*cache) {
+// serve takes over what is served now, and returns the caches that are new, and those that are of no use any more.
+func (g *graph) serve(found []resources.Resource, whole bool) (fresh, dropped []*cache) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	served := map[schema.GroupResource]*cache{}
@@ -96,7 +131,6 @@ func (g *graph) serve(found []resources.Resource, whole bool) (fresh []*cache) {
 		served[r.GroupResource()] = c
 	}
 	g.served, g.kinds = served, map[schema.GroupKind]*cache{}
-	g.dropGone(time.Now())
 	for _, c := range served {
 		g.kinds[c.kind()] = c
 	}
@@ -105,43 +139,47 @@ func (g *graph) serve(found []resources.Resource, whole bool) (fresh []*cache) {
 			g.kinds[schema.GroupKind{Group: r.Group, Kind: r.Kind}] = c
 		}
 	}
-	return fresh
+	return fresh, g.outlived(time.Now())
 }
 
-// dropGone ends the caches of what has not been served for a while. The lock is held.
-func (g *graph) dropGone(now time.Time) {
-	for resource, c := range g.caches {
+// outlived are the caches of what has not been served for a while, or in another version. They are not known any more. The lock
+// is held.
+func (g *graph) outlived(now time.Time) (caches []*cache) {
+	for at, c := range g.caches {
 		switch {
-		case g.served[resource] != nil:
+		case g.served[at.GroupResource()] == c:
 		case c.gone.IsZero():
 			c.gone = now
 			g.look.AddAfter(everything, linger)
 		case now.Sub(c.gone) >= linger:
-			g.drop(c)
-			delete(g.caches, resource)
+			caches = append(caches, c)
+			delete(g.caches, at)
 		}
 	}
+	return caches
 }
 
-// drop ends a cache.
+// drop ends a cache. What became of its last objects it does not tell: whoever has to do with them is looked at.
 func (g *graph) drop(c *cache) {
 	if c.told != nil {
 		c.told.Remove()
+	}
+	h := handler{g, c.GroupVersionResource}
+	for last := range c.objects.Indexer().All() {
+		h.lookAtOwners(last)
+		h.lookAt(g.dependentsOf(last.UID))
 	}
 	informer.Drop[object](g.informers, c.GroupVersionResource)
 }
 
 // cacheOf is the cache of a resource, which may have come back as something else. The lock is held.
 func (g *graph) cacheOf(r resources.Resource) (c *cache, isNew bool) {
-	before := g.caches[r.GroupResource()]
-	c = &cache{Resource: r}
-	g.caches[r.GroupResource()] = c
-	if before != nil && before.GroupVersionResource == r.GroupVersionResource {
-		c.objects, c.told = before.objects, before.told
-		return c, false
-	}
+	c = &cache{Resource: r, since: time.Now(), asking: make(chan struct{}, 1)}
+	before := g.caches[r.GroupVersionResource]
+	g.caches[r.GroupVersionResource] = c
 	if before != nil {
-		g.drop(before)
+		c.objects, c.told, c.since = before.objects, before.told, before.since
+		return c, false
 	}
 	c.objects = informer.For[object](g.informers, r.GroupVersionResource)
 	c.objects.Indexer().AddHeadIndex("owner", informer.ByOwner)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,7 +15,6 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/informer"
-	revisions "github.com/bowline-dev/bowline/object"
 )
 
 // graph is who owns whom: the caches of all resources, with an index by owner. Nothing else is kept, and nothing is ever gone
@@ -26,9 +26,10 @@ type graph struct {
 	absent    absentees
 
 	mu     sync.RWMutex
-	caches map[schema.GroupResource]*cache // of all that are served, or were not long ago
-	served map[schema.GroupResource]*cache // of those that are
-	kinds  map[schema.GroupKind]*cache     // the same, by what references call them
+	caches map[schema.GroupVersionResource]*cache // of all that are served, or were not long ago
+	served map[schema.GroupResource]*cache        // of those that are, each in one version
+	kinds  map[schema.GroupKind]*cache            // the same, by what references call them
+	heard  time.Time                              // when there were news of what is served
 	// unserved are objects with owners of kinds that are not served, by those.
 	unserved map[schema.GroupKind]map[controller.Request]bool
 }
@@ -38,7 +39,7 @@ type graph struct {
 func newGraph(m *controller.Manager) *graph {
 	return &graph{
 		client: m.Client(), informers: m.MoreInformers(informer.FactoryOptions{Lazy: true, Uninitialized: true}), look: &controller.Trigger{},
-		caches:   map[schema.GroupResource]*cache{},
+		caches:   map[schema.GroupVersionResource]*cache{},
 		unserved: map[schema.GroupKind]map[controller.Request]bool{},
 	}
 }
@@ -72,6 +73,16 @@ func (g *graph) dependentsOf(uid types.UID) (found []cached) {
 	return found
 }
 
+// countOf is how many cached objects refer to a uid.
+func (g *graph) countOf(uid types.UID) (count int) {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	for _, c := range g.served {
+		count += c.objects.Indexer().Count("owner", string(uid))
+	}
+	return count
+}
+
 // ownerOf is where an owner would have to be. It is false for one of a kind that is not served, for which there is no cache, and
 // for one in a namespace of an object in none.
 func (g *graph) ownerOf(obj object, r metav1.OwnerReference) (*cache, informer.Key, bool) {
@@ -91,87 +102,32 @@ func (g *graph) ownerOf(obj object, r metav1.OwnerReference) (*cache, informer.K
 // see finds out what has become of an object's owners, and who depends on it where that matters.
 func (g *graph) see(ctx context.Context, c *cache, obj object) (seen, error) {
 	s := seen{place: place{c.GroupVersionResource}, object: obj}
-	matters := obj.DeletionTimestamp != nil
+	awaited := false
 	for _, r := range obj.OwnerReferences {
 		o, err := g.owner(ctx, obj, r)
 		if err != nil {
 			return s, err
 		}
-		if o.state == unserved && !g.awaitKind(kindOf(r), requestOf(c.GroupResource(), informer.KeyOf(obj))) {
+		if o.state == unserved && !g.await(c, obj, r) {
 			return s, fmt.Errorf("%s has just come to be served", r.Kind)
 		}
-		matters = matters || o.state == waiting
+		awaited = awaited || o.state == waiting
 		s.owners = append(s.owners, o)
 	}
-	if !matters {
-		return s, nil
-	}
 	var err error
-	s.dependents, err = g.dependents(ctx, obj)
+	switch {
+	case isOrphaner(obj):
+		s.dependents, err = g.orphans(ctx, obj)
+	case waits(obj):
+		s.dependents, s.circle, err = g.blockers(ctx, obj)
+	case awaited:
+		s.dependents, err = g.dependents(obj)
+	}
 	return s, err
 }
 
-// dependents are those that depend on an object, where they can: in its namespace, or anywhere when it is in none. An orphaner must
-// not miss one, which would be taken for one whose owner has gone: caches that may not show all that there was before its deletion
-// are not believed, and the server is asked.
-func (g *graph) dependents(ctx context.Context, obj object) (all []dependent, err error) {
-	for _, c := range g.all() {
-		if !c.Namespaced && obj.Namespace != "" {
-			continue
-		}
-		at := place{c.GroupVersionResource}
-		if isOrphaner(obj) && !c.showsAllBefore(obj) {
-			for d, err := range client.Of[object](g.client, c.GroupVersionResource).All(ctx, obj.Namespace, metav1.ListOptions{}) {
-				if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-					break // it has gone meanwhile
-				}
-				if err != nil {
-					return nil, fmt.Errorf("which %s depend on it: %w", c.GroupResource(), err)
-				}
-				if refersTo(d, obj.UID) {
-					all = append(all, dependent{at, d})
-				}
-			}
-			continue
-		}
-		if !c.filled() {
-			return nil, fmt.Errorf("nobody knows yet which %s depend on it: they are not listed", c.GroupResource())
-		}
-		for d := range c.objects.Indexer().Each("owner", string(obj.UID)) {
-			if d.Namespace == obj.Namespace || obj.Namespace == "" {
-				all = append(all, dependent{at, d})
-			}
-		}
-	}
-	return all, nil
-}
-
-func refersTo(obj object, uid types.UID) bool {
-	for _, r := range obj.OwnerReferences {
-		if r.UID == uid {
-			return true
-		}
-	}
-	return false
-}
-
-// filled says whether a cache shows what there was at some time.
-func (c *cache) filled() bool {
-	select {
-	case <-c.objects.Synced():
-		return true
-	default:
-		return false
-	}
-}
-
-// showsAllBefore says whether the cache is as new as the state of an object.
-func (c *cache) showsAllBefore(obj object) bool {
-	revision, err := revisions.ParseRevision(obj.ResourceVersion)
-	return err == nil && c.filled() && c.objects.Revision() >= revision
-}
-
-// owner finds out what has become of an owner. That one is absent only the server can say, or its deletion.
+// owner finds out what has become of an owner. That one is absent only the server can say, or its deletion; and that one waits
+// for its dependents too, which it may have been told since to leave behind.
 func (g *graph) owner(ctx context.Context, obj object, r metav1.OwnerReference) (owner, error) {
 	o := owner{OwnerReference: r, state: unserved}
 	elsewhere, known := g.absent.find(obj.Namespace, r)
@@ -186,20 +142,24 @@ func (g *graph) owner(ctx context.Context, obj object, r metav1.OwnerReference) 
 		o.state, o.elsewhere = unknowable, g.elsewhere(c, r)
 		return o, nil
 	}
-	if there, err := c.objects.Indexer().Find(key); err == nil && there.UID == r.UID {
-		o.state = stateOf(there)
+	there, err := c.objects.Indexer().Find(key)
+	if err == nil && there.UID == r.UID && stateOf(there) == solid {
+		o.state = solid
 		return o, nil
 	} else if unreadable := (*informer.UnreadableError)(nil); errors.As(err, &unreadable) {
 		return o, err
 	}
-	there, err := client.Of[object](g.client, c.GroupVersionResource).Get(ctx, key.Namespace, key.Name)
+	there, err = c.find(ctx, g.client, key)
 	switch {
 	case err == nil && there.UID == r.UID:
 		o.state = stateOf(there)
-	case err == nil || apierrors.IsNotFound(err):
+	case err == nil || apierrors.IsNotFound(err) && !errors.Is(err, errUnserved):
 		o.state, o.elsewhere = absent, g.elsewhere(c, r)
 		g.absent.remember(coordinates{kindOf(r), key.Namespace, r.Name, r.UID}, o.elsewhere)
 	default:
+		if errors.Is(err, errUnserved) {
+			g.look.Add(everything)
+		}
 		return o, fmt.Errorf("whether its owner %s %s is there: %w", r.Kind, r.Name, err)
 	}
 	return o, nil

@@ -1,0 +1,134 @@
+package garbagecollector_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	foreground = metav1.DeletePropagationForeground
+	orphan     = metav1.DeletePropagationOrphan
+)
+
+const hold = "example.com/hold"
+
+// An owner waits for what a cache does not show yet.
+func TestAnOwnerWaitsForWhatACacheDoesNotShow(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		release := w.way.hold("/api/v1/secrets")
+		w.secret("child", []string{hold}, w.configMap("owner", nil))
+		w.remove("owner", foreground)
+		time.Sleep(5 * time.Minute)
+		w.expect(true, "configmap/owner")
+		release()
+		time.Sleep(5 * time.Minute)
+		w.expect(true, "configmap/owner")
+		w.let("secret/child")
+		time.Sleep(5 * time.Minute)
+		w.expect(false, "configmap/owner", "secret/child")
+	})
+}
+
+// What belongs to an owner that is told to leave it behind stays, though a cache shows the owner as it was told before: to wait
+// until all that belongs to it has gone.
+func TestWhatAnOwnerIsToLeaveBehindStaysThoughACacheIsLate(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		owner := w.configMap("owner", nil)
+		w.configMap("held", []string{hold}, owner)
+		w.remove("owner", foreground)
+		time.Sleep(time.Minute)
+		release := w.way.hold("/api/v1/configmaps")
+		w.remove("owner", orphan)
+		w.secret("child", nil, owner)
+		time.Sleep(5 * time.Minute)
+		w.expect(true, "secret/child")
+		release()
+		time.Sleep(5 * time.Minute)
+		w.expect(true, "secret/child")
+		w.expect(false, "configmap/owner")
+		w.expectFree("secret/child")
+	})
+}
+
+// While objects of a kind cannot be listed, whoever waits for what belongs to them does so for half a minute, and whoever leaves
+// behind what belongs to them does so until it is known.
+func TestAKindThatCannotBeListedHoldsUpNoOwnerForEver(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		const widgets = "/apis/example.com/v2/widgets"
+		w.way.fail(widgets, true)
+		w.way.fail("/apis/example.com/v2/namespaces/default/widgets", true)
+		w.plane.Apply(w, definitionOf("v2"))
+		time.Sleep(time.Minute)
+		w.configMap("child", nil, w.configMap("waits", nil))
+		left := w.configMap("leaves", nil)
+		w.configMap("left", nil, left)
+		w.plane.Apply(w, `{apiVersion: example.com/v2, kind: Widget, metadata: {name: left, namespace: default,
+			ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: leaves, uid: `+string(left.UID)+`}]}}`)
+		w.remove("waits", foreground)
+		w.remove("leaves", orphan)
+		time.Sleep(10 * time.Second)
+		w.expect(false, "configmap/child")
+		w.expect(true, "configmap/waits", "configmap/leaves")
+		time.Sleep(5 * time.Minute)
+		w.expect(false, "configmap/waits")
+		w.expect(true, "configmap/leaves")
+		w.way.fail(widgets, false)
+		w.way.fail("/apis/example.com/v2/namespaces/default/widgets", false)
+		time.Sleep(30 * time.Minute)
+		w.expect(false, "configmap/leaves")
+		w.expectFree("configmap/left")
+		w.expectFree("widget/left")
+	})
+}
+
+// Two that own each other, and are both to wait until the other has gone, wait for nobody; nor does one that owns itself.
+func TestACircleOfOwnersThatWaitGoes(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		release := w.way.hold("/api/v1/configmaps")
+		a := w.configMap("a", nil)
+		b := w.configMap("b", nil, a)
+		self := w.configMap("self", nil)
+		w.own(a, b)
+		w.own(self, self)
+		for _, name := range []string{"a", "b", "self"} {
+			w.remove(name, foreground)
+		}
+		release()
+		time.Sleep(5 * time.Minute)
+		w.expect(false, "configmap/a", "configmap/b", "configmap/self")
+	})
+}
+
+// own has a ConfigMap belong to another one, and block it.
+func (w *world) own(obj, owner *corev1.ConfigMap) {
+	w.Helper()
+	obj.OwnerReferences = belonging("", nil, []*corev1.ConfigMap{owner}).OwnerReferences
+	if _, err := w.configs.Update(w.Context(), obj, metav1.UpdateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// What others serve by this server is looked for when they come, of whom no definition tells.
+func TestWhatOthersServeIsLookedFor(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.plane.Apply(w, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {
+			name: apiservices.apiregistration.k8s.io, annotations: {api-approved.kubernetes.io: "unapproved, test"}}, spec: {
+			group: apiregistration.k8s.io, scope: Cluster, names: {plural: apiservices, singular: apiservice, kind: APIService},
+			versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`)
+		time.Sleep(5 * time.Minute)
+		before := w.way.count("/apis")
+		w.plane.Apply(w, `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.example.com}}`)
+		time.Sleep(time.Minute)
+		if asked := w.way.count("/apis") - before; asked == 0 || asked > 3 {
+			w.Errorf("it was looked for %d times", asked)
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package garbagecollector_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+)
+
+// definitionOf is the definition of widgets, served in some of the versions v1 and v2. The last of them is stored; v2 is
+// preferred.
+func definitionOf(served ...string) string {
+	var versions []string
+	for _, version := range []string{"v1", "v2"} {
+		versions = append(versions, fmt.Sprintf("{name: %s, served: %t, storage: %t, schema: {openAPIV3Schema: {type: object}}}",
+			version, slices.Contains(served, version), version == served[len(served)-1]))
+	}
+	return `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: widgets.example.com}, spec: {
+		group: example.com, scope: Namespaced, names: {plural: widgets, singular: widget, kind: Widget},
+		versions: [` + strings.Join(versions, ", ") + `]}}`
+}
+
+// hub makes a widget and a ConfigMap that belongs to it, by references of a version.
+func (w *world) hub(version, name string) {
+	w.Helper()
+	made := w.plane.Apply(w, fmt.Sprintf("{apiVersion: example.com/%s, kind: Widget, metadata: {name: %s}}", version, name))
+	w.plane.Apply(w, fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: of-%[2]s, ownerReferences: [
+		{apiVersion: example.com/%[1]s, kind: Widget, name: %[2]s, uid: %[3]s}]}}`, version, name, made[0].GetUID()))
+}
+
+// removeWidget deletes a widget by a version.
+func (w *world) removeWidget(version, name string) {
+	w.Helper()
+	at := schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "widgets"}
+	err := client.Of[*metav1.PartialObjectMetadata](w.client, at).Delete(w.Context(), "default", name, metav1.DeleteOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// What is deleted while a kind comes to be served in another version is missed by the cache of neither.
+func TestWhatIsDeletedWhileTheVersionOfItsKindChanges(t *testing.T) {
+	t.Parallel()
+	for _, versions := range [][]string{{"v1", "v2"}, {"v2"}} {
+		t.Run(strings.Join(versions, " and "), func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				w.plane.Apply(w, definitionOf("v1"))
+				time.Sleep(time.Minute)
+				w.hub("v1", "hub")
+				w.hub("v1", "kept")
+				time.Sleep(time.Minute)
+				w.way.hold("/apis/example.com/v1/widgets")
+				w.removeWidget("v1", "hub")
+				w.plane.Apply(w, definitionOf(versions...))
+				time.Sleep(10 * time.Minute)
+				w.expect(false, "configmap/of-hub")
+				w.expect(true, "widget/kept", "configmap/of-kept")
+				w.removeWidget("v2", "kept")
+				time.Sleep(time.Minute)
+				w.expect(false, "configmap/of-kept")
+			})
+		})
+	}
+}
+
+// That a version is not served any more does not say that its objects are gone.
+func TestWhatBelongsToAKindWhoseVersionIsServedNoMoreStays(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.plane.Apply(w, definitionOf("v1"))
+		time.Sleep(time.Minute)
+		release := w.way.hold("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+		w.plane.Apply(w, definitionOf("v2"))
+		w.hub("v2", "hub")
+		time.Sleep(time.Minute)
+		w.expect(true, "widget/hub", "configmap/of-hub")
+		release()
+		time.Sleep(10 * time.Minute)
+		w.expect(true, "widget/hub", "configmap/of-hub")
+		w.removeWidget("v2", "hub")
+		time.Sleep(time.Minute)
+		w.expect(false, "configmap/of-hub")
+	})
+}
