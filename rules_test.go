@@ -20,13 +20,13 @@ const module = "github.com/bowline-dev/bowline"
 // several of them need and none of the project's users should call is in internal, which knows nothing of the project.
 var mayImport = map[string][]string{
 	"object":      {},
-	"kind":        {"object"},
+	"kind":        {"object", "internal"},
 	"patch":       {"object", "kind"},
 	"admission":   {"object", "kind", "patch"},
 	"store":       {"object", "internal"},
 	"auth":        {"object", "internal"},
 	"server":      {"object", "kind", "patch", "admission", "store", "auth", "client"},
-	"client":      {"object"},
+	"client":      {"object", "internal"},
 	"informer":    {"object", "client"},
 	"workqueue":   {},
 	"controller":  {"object", "client", "informer", "workqueue"},

@@ -3,7 +3,7 @@ package client
 import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/bowline-dev/bowline/client/internal/message"
+	"github.com/bowline-dev/bowline/internal/message"
 	"github.com/bowline-dev/bowline/object"
 )
 

@@ -18,7 +18,8 @@ type converter[T client.Object] struct {
 	version schema.GroupVersion
 	// decode is Options.Decode.
 	decode func(by object.Codec, o *object.Object) (T, error)
-	// own says that objects are to be made for the caller, and not shared with the source, which would keep them.
+	// own says that objects are to be made for the caller, and not shared with the source, which would keep them, nor in part
+	// with others, who would change with them.
 	own bool
 	// reads says that the source's objects are no T, so that their JSON must be read.
 	reads atomic.Bool

@@ -7,9 +7,9 @@
 //	handlers     any number, each told everything, in order, on a goroutine of its own, from a backlog of its own
 //
 // One informer is one watch and one cache for all who use it; a Factory shares informers among controllers. Where the
-// source is in the server's own process, cached objects are the server's own; over the wire, objects of a list share what is
-// equal in them, the containers of a Deployment's Pods, say. Either way they are immutable; DetectMutations makes a test fail
-// that changes one, and names the field and, where it can, the handler.
+// source is in the server's own process, cached objects are the server's own. Objects share what is equal in them, the
+// containers of a Deployment's Pods, say: over the wire those of a list. They are immutable; DetectMutations makes a test fail
+// that changes one, which then shares nothing, and names the field and, where it can, the handler.
 //
 // What is held is bounded by the objects, never by what happens to them. A lazy informer (Options.Lazy) holds them
 // undecoded, and answers questions about names, labels and owners as they are; a Transform, or a Go type with the fields that

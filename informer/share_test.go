@@ -1,12 +1,16 @@
 package informer_test
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/client"
@@ -52,5 +56,47 @@ func TestListedObjectsShareWhatIsEqual(t *testing.T) {
 			t.Errorf("%s: they share their data: %t; %v", name, shared, b.Data)
 		}
 		stop()
+	}
+}
+
+// In the server's own process too, objects share what is equal in them; but one that a test looks after is the only one that
+// changes when somebody changes it.
+func TestObjectsInProcessShareWhatIsEqual(t *testing.T) {
+	t.Parallel()
+	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plane.Close()
+	config := rest.CopyConfig(plane.RESTConfig())
+	config.ContentType = runtime.ContentTypeProtobuf
+	clients := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
+	for i := range 30 {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("a", i)}, Data: map[string]string{"key": "value"}}
+		if _, err := clients.Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &recorder{}
+	for _, looking := range []*informer.Mutations{nil, informer.DetectMutations(r)} {
+		i := informer.New(plane.Source(), configmaps, options{Namespace: "default", Mutations: looking})
+		stop := run(i)
+		<-i.Synced()
+		places := map[uintptr]int{}
+		for _, cm := range i.Indexer().List() {
+			places[reflect.ValueOf(cm.Data).Pointer()]++
+		}
+		if few := len(places) < 20; few != (looking == nil) {
+			t.Errorf("looked after: %t; the data of 30 objects are in %d places", looking != nil, len(places))
+		}
+		if looking != nil {
+			cm, _ := i.Indexer().Get(informer.Key{Namespace: "default", Name: "a20"})
+			cm.Data["key"] = "mine"
+		}
+		stop()
+	}
+	r.cleanup()
+	if len(r.failures) != 1 || !strings.Contains(r.failures[0], "default/a20 was changed") {
+		t.Errorf("that one was changed is told so: %q", r.failures)
 	}
 }

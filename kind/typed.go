@@ -64,6 +64,7 @@ type Typed[T any, P Pointer[T]] struct {
 	info  Info
 	rules Rules[P]
 	cache *object.Cache
+	alike alike
 }
 
 var (

@@ -28,6 +28,13 @@ type Adopter interface {
 	Adopt(form Form, data []byte) (runtime.Object, error)
 }
 
+// Sharer is implemented by codecs that read an object for less where it will not be changed: objects that are read so may share
+// what they have in common.
+type Sharer interface {
+	// DecodeShared makes what Decode makes of an encoding that a codec of the same stamp made, and keeps nothing of it.
+	DecodeShared(e *Encoding) (runtime.Object, error)
+}
+
 // Batcher is implemented by codecs that encode many objects at less cost than each alone.
 type Batcher interface {
 	// EncodeAll does for each object what Encode does, or nothing at all.

@@ -1,6 +1,7 @@
 package object_test
 
 import (
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -49,6 +50,44 @@ func TestObjectIsServedAsItsReadersCodecReadsIt(t *testing.T) {
 				t.Errorf("decoded is %v, %v", obj, err)
 			}
 		}
+	}
+}
+
+// sharer reads what is shared in its own way.
+type sharer struct {
+	configMaps
+	share func(*object.Encoding) (runtime.Object, error)
+}
+
+func (s sharer) DecodeShared(e *object.Encoding) (runtime.Object, error) { return s.share(e) }
+
+func TestOnlyWhatItsOwnCodecSharesIsReadToBeShared(t *testing.T) {
+	t.Parallel()
+	o, writer := newObject(t, asJSON, "5", object.NewCache(1<<20))
+	all := &corev1.ConfigMap{}
+	codec := sharer{writer, func(*object.Encoding) (runtime.Object, error) { return all, nil }}
+	if own, err := o.Decode(codec); err != nil || own == runtime.Object(all) {
+		t.Errorf("who asked for an object of its own has %p, %v, which is shared", own, err)
+	}
+	other := codec
+	other.definition = 7
+	if got, err := o.Decoded(louder{other.configMaps}); err != nil || got == runtime.Object(all) {
+		t.Errorf("readers by another definition have %p, %v", got, err)
+	}
+	if got, err := o.Decoded(other); err != nil || got == runtime.Object(all) {
+		t.Errorf("readers by another codec have %p, %v", got, err)
+	}
+	if got, err := o.Decoded(codec); err != nil || got != runtime.Object(all) {
+		t.Errorf("who shares it has %p, %v", got, err)
+	}
+	fails := sharer{writer, func(*object.Encoding) (runtime.Object, error) { return all, errors.New("it is broken") }}
+	o, err := o.At(6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const broken = "at revision 6 cannot be read back: it is broken"
+	if got, err := o.Decoded(fails); got != nil || err == nil || !strings.Contains(err.Error(), broken) {
+		t.Errorf("what cannot be read is %v, %v", got, err)
 	}
 }
 

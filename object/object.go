@@ -190,9 +190,13 @@ func (o *Object) keep(by Codec, form Form, data []byte) (*Encoding, error) {
 func (o *Object) Decode(by Codec) (runtime.Object, error) {
 	obj, err := o.read(by)
 	if err != nil {
-		return nil, fmt.Errorf("%s at revision %d cannot be read back: %w", o.Key, o.Revision, err)
+		return nil, o.unreadable(err)
 	}
 	return obj, nil
+}
+
+func (o *Object) unreadable(err error) error {
+	return fmt.Errorf("%s at revision %d cannot be read back: %w", o.Key, o.Revision, err)
 }
 
 func (o *Object) read(by Codec) (runtime.Object, error) {
@@ -207,17 +211,25 @@ func (o *Object) read(by Codec) (runtime.Object, error) {
 	return by.Decode(o.first.Form, o.first.data)
 }
 
+// readShared is read of what nobody will change.
+func (o *Object) readShared(by Codec) (runtime.Object, error) {
+	if s, ok := by.(Sharer); ok && o.stamp == by.Stamp() && !o.IsReady() {
+		return s.DecodeShared(&o.first)
+	}
+	return o.read(by)
+}
+
 // Decoded is the Go object that all who read by codecs of one stamp share, made when it is first asked for. The caller must
-// not change it.
+// not change it: of some codecs, other objects share parts of it.
 func (o *Object) Decoded(by Codec) (runtime.Object, error) {
 	stamp := by.Stamp()
 	have := o.decoded.Load()
 	if have != nil && have.by == stamp {
 		return have.obj, nil
 	}
-	obj, err := o.Decode(by)
+	obj, err := o.readShared(by)
 	if err != nil {
-		return nil, err
+		return nil, o.unreadable(err)
 	}
 	for !o.decoded.CompareAndSwap(have, &shared{stamp, obj}) {
 		if have = o.decoded.Load(); have != nil && have.by == stamp {

@@ -21,6 +21,8 @@ type decoder struct {
 	// kind is what objects are said to be of which there is no more than metadata; empty for nothing.
 	kind      schema.GroupVersionKind
 	transform cache.TransformFunc // nil for none
+	// own says that nothing is to be shared with the source, nor with other objects.
+	own bool
 }
 
 func newDecoder(version schema.GroupVersion, example runtime.Object) *decoder {
@@ -65,13 +67,17 @@ func (d *decoder) decode(by object.Codec, o *object.Object) (client.Object, erro
 // read shares the object with the source where it is of the type already.
 func (d *decoder) read(by object.Codec, o *object.Object) (obj client.Object, shared bool, err error) {
 	if !client.Untyped(by) && !d.onlyMetadata() {
-		decoded, err := o.Decoded(by)
+		decode := o.Decoded
+		if d.own {
+			decode = o.Decode
+		}
+		decoded, err := decode(by)
 		if err != nil {
 			return nil, false, err
 		}
 		version := decoded.GetObjectKind().GroupVersionKind().GroupVersion()
 		if reflect.TypeOf(decoded) == d.goType && (version == d.version || version.Empty()) {
-			return decoded.(client.Object), true, nil
+			return decoded.(client.Object), !d.own, nil
 		}
 	}
 	obj = reflect.New(d.goType.Elem()).Interface().(client.Object)

@@ -1,16 +1,18 @@
-// Package message reads the protobuf messages of Kubernetes' own types into their Go structs, for caches: objects in a list are
-// alike, and what several have in common is read and kept once. Ten thousand Pods of one Deployment share their containers,
-// volumes and labels, and take a fraction of the memory and the time that their Unmarshal method takes.
+// Package message reads the protobuf messages of Kubernetes' own types into their Go structs, for who shares what is read and
+// changes nothing of it: objects of a kind are alike, and what several have in common is read and kept once. Ten thousand Pods of
+// one Deployment share their containers, volumes and labels, and take a fraction of the memory and the time that their Unmarshal
+// method takes.
 //
 // It follows the structs' protobuf tags, and leaves what these do not describe, such as times and quantities, to its own
-// Unmarshal. A test holds it to the result of Unmarshal for every built-in type. Package client uses it.
+// Unmarshal. A test holds it to the result of Unmarshal for every built-in type. Package client uses it for lists that come over
+// the wire, package kind for what the server and the informers of its own process look at.
 package message
 
 import (
 	"fmt"
-	"hash/maphash"
 	"io"
 	"reflect"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -20,15 +22,13 @@ type Unmarshaler interface {
 	Unmarshal(message []byte) error
 }
 
-// Reader reads objects that share what they have in common: they must not be changed. It is for one goroutine, and keeps a
-// little of what it has read for as long as it lives.
+// Reader reads objects that share what they have in common: they must not be changed. It keeps a little of what it has read for
+// as long as it lives. Many goroutines may use it.
 type Reader struct {
-	plans map[reflect.Type]*plan
-	seed  maphash.Seed
-	words [1024]string
+	known
 
-	read, known int // bytes that were read lately, and those of them that had been read before
-	unlike      int // bytes that are not to be looked at so, since little was known
+	read, repeated atomic.Int64 // bytes that were read lately, and those of them that had been read before
+	unlike         atomic.Int64 // bytes that are not to be looked at so, since little was known
 }
 
 // lately is how many bytes tell whether it is worth looking for what objects share. Where less than a quarter was known, it is
@@ -37,51 +37,40 @@ const lately = 1 << 20
 
 // NewReader makes a reader that has read nothing yet.
 func NewReader() *Reader {
-	return &Reader{plans: map[reflect.Type]*plan{}, seed: maphash.MakeSeed()}
+	r := &Reader{}
+	r.forget()
+	return r
 }
 
 // Read reads a message into an empty object, as its Unmarshal does, and keeps nothing of the message itself. What is not as
 // Kubernetes' encoders write it, Unmarshal reads, or refuses in its own words. An object that could not be read is of no use.
 func (r *Reader) Read(message []byte, into Unmarshaler) error {
 	v := reflect.ValueOf(into)
-	if !r.looks(len(message)) || !r.reads(v.Type().Elem()) {
+	if !r.looks(len(message)) || !described(v.Type().Elem()) {
 		return into.Unmarshal(message)
 	}
-	if err := r.plan(v.Type().Elem()).read(r, v.UnsafePointer(), value{data: message}); err != nil {
+	if err := planOf(v.Type().Elem()).read(r, v.UnsafePointer(), value{data: message}); err != nil {
 		v.Elem().SetZero()
 		return into.Unmarshal(message)
 	}
 	return nil
 }
 
-// looks says whether to look for what a message of a size has in common with others.
+// looks says whether to look for what a message of a size has in common with others. Of several who ask at once, each may hear
+// what another one's message led to.
 func (r *Reader) looks(size int) bool {
-	if r.unlike > 0 {
-		r.unlike -= size
+	if r.unlike.Load() > 0 {
+		r.unlike.Add(-int64(size))
 		return false
 	}
-	if r.read += size; r.read > lately {
-		if r.known < r.read/4 {
-			r.unlike = 7 * lately
+	if read := r.read.Add(int64(size)); read > lately {
+		if r.repeated.Load() < read/4 {
+			r.unlike.Store(7 * lately)
 		}
-		r.read, r.known = 0, 0
+		r.read.Store(0)
+		r.repeated.Store(0)
 	}
 	return true
-}
-
-// longestWord is how long a string may be to be kept once.
-const longestWord = 128
-
-// word is a string, the same one as before where that was equal.
-func (r *Reader) word(data []byte) string {
-	if len(data) > longestWord {
-		return string(data)
-	}
-	w := &r.words[maphash.Bytes(r.seed, data)%uint64(len(r.words))]
-	if *w != string(data) {
-		*w = string(data)
-	}
-	return *w
 }
 
 // value is that of a field: a number, or bytes. Of a field that may be there several times, data are all fields of the same tag

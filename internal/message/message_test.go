@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,7 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/randfill"
 
-	"github.com/bowline-dev/bowline/client/internal/message"
+	"github.com/bowline-dev/bowline/internal/message"
 )
 
 // protobuf is what all of Kubernetes' own types are.
@@ -199,6 +200,60 @@ func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
 	if a.Spec.Containers[0].Image != "" || c.Spec.Containers[0].LivenessProbe != a.Spec.Containers[0].LivenessProbe {
 		t.Error("what differs in one part does not share the others")
 	}
+}
+
+// What comes once has nothing be forgotten that comes often.
+func TestManyUnlikeObjectsLeaveWhatIsSharedAlone(t *testing.T) {
+	t.Parallel()
+	r := message.NewReader()
+	read := func(labels map[string]string) map[string]string {
+		data, err := (&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: labels}}).Marshal()
+		var into corev1.Pod
+		if err == nil {
+			err = r.Read(data, &into)
+		}
+		if err != nil || !maps.Equal(into.Labels, labels) {
+			t.Fatalf("read %+v, %v", into, err)
+		}
+		return into.Labels
+	}
+	often := map[string]string{"app": "a"}
+	read(often)
+	first := read(often)
+	for i := range 10_000 {
+		read(map[string]string{"unlike": fmt.Sprint(i)})
+	}
+	if reflect.ValueOf(read(often)).Pointer() != reflect.ValueOf(first).Pointer() {
+		t.Error("the labels were read again")
+	}
+}
+
+// Many may read at once; the race detector looks on.
+func TestManyReadAtOnce(t *testing.T) {
+	t.Parallel()
+	r := message.NewReader()
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := range 500 {
+				name := fmt.Sprint("one-of-many-", (i+n)%30)
+				want := corev1.Pod{
+					ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "a"}},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: name, LivenessProbe: &corev1.Probe{PeriodSeconds: 5}}}},
+				}
+				var got corev1.Pod
+				data, err := want.Marshal()
+				if err == nil {
+					err = r.Read(data, &got)
+				}
+				if err != nil || !equality.Semantic.DeepEqual(got, want) {
+					t.Errorf("%v; want -, got +:\n%s", err, cmp.Diff(want, got))
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 // Where objects have little in common, looking for that is given up for a while; it costs more than it saves.

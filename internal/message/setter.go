@@ -20,11 +20,11 @@ func unmarshals(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]())
 }
 
-// setter is how values of a type are read.
-func (r *Reader) setter(t reflect.Type) setter {
+// setterOf is how values of a type are read.
+func setterOf(t reflect.Type) setter {
 	switch {
-	case r.reads(t):
-		return bytesOnly(r.plan(t).read)
+	case described(t):
+		return bytesOnly(planOf(t).read)
 	case unmarshals(t):
 		return bytesOnly(func(_ *Reader, at unsafe.Pointer, v value) error {
 			into := reflect.NewAt(t, at)
@@ -34,11 +34,11 @@ func (r *Reader) setter(t reflect.Type) setter {
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return r.pointer(t)
+		return pointer(t)
 	case reflect.Slice:
-		return r.slice(t)
+		return slice(t)
 	case reflect.Map:
-		return bytesOnly(sharing(t, r.mapping(t)))
+		return bytesOnly(sharing(t, mapping(t)))
 	case reflect.String:
 		return bytesOnly(func(r *Reader, at unsafe.Pointer, v value) error {
 			*(*string)(at) = r.word(v.data)
@@ -77,15 +77,15 @@ func number(kind protowire.Type, set func(at unsafe.Pointer, n uint64)) setter {
 var errAgain = errors.New("a field that comes again")
 
 // pointer reads what is pointed to.
-func (r *Reader) pointer(t reflect.Type) setter {
-	set := r.setter(t.Elem())
+func pointer(t reflect.Type) setter {
+	set := setterOf(t.Elem())
 	read := func(r *Reader, at unsafe.Pointer, v value) error {
-		pointer := reflect.NewAt(t, at).Elem()
-		if !pointer.IsNil() {
+		into := reflect.NewAt(t, at).Elem()
+		if !into.IsNil() {
 			return errAgain
 		}
 		to := reflect.New(t.Elem())
-		pointer.Set(to)
+		into.Set(to)
 		return set(r, to.UnsafePointer(), v)
 	}
 	if t.Elem().Kind() != reflect.Struct {
@@ -95,7 +95,7 @@ func (r *Reader) pointer(t reflect.Type) setter {
 }
 
 // slice reads bytes, or the elements of a slice.
-func (r *Reader) slice(t reflect.Type) setter {
+func slice(t reflect.Type) setter {
 	elem := t.Elem()
 	if elem.Kind() == reflect.Uint8 {
 		return bytesOnly(func(_ *Reader, at unsafe.Pointer, v value) error {
@@ -103,7 +103,7 @@ func (r *Reader) slice(t reflect.Type) setter {
 			return nil
 		})
 	}
-	set := r.setter(elem)
+	set := setterOf(elem)
 	return sharing(t, func(r *Reader, at unsafe.Pointer, v value) error {
 		into := reflect.NewAt(t, at).Elem()
 		if !into.IsNil() {
@@ -121,8 +121,8 @@ func (r *Reader) slice(t reflect.Type) setter {
 }
 
 // mapping reads the entries of a map.
-func (r *Reader) mapping(t reflect.Type) setter {
-	setKey, setElem := r.setter(t.Key()), r.setter(t.Elem())
+func mapping(t reflect.Type) setter {
+	setKey, setElem := setterOf(t.Key()), setterOf(t.Elem())
 	return func(r *Reader, at unsafe.Pointer, v value) error {
 		into := reflect.NewAt(t, at).Elem()
 		if !into.IsNil() {

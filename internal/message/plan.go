@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -14,7 +15,19 @@ import (
 // plan is how the message of a struct is read.
 type plan struct {
 	of     reflect.Type
+	once   sync.Once
 	fields []planned // by their numbers; nil until a message is read
+}
+
+// plans are those of all types that were read. They follow from the types alone, like those that encoding/json keeps.
+var plans sync.Map
+
+func planOf(t reflect.Type) *plan {
+	if p, ok := plans.Load(t); ok {
+		return p.(*plan)
+	}
+	p, _ := plans.LoadOrStore(t, &plan{of: t})
+	return p.(*plan)
 }
 
 type planned struct {
@@ -26,14 +39,12 @@ type planned struct {
 // setter reads a value into the Go value at a place, which is of the type that the setter is for.
 type setter func(r *Reader, at unsafe.Pointer, v value) error
 
-// reads says whether a type is read along the tags of its fields.
-func (r *Reader) reads(t reflect.Type) bool {
-	return r.plans[t] != nil || t.Kind() == reflect.Struct && described(t)
-}
-
-// described says whether the tags of a struct tell how it is read: each field has one, but the kind and version, which are in
-// the envelope.
+// described says whether a type is a struct whose tags tell how it is read: each field has one, but the kind and version, which
+// are in the envelope.
 func described(t reflect.Type) bool {
+	if t.Kind() != reflect.Struct {
+		return false
+	}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		if _, ok := numberOf(f); !ok && f.Type != reflect.TypeFor[metav1.TypeMeta]() || !f.IsExported() {
@@ -51,18 +62,8 @@ func numberOf(f reflect.StructField) (int, bool) {
 	return n, err == nil
 }
 
-func (r *Reader) plan(t reflect.Type) *plan {
-	p := r.plans[t]
-	if p == nil {
-		p = &plan{of: t}
-		r.plans[t] = p
-	}
-	return p
-}
-
 // make plans the fields. Only when the first message is read, since a struct may be part of itself.
-func (p *plan) make(r *Reader) {
-	p.fields = []planned{}
+func (p *plan) make() {
 	for i := range p.of.NumField() {
 		f := p.of.Field(i)
 		n, ok := numberOf(f)
@@ -70,15 +71,13 @@ func (p *plan) make(r *Reader) {
 			continue
 		}
 		p.fields = append(p.fields, make([]planned, max(0, n+1-len(p.fields)))...)
-		p.fields[n] = planned{set: r.setter(f.Type), offset: f.Offset, many: isMany(f.Type)}
+		p.fields[n] = planned{set: setterOf(f.Type), offset: f.Offset, many: isMany(f.Type)}
 	}
 }
 
 // read reads the message of a struct. Fields that the struct does not have are passed over.
 func (p *plan) read(r *Reader, at unsafe.Pointer, v value) error {
-	if p.fields == nil {
-		p.make(r)
-	}
+	p.once.Do(p.make)
 	for message := v.data; len(message) > 0; {
 		v, rest, err := next(message)
 		if err != nil {
