@@ -27,6 +27,9 @@ type Report struct {
 	Failures  []*Failure
 	// Virtual is how much time passed in all runs together, Real how long they took.
 	Virtual, Real time.Duration
+
+	// asked is the budget of the scenario, and budget what has become of it.
+	asked, budget int
 }
 
 func (r *Report) tried(kind Fault) {
@@ -60,6 +63,9 @@ func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "explored %d fault points in %d runs, %d of them failed: %s of virtual time in %s, seed %d",
 		r.Tried(), r.Runs, len(r.Failures), r.Virtual.Round(time.Minute), r.Real.Round(time.Millisecond), r.Seed)
+	if r.budget < r.asked {
+		fmt.Fprintf(&b, "\n  of a budget of %d runs, which is %d with the race detector", r.asked, r.budget)
+	}
 	for _, kind := range fault.Kinds() {
 		if n := r.Points[kind]; n > 0 {
 			fmt.Fprintf(&b, "\n  %4d %s", n, kind)

@@ -35,6 +35,14 @@ const mostRequests = 10_000
 // attempts is how often a run is made that does not come by its fault.
 const attempts = 3
 
+// budget is how many runs there are at most of so many that were asked for; 0 is no bound, of either.
+func budget(asked, most int) int {
+	if asked == 0 || most == 0 {
+		return asked
+	}
+	return min(asked, most)
+}
+
 // search makes all runs.
 func (e *explorer) search() error {
 	began := time.Now()

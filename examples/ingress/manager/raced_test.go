@@ -3,4 +3,4 @@
 package manager_test
 
 // The race detector sees in a few runs what it sees in hundreds, and takes long over each.
-func init() { faultBudget = 12 }
+func init() { faultBudget = 6 }
