@@ -9,7 +9,7 @@ import (
 // comparison finds no change in those, and takes much longer to. It says whether that is all of them.
 func dropUnchanged(was, is reflect.Value) bool {
 	if !isPlainStruct(was.Type()) {
-		same := reflect.DeepEqual(was.Interface(), is.Interface())
+		same := reflect.DeepEqual(was.Addr().Interface(), is.Addr().Interface()) // of pointers, which copies nothing
 		if same {
 			was.SetZero()
 			is.SetZero()
