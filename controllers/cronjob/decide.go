@@ -47,7 +47,7 @@ type decision struct {
 // Decide says what to do now: which jobs are forgotten, whether there is one to be made, and what the status says. By its name, which
 // follows from the time that it is for, there is one job for each time, and by the status none after that.
 func Decide(s Seen) (actions []action.Action) {
-	d := &decision{Seen: s, spec: &s.CronJob.Spec, next: s.CronJob.DeepCopy()}
+	d := &decision{Seen: s, spec: &s.CronJob.Spec, next: withOwnStatus(s.CronJob)}
 	slices.SortFunc(d.Jobs, func(a, b *batchv1.Job) int { return cmp.Or(compareStart(a, b), cmp.Compare(a.Name, b.Name)) })
 	d.follow()
 	d.forget()
@@ -69,6 +69,13 @@ func Decide(s Seen) (actions []action.Action) {
 		actions = append(actions, action.Current[*batchv1.CronJob]{In: resource, Objects: []*batchv1.CronJob{s.CronJob}})
 	}
 	return append(append(actions, d.writes...), d.events...)
+}
+
+// withOwnStatus is a cronjob that shares all but its status with another.
+func withOwnStatus(c *batchv1.CronJob) *batchv1.CronJob {
+	own := *c
+	c.Status.DeepCopyInto(&own.Status)
+	return &own
 }
 
 // compareStart sorts jobs by when they began; one that has not is last.

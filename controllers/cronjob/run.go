@@ -27,7 +27,7 @@ func (r run) Do(ctx context.Context, by *action.Hand) error {
 	if err != nil {
 		return err
 	}
-	if err = r.tell(ctx, by, r.of.DeepCopy(), made); !apierrors.IsConflict(err) {
+	if err = r.tell(ctx, by, withOwnStatus(r.of), made); !apierrors.IsConflict(err) {
 		return err
 	}
 	c, err := client.Of[*batchv1.CronJob](by.Client, resource).Get(ctx, r.of.Namespace, r.of.Name)

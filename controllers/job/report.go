@@ -41,9 +41,9 @@ func (d *Decision) Report(failure error) (actions []action.Action) {
 		actions = append(actions, told...)
 	}
 	if !equality.Semantic.DeepEqual(d.status, d.Job.Status) {
-		written := d.Job.DeepCopy()
+		written := *d.Job // but for the status it is the cache's
 		written.Status = d.status
-		actions = append([]action.Action{action.Update[*batchv1.Job]{In: resource, Object: written, Subresource: "status"}}, actions...)
+		actions = append([]action.Action{action.Update[*batchv1.Job]{In: resource, Object: &written, Subresource: "status"}}, actions...)
 	}
 	if len(release) > 0 {
 		actions = append(actions, release)
