@@ -72,7 +72,8 @@ func TestObjectsInProcessShareWhatIsEqual(t *testing.T) {
 	config.ContentType = runtime.ContentTypeProtobuf
 	clients := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
 	for i := range 30 {
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("a", i)}, Data: map[string]string{"key": "value"}}
+		cm := &corev1.ConfigMap{Data: map[string]string{"key": "value"}}
+		cm.Name = fmt.Sprint("a", i)
 		if _, err := clients.Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
