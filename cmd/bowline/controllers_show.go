@@ -29,8 +29,8 @@ often that failed, its last failure, and the hot loops that it is in.
 
 STATE is one of: idle (nothing to do), working, failing (what failed last is tried again), looping (it runs in circles, and did
 in the last minute: bowline why says with whom), off (this program has it, and the server does not run it) and elsewhere (it
-runs in another process, which tells the server what it did; of its queue and its number of reconciles nothing is known). Only
-administrators may ask.
+runs in another process, or beside the server, as simulated nodes do, and tells it what it did; of its queue and its number of
+reconciles nothing is known). Only administrators may ask.
 
 Exit codes: 0 told; 1 failed; 2 the command line is wrong.`,
 		Example: `  # Does everything run?
