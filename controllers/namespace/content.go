@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,6 +23,8 @@ type pass struct {
 	// namespace is the one that ends, as it was seen last, by the cache or by the server.
 	namespace *corev1.Namespace
 	left      remains
+	// unserved are resources that were found, and then not served.
+	unserved []resources.Resource
 	// behind says that it ends no more: it has gone, and what is in one of its name is none of its content.
 	behind bool
 }
@@ -65,7 +69,7 @@ func (p *pass) clear(ctx context.Context, resource resources.Resource) bool {
 		p.failed(resource, p.deleteUnseen(ctx, resource, all))
 		return false
 	}
-	listed, err := p.list(ctx, all)
+	listed, err := p.list(ctx, resource, all)
 	if err != nil || len(listed.Items) == 0 {
 		p.failed(resource, errors.Join(err, whole(listed)))
 		return false
@@ -76,7 +80,8 @@ func (p *pass) clear(ctx context.Context, resource resources.Resource) bool {
 
 // count notes what there is of a resource.
 func (p *pass) count(ctx context.Context, resource resources.Resource) {
-	listed, err := p.list(ctx, client.Of[*metav1.PartialObjectMetadata](p.client, resource.GroupVersionResource).Uninitialized())
+	all := client.Of[*metav1.PartialObjectMetadata](p.client, resource.GroupVersionResource).Uninitialized()
+	listed, err := p.list(ctx, resource, all)
 	p.failed(resource, errors.Join(err, whole(listed)))
 	for _, obj := range listed.Items {
 		p.left.add(resource, obj)
@@ -96,9 +101,12 @@ func (p *pass) failed(resource resources.Resource, err error) {
 type page = client.Page[*metav1.PartialObjectMetadata]
 
 // list reads what is there of a resource. The page is empty where that fails.
-func (p *pass) list(ctx context.Context, all objects) (*page, error) {
+func (p *pass) list(ctx context.Context, resource resources.Resource, all objects) (*page, error) {
 	listed, err := all.List(ctx, p.namespace.Name, metav1.ListOptions{})
 	if isGone(err) {
+		if apierrors.IsNotFound(err) {
+			p.unserved = append(p.unserved, resource)
+		}
 		return &page{}, nil
 	}
 	if err != nil {
@@ -115,7 +123,27 @@ func whole[T client.Object](listed *client.Page[T]) error {
 	return nil
 }
 
-// isGone says that a resource is not served any more, as when its definition was deleted meanwhile: it has no objects.
+// unsettled is how long after the deletion of a namespace it is not believed that a resource which is found and not served has no
+// objects: servers may be slow to tell what they serve.
+const unsettled = 30 * time.Second
+
+// moved says whether what was found may be served in another way by now, as in another version: nobody knows then whether
+// something of it is left.
+func (p *pass) moved(ctx context.Context) bool {
+	if len(p.unserved) == 0 {
+		return false
+	}
+	if time.Since(p.namespace.DeletionTimestamp.Time) < unsettled {
+		return true
+	}
+	found, _ := resources.Discover(ctx, p.client)
+	return slices.ContainsFunc(p.unserved, func(r resources.Resource) bool {
+		return !slices.ContainsFunc(found, func(f resources.Resource) bool { return f.GroupVersionResource == r.GroupVersionResource })
+	})
+}
+
+// isGone says that a resource is not served any more, as when its definition was deleted meanwhile: it has no objects, or has
+// moved.
 func isGone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) }
 
 // sure asks the server whether the namespace is the one that was seen, and ends. What was listed before is its content then,

@@ -94,6 +94,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request controller.Request) 
 		return controller.Result{}, nil
 	}
 	left := &p.left
+	if !left.any() && left.failure() == nil && p.moved(ctx) {
+		controller.Note(ctx, "what is served has changed: looking again")
+		return controller.Result{RequeueAfter: r.looks.When(request)}, nil
+	}
 	controller.Note(ctx, "it is to end: %s", left)
 	if ns, err = r.report(ctx, p.namespace.DeepCopy(), left); err != nil {
 		return controller.Result{}, ended(err)
