@@ -1,11 +1,13 @@
-// Package pvcprotection is the controller that keeps a PersistentVolumeClaim as long as pods use it: each has a finalizer, which is
-// taken away from one that is deleted when no pod needs it any more.
+// Package pvcprotection is the controller that keeps a PersistentVolumeClaim as long as pods use it: each has a finalizer, and gets it
+// back where somebody has taken it, until the claim is deleted and no pod needs it any more. Claims and pods that initializers have
+// still to act on count like others.
 package pvcprotection
 
 import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,12 +27,16 @@ const Name = "pvc-protection"
 // finalizer is what a claim has, which the server gives to each.
 const finalizer = "kubernetes.io/pvc-protection"
 
+// lookAgain is when to look at a claim again that is used by a pod of which no cache tells: it is hidden, or was made just now.
+const lookAgain = 30 * time.Second
+
 var resource = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
+	all := m.MoreInformers(informer.FactoryOptions{Uninitialized: true})
 	p := &protector{
-		claims: informer.For[*corev1.PersistentVolumeClaim](m.Informers(), resource),
+		claims: informer.For[*corev1.PersistentVolumeClaim](all, resource),
 		pods:   informer.For[*corev1.Pod](m.Informers(), pods.Resource),
 		hand:   action.NewHand(m, "pvc-protection-controller"),
 	}
@@ -41,13 +47,26 @@ func Add(m *controller.Manager) *controller.Controller {
 		}
 		return requests
 	}
-	ending := controller.If(func(_, now *corev1.PersistentVolumeClaim) bool { return now != nil && now.DeletionTimestamp != nil })
-	ended := controller.If(func(_, now *corev1.Pod) bool { return now == nil || isShutDown(now) })
 	return m.Add(controller.Options{
 		Name:       Name,
 		Reconciler: p,
-		Sources:    []controller.Source{controller.For(p.claims, ending), controller.Watches(p.pods, used, ended)},
+		Sources:    []controller.Source{controller.For(p.claims, controller.If(concerns)), controller.Watches(p.pods, used, controller.If(lets))},
+		Caches:     []*informer.Factory{m.Informers(), all},
 	})
+}
+
+// concerns says whether there may be something to do about a claim.
+func concerns(_, now *corev1.PersistentVolumeClaim) bool {
+	return now != nil && (now.DeletionTimestamp != nil || !isProtected(now))
+}
+
+// lets says whether a pod lets go of its claims, or has gone, and another has its name.
+func lets(old, now *corev1.Pod) bool {
+	return now == nil || isShutDown(now) || old != nil && old.UID != now.UID
+}
+
+func isProtected(claim *corev1.PersistentVolumeClaim) bool {
+	return slices.Contains(claim.Finalizers, finalizer)
 }
 
 // protector keeps claims.
@@ -74,40 +93,47 @@ func claimsOf(pod *corev1.Pod) (names []string) {
 // has ended; one that has none will not get one, since no node takes a pod whose claim is being deleted.
 func (p *protector) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	claim, there := p.claims.Indexer().Get(request)
-	if !there || claim.DeletionTimestamp == nil || !slices.Contains(claim.Finalizers, finalizer) {
+	switch {
+	case !there, claim.DeletionTimestamp == nil && isProtected(claim), claim.DeletionTimestamp != nil && !isProtected(claim):
 		return controller.Result{}, nil
+	case claim.DeletionTimestamp == nil:
+		return p.hand.Do(ctx, change(claim, "protect", "finalizers"))
+	}
+	for pod := range p.pods.Indexer().Each("claim", claim.Namespace+"/"+claim.Name) {
+		if uses(pod, claim) {
+			return controller.Result{}, nil
+		}
 	}
 	used := false
 	err := action.Soon(func() (err error) {
 		used, err = p.isUsed(ctx, claim)
 		return err
 	})
-	if err != nil || used {
+	switch {
+	case err != nil:
 		return controller.Result{}, err
+	case used:
+		return p.hand.Do(ctx, action.Again{After: lookAgain})
 	}
-	body := fmt.Sprintf(`{"metadata":{"uid":%q,"$deleteFromPrimitiveList/finalizers":[%q]}}`, claim.UID, finalizer)
-	return p.hand.Do(ctx, action.Patch[*corev1.PersistentVolumeClaim]{
-		In: resource, Object: claim, Type: types.StrategicMergePatchType, Body: []byte(body), Does: "release",
-	})
+	return p.hand.Do(ctx, change(claim, "release", "$deleteFromPrimitiveList/finalizers"))
 }
 
-// isUsed looks into the cache, and asks the server before it says no: the cache may not show the newest pod.
-func (p *protector) isUsed(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
-	for pod := range p.pods.Indexer().Each("claim", claim.Namespace+"/"+claim.Name) {
-		if uses(pod, claim) {
-			return true, nil
-		}
+// change is a patch of the finalizers of a claim: does says what it is for, and list which they are, as a strategic merge patch says it.
+func change(claim *corev1.PersistentVolumeClaim, does, list string) action.Action {
+	return action.Patch[*corev1.PersistentVolumeClaim]{
+		In: resource, Object: claim, Type: types.StrategicMergePatchType, Does: does,
+		Body: fmt.Appendf(nil, `{"metadata":{"uid":%q,%q:[%q]}}`, claim.UID, list, finalizer),
 	}
-	page, err := client.Of[*corev1.Pod](p.hand.Client, pods.Resource).List(ctx, claim.Namespace, metav1.ListOptions{})
+}
+
+// isUsed asks the server, which knows the newest pod, and what is hidden. The cache may show neither.
+func (p *protector) isUsed(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+	all := client.Of[*corev1.Pod](p.hand.Client, pods.Resource).Uninitialized()
+	page, err := all.List(ctx, claim.Namespace, metav1.ListOptions{})
 	if err != nil {
 		return false, err
 	}
-	for _, pod := range page.Items {
-		if uses(pod, claim) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(page.Items, func(pod *corev1.Pod) bool { return uses(pod, claim) }), nil
 }
 
 // uses says whether a pod needs a claim.
