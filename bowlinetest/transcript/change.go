@@ -40,8 +40,16 @@ func (s *stage) changes() string {
 			lines = append(lines, "- "+kind+"/"+s.shortName(name))
 		}
 	}
-	s.seen = now
+	s.see(now)
 	return s.sorted(lines) + s.sorted(told)
+}
+
+// see notes what there is.
+func (s *stage) see(now map[string]*unstructured.Unstructured) {
+	s.seen, s.owners = now, nil
+	for _, obj := range now {
+		s.owners = append(s.owners, obj.GetName())
+	}
 }
 
 // anyUID is a uid, which no two runs have.
@@ -50,10 +58,15 @@ var anyUID = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
 // sorted are lines by what they are about, in the names of any run.
 func (s *stage) sorted(lines []string) string {
 	for i, line := range lines {
-		lines[i] = anyUID.ReplaceAllString(s.aliased(line), "<uid>") + "\n"
+		lines[i] = anyUID.ReplaceAllString(s.aliased(line), "<uid>")
 	}
+	lines = s.crowds.gather(lines)
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[2:], b[2:]) })
-	return strings.Join(lines, "")
+	var out strings.Builder
+	for _, line := range lines {
+		out.WriteString(line + "\n")
+	}
+	return out.String()
 }
 
 // shortName is a name without the namespace that all transcripts are in.

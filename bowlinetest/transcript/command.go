@@ -132,8 +132,31 @@ func (s *stage) patch(which, subresource, patch string) error {
 	if subresource != "" {
 		body = fmt.Appendf(nil, `{%q:%s}`, subresource, patch)
 	}
-	_, err = s.of(gvr).Patch(context.Background(), namespace, name, subresource, types.MergePatchType, body, metav1.PatchOptions{})
-	return err
+	names := []string{name}
+	if name == "*" {
+		if names, err = s.allOf(gvr, namespace); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		_, err := s.of(gvr).Patch(context.Background(), namespace, name, subresource, types.MergePatchType, body, metav1.PatchOptions{})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allOf are the names of all objects of a resource.
+func (s *stage) allOf(gvr schema.GroupVersionResource, namespace string) (names []string, err error) {
+	page, err := s.of(gvr).List(context.Background(), namespace, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	for _, obj := range page.Items {
+		names = append(names, obj.GetName())
+	}
+	return names, nil
 }
 
 func (s *stage) delete(which, policy string) error {

@@ -33,8 +33,8 @@ func (a *aliases) add(prefix, name string) {
 	}
 	a.made[prefix]++
 	a.of[name] = fmt.Sprintf("%s#%d", prefix, a.made[prefix])
-	a.names = append(a.names, name)
-	slices.SortFunc(a.names, func(x, y string) int { return cmp.Compare(len(y), len(x)) })
+	at, _ := slices.BinarySearchFunc(a.names, name, func(x, y string) int { return cmp.Compare(len(y), len(x)) })
+	a.names = slices.Insert(a.names, at, name)
 }
 
 // suffix is what generated names end with.
@@ -43,6 +43,9 @@ var suffix = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 // mentioned gives names that an owner's objects would have had their numbers: what was refused, or has gone before anybody looked,
 // is there in messages alone.
 func (a *aliases) mentioned(owner, text string) {
+	if !strings.Contains(text, owner) {
+		return
+	}
 	prefix := owner + "-"
 	for _, rest, found := strings.Cut(text, prefix); found; _, rest, found = strings.Cut(rest, prefix) {
 		if end := suffix.FindString(rest); end != "" {
@@ -53,8 +56,8 @@ func (a *aliases) mentioned(owner, text string) {
 
 // aliased is a text with the names that it would have in any run.
 func (s *stage) aliased(text string) string {
-	for _, obj := range s.seen {
-		s.names.mentioned(obj.GetName(), text)
+	for _, owner := range s.owners {
+		s.names.mentioned(owner, text)
 	}
 	for _, name := range s.names.names {
 		text = strings.ReplaceAll(text, name, s.names.of[name])

@@ -26,7 +26,9 @@ type stage struct {
 	files  map[string][]byte
 	begun  time.Time
 	seen   map[string]*unstructured.Unstructured // by resource, namespace and name
+	owners []string                              // the names of what is in seen
 	names  aliases
+	crowds crowds
 }
 
 // events are shown in a way of their own.
@@ -40,7 +42,7 @@ func newStage(t *testing.T, p *bowlinetest.Plane, files []txtar.File) *stage {
 	s := &stage{
 		t: t, client: c, lists: discovery.NewDiscoveryClientForConfigOrDie(p.Config()),
 		files: map[string][]byte{}, begun: time.Now(), seen: map[string]*unstructured.Unstructured{},
-		names: aliases{of: map[string]string{}, made: map[string]int{}},
+		names: aliases{of: map[string]string{}, made: map[string]int{}}, crowds: crowds{},
 	}
 	for _, f := range files {
 		s.files[f.Name] = f.Data

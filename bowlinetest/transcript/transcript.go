@@ -25,12 +25,16 @@
 // numbered by the commands that they came with, and times count from the beginning. Lines between the commands that are not of
 // these are prose, and stay.
 //
+// Where more than 20 lines differ in nothing but such numbers one line stands for all, and from then on these names have none:
+//
+//	pod/web-# of replicaset/web (1000 alike)
+//
 // With BOWLINE_TRANSCRIPT=write the files are written as they should be: look at the difference before you believe it.
 //
 // The commands:
 //
 //	apply FILE                    declare the objects of a file that follows the commands
-//	patch KIND/NAME PATCH         a JSON merge patch, in one line
+//	patch KIND/NAME PATCH         a JSON merge patch, in one line; NAME may be *, for all of the kind
 //	status KIND/NAME PATCH        the same, of the status
 //	delete KIND/NAME [POLICY]     with Background, Foreground or Orphan
 //	run [NAME]                    do what nodes would: pending pods, or one of them, become Running and Ready

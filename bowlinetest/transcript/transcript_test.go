@@ -2,6 +2,8 @@ package transcript
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
@@ -33,6 +35,11 @@ $ patch pod/web {"metadata":{"labels":{"tier":"front"}}}
 $ wait 5s
 $ delete pod/web
 ~ pod/web metadata.deletionGracePeriodSeconds 30; metadata.deletionTimestamp at 41s
+
+All of a kind are changed by one command.
+
+$ patch pod/* {"metadata":{"labels":{"tier":"back"}}}
+~ pod/web metadata.labels.tier "back", was "front"
 
 What is refused says so, and the next command is carried out.
 
@@ -120,5 +127,29 @@ func TestWhatATranscriptSaysWronglyIsTold(t *testing.T) {
 	}
 	if got := difference([]byte("a\n"), []byte("a\nb\n")); got != "2\nis:   b\nwant: " {
 		t.Errorf("told is %q", got)
+	}
+}
+
+// Many pods that fare alike are one line, and which one of them an event tells of is left out, also when no more than a few do.
+func TestOneLineStandsForMany(t *testing.T) {
+	t.Parallel()
+	c := crowds{}
+	var lines, want []string
+	for n := range many + 1 {
+		lines = append(lines, fmt.Sprintf("+ pod/web-#%d of replicaset/web", n))
+	}
+	for n := range many {
+		lines = append(lines, fmt.Sprintf("+ pod/db-#%d of replicaset/db", n))
+		want = append(want, lines[len(lines)-1])
+	}
+	lines = append(lines, "~ deployment/web status.replicas 21")
+	want = append([]string{"+ pod/web-# of replicaset/web (21 alike)"}, append(want, "~ deployment/web status.replicas 21")...)
+	if got := c.gather(lines); !slices.Equal(got, want) {
+		t.Errorf("it is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	events := []string{"! Created pod: web-#7", "! Created pod: web-#9", "! Created pod: db-#1", "! Sick", "! Sick"}
+	want = []string{"! Created pod: web-# (2 alike)", "! Created pod: db-#1", "! Sick", "! Sick"}
+	if got := c.gather(events); !slices.Equal(got, want) {
+		t.Errorf("it is %q, want %q", got, want)
 	}
 }
