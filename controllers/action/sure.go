@@ -24,8 +24,11 @@ func (s Sure) Do(ctx context.Context, by *Hand) error {
 		}
 		for _, part := range parts {
 			if time.Since(asked) >= fresh {
-				asked = time.Now()
-				if err := s.ask(ctx, by); err != nil {
+				err := Soon(func() error { // all of them: the first answer is old when the last one took long
+					asked = time.Now()
+					return s.ask(ctx, by)
+				})
+				if err != nil {
 					return err
 				}
 			}

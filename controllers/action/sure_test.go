@@ -63,3 +63,34 @@ func TestWhatIsSureIsAskedAgainAfterASlowWrite(t *testing.T) {
 		})
 	}
 }
+
+// What was found first is old when what is asked next takes long.
+func TestAllThatIsSureIsSoAtATime(t *testing.T) {
+	t.Parallel()
+	for _, changes := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			asked, slow, written := 0, 0, 0
+			first := told(func() error {
+				if asked++; asked > 1 && changes {
+					return action.ErrBehind
+				}
+				return nil
+			})
+			second := told(func() error {
+				if slow++; slow == 1 {
+					time.Sleep(30 * time.Second)
+				}
+				return nil
+			})
+			write := told(func() error {
+				written++
+				return nil
+			})
+			hand := &action.Hand{}
+			_, err := hand.Do(t.Context(), action.Sure{Asks: []action.Action{first, second}, Then: []action.Action{write}})
+			if errors.Is(err, action.ErrBehind) != changes || asked != 2 || (written == 0) != changes {
+				t.Errorf("what changes meanwhile (%t): asked %d times, %d writes, %v", changes, asked, written, err)
+			}
+		})
+	}
+}
