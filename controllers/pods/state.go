@@ -34,12 +34,6 @@ func AvailableIn(pod *corev1.Pod, minReadySeconds int32, now time.Time) (time.Du
 	return max(0, since.Add(time.Duration(minReadySeconds)*time.Second).Sub(now)), true
 }
 
-// IsAvailable says that a pod has been ready for so many seconds.
-func IsAvailable(pod *corev1.Pod, minReadySeconds int32, now time.Time) bool {
-	in, ready := AvailableIn(pod, minReadySeconds, now)
-	return ready && in == 0
-}
-
 // readiness is the condition Ready where it is true, or nil.
 func readiness(pod *corev1.Pod) *corev1.PodCondition {
 	for i := range pod.Status.Conditions {
