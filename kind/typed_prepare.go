@@ -31,18 +31,31 @@ func (k *Typed[T, P]) prepareStatus(obj, old P, sub string) {
 	case old == nil:
 		status.SetZero()
 	case sub == "status":
-		keep := reflect.ValueOf(old.DeepCopyObject()).Elem()
-		keep.FieldByName("Status").Set(status)
-		meta := obj.DeepCopyObject().(P)
-		reflect.ValueOf(obj).Elem().Set(keep)
-		obj.SetLabels(meta.GetLabels())
-		obj.SetAnnotations(meta.GetAnnotations())
-		obj.SetFinalizers(meta.GetFinalizers())
-		obj.SetManagedFields(meta.GetManagedFields())
-		obj.SetResourceVersion(meta.GetResourceVersion())
+		sent := P(new(*obj))
+		*obj = *k.withoutStatus(old)
+		status.Set(reflect.ValueOf(sent).Elem().FieldByName("Status"))
+		obj.SetLabels(sent.GetLabels())
+		obj.SetAnnotations(sent.GetAnnotations())
+		obj.SetFinalizers(sent.GetFinalizers())
+		obj.SetManagedFields(sent.GetManagedFields())
+		obj.SetResourceVersion(sent.GetResourceVersion())
 	default:
-		status.Set(reflect.ValueOf(old.DeepCopyObject()).Elem().FieldByName("Status"))
+		only := reflect.ValueOf(P(new(T))).Elem()
+		only.FieldByName("Status").Set(reflect.ValueOf(old).Elem().FieldByName("Status"))
+		kept := only.Addr().Interface().(Object).DeepCopyObject()
+		status.Set(reflect.ValueOf(kept).Elem().FieldByName("Status"))
 	}
+}
+
+// withoutStatus is a copy of an object but for what a write of its status brings itself.
+func (k *Typed[T, P]) withoutStatus(old P) P {
+	bare := P(new(*old))
+	reflect.ValueOf(bare).Elem().FieldByName("Status").SetZero()
+	bare.SetLabels(nil)
+	bare.SetAnnotations(nil)
+	bare.SetFinalizers(nil)
+	bare.SetManagedFields(nil)
+	return bare.DeepCopyObject().(P)
 }
 
 func (k *Typed[T, P]) countGeneration(obj, old P) {
