@@ -44,7 +44,12 @@ func (s *Server) update(c *call) error {
 			return err
 		}
 	}
+	revision, err := revisionOf(obj)
+	once := err == nil && revision != 0 // what names a revision is not written to any other
 	written, err := s.write(c, o, func(current kind.Object) (kind.Object, error) {
+		if once {
+			return keepInitializers(obj, current), nil
+		}
 		return keepInitializers(obj.DeepCopyObject().(kind.Object), current), nil
 	})
 	if err != nil {
