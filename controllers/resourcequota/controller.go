@@ -2,8 +2,9 @@
 // objects of the namespace, what pods ask for and are limited to, ports and balancers of services, and storage. It counts;
 // nothing is refused.
 //
-// It follows only what some quota counts, custom resources included, and counts anew when something of that comes, goes or takes
-// another amount. usage.go is what an object takes, scope.go which objects a quota is about, decide.go what follows from both.
+// It follows only what some quota counts, custom resources included, in the version in which they are served, and counts anew when
+// something of that comes, goes or takes another amount. usage.go is what an object takes, scope.go which objects a quota is about,
+// decide.go what follows from both.
 package resourcequota
 
 import (
@@ -46,6 +47,7 @@ func Add(m *controller.Manager) *controller.Controller {
 		Sources: []controller.Source{
 			controller.For(c.quotas, controller.If(isDeclared)), controller.Watches(c.quotas, c.written, controller.If(isWritten)), &c.look,
 		},
+		Caches: []*informer.Factory{m.Informers(), c.followed.others},
 	})
 }
 
@@ -74,9 +76,13 @@ func (c *counter) written(q *corev1.ResourceQuota) []controller.Request {
 	return nil
 }
 
-// changed has those quotas of a namespace looked at that count a resource.
+// changed has those quotas of a namespace, or of all, looked at that count a resource.
 func (c *counter) changed(resource schema.GroupResource, namespace string) {
-	for q := range c.quotas.Indexer().Each("namespace", namespace) {
+	all := c.quotas.Indexer().All()
+	if namespace != everywhere {
+		all = c.quotas.Indexer().Each("namespace", namespace)
+	}
+	for q := range all {
 		for name := range q.Spec.Hard {
 			if in, counted := countedIn(name); counted && in == resource {
 				c.look.AddAfter(informer.KeyOf(q), gather)
@@ -97,26 +103,25 @@ func (c *counter) Reconcile(ctx context.Context, request controller.Request) (co
 	}
 	s := seen{quota: quota, objects: map[schema.GroupResource]iter.Seq[client.Object]{}, now: time.Now()}
 	var failures []error
-	missing := false
+	var actions []action.Action
 	for name := range quota.Spec.Hard {
 		resource, counted := countedIn(name)
 		if _, known := s.objects[resource]; known || !counted {
 			continue
 		}
+		if after := c.followed.unsettled(resource); after > 0 {
+			actions = append(actions, action.Again{After: after})
+		}
 		objects, err := c.followed.in(ctx, resource, quota.Namespace)
 		switch {
 		case errors.Is(err, errNotServed):
-			missing = true
+			actions = append(actions, action.Again{After: lookAgain})
 		case err != nil:
 			failures = append(failures, err)
 		default:
 			s.objects[resource] = objects
 		}
 	}
-	actions := decide(s)
-	if missing {
-		actions = append(actions, action.Again{After: lookAgain})
-	}
-	result, err := c.hand.Do(ctx, actions...)
+	result, err := c.hand.Do(ctx, append(actions, decide(s)...)...)
 	return result, errors.Join(append(failures, err)...)
 }

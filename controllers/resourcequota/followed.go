@@ -29,20 +29,30 @@ var errNotServed = errors.New("it is not served")
 // followed are the caches of what some quota has counted.
 type followed struct {
 	manager *controller.Manager
+	others  *informer.Factory // of what nobody else follows, which may be dropped
 	changed func(resource schema.GroupResource, namespace string)
 
-	mu     sync.Mutex
-	caches map[schema.GroupResource]cache
+	mu      sync.Mutex
+	caches  map[schema.GroupResource]cache
+	defined map[schema.GroupResource]time.Time // when a definition of a custom resource was seen to change
 }
 
-// cache is that of the objects of a resource.
+// cache is that of the objects of a resource, as they are served.
 type cache struct {
-	filled <-chan struct{}
-	in     func(namespace string) iter.Seq[client.Object]
+	resource schema.GroupVersionResource
+	asked    time.Time // when the server has last said that it is served so
+	filled   <-chan struct{}
+	in       func(namespace string) iter.Seq[client.Object]
+	end      func()
 }
 
 func newFollowed(m *controller.Manager, changed func(schema.GroupResource, string)) *followed {
-	return &followed{manager: m, changed: changed, caches: map[schema.GroupResource]cache{}}
+	f := &followed{
+		manager: m, others: m.MoreInformers(informer.FactoryOptions{}), changed: changed,
+		caches: map[schema.GroupResource]cache{}, defined: map[schema.GroupResource]time.Time{},
+	}
+	f.followDefinitions()
+	return f
 }
 
 // in are the objects of a resource in a namespace.
@@ -61,43 +71,67 @@ func (f *followed) in(ctx context.Context, resource schema.GroupResource, namesp
 	}
 }
 
-// cache begins to follow a resource, if that is not done already.
+// cache begins to follow a resource, if that is not done already, and in another version where it is served in another one now.
 func (f *followed) cache(ctx context.Context, resource schema.GroupResource) (cache, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c, known := f.caches[resource]; known {
+	now := time.Now()
+	c, known := f.caches[resource]
+	if known && !isToBeAsked(f.defined[resource], c.asked, now) {
 		return c, nil
 	}
 	found, failures := resources.Discover(ctx, f.manager.Client())
 	for _, r := range found {
-		if r.GroupResource() == resource && r.Namespaced && r.Serves("list") && r.Serves("watch") {
-			f.caches[resource] = f.begin(r.GroupVersionResource)
-			return f.caches[resource], nil
+		if r.GroupResource() != resource || !r.Namespaced || !r.Serves("list") || !r.Serves("watch") {
+			continue
 		}
+		if !known || c.resource != r.GroupVersionResource {
+			f.drop(c)
+			c = f.begin(r.GroupVersionResource)
+		}
+		c.asked = now
+		f.caches[resource] = c
+		return c, nil
 	}
 	if len(failures) > 0 {
 		return cache{}, errors.Join(failures...)
 	}
+	f.drop(c)
+	delete(f.caches, resource)
 	return cache{}, errNotServed
 }
 
+// drop ends a cache, if it has begun.
+func (f *followed) drop(c cache) {
+	if c.end != nil {
+		c.end()
+	}
+}
+
 func (f *followed) begin(resource schema.GroupVersionResource) cache {
+	shared := f.manager.Informers()
 	switch resource.GroupResource() {
 	case pods.Resource.GroupResource():
-		return follow[*corev1.Pod](f, resource)
+		return follow[*corev1.Pod](f, shared, resource)
 	case services:
-		return follow[*corev1.Service](f, resource)
+		return follow[*corev1.Service](f, shared, resource)
 	case claims:
-		return follow[*corev1.PersistentVolumeClaim](f, resource)
+		return follow[*corev1.PersistentVolumeClaim](f, shared, resource)
 	}
-	return follow[*metav1.PartialObjectMetadata](f, resource)
+	c := follow[*metav1.PartialObjectMetadata](f, f.others, resource)
+	leave := c.end
+	c.end = func() {
+		leave()
+		informer.Drop[*metav1.PartialObjectMetadata](f.others, resource)
+	}
+	return c
 }
 
 // follow makes the cache of a resource as T.
-func follow[T client.Object](f *followed, resource schema.GroupVersionResource) cache {
-	objects := informer.For[T](f.manager.Informers(), resource)
+func follow[T client.Object](f *followed, informers *informer.Factory, resource schema.GroupVersionResource) cache {
+	objects := informer.For[T](informers, resource)
 	tell := func(obj T) { f.changed(resource.GroupResource(), obj.GetNamespace()) }
-	objects.AddHandler(informer.HandlerFuncs[T]{
+	told := objects.AddHandler(informer.HandlerFuncs[T]{
 		Add: func(obj T, _ bool) { tell(obj) },
 		Update: func(old, obj T) {
 			if matters(old, obj) {
@@ -106,7 +140,7 @@ func follow[T client.Object](f *followed, resource schema.GroupVersionResource) 
 		},
 		Delete: func(obj T, _ bool) { tell(obj) },
 	})
-	return cache{objects.Synced(), func(namespace string) iter.Seq[client.Object] {
+	return cache{resource: resource, filled: objects.Synced(), end: told.Remove, in: func(namespace string) iter.Seq[client.Object] {
 		return func(yield func(client.Object) bool) {
 			for obj := range objects.Indexer().Each("namespace", namespace) {
 				if !yield(obj) {

@@ -1,0 +1,26 @@
+package resourcequota
+
+import (
+	"testing"
+	"time"
+)
+
+// TestServersAreAskedTwiceAboutADefinition that has changed: at once, and when they have had the time to follow it.
+func TestServersAreAskedTwiceAboutADefinition(t *testing.T) {
+	t.Parallel()
+	changed := time.Unix(1000, 0)
+	at := func(seconds int) time.Time { return changed.Add(time.Duration(seconds) * time.Second) }
+	for _, c := range []struct {
+		asked, now int
+		is         bool
+	}{
+		{-5, 0, true}, {-5, 60, true}, {0, 0, true}, {1, 1, false}, {1, 29, false}, {1, 30, true}, {1, 90, true}, {30, 30, false}, {31, 90, false},
+	} {
+		if got := isToBeAsked(changed, at(c.asked), at(c.now)); got != c.is {
+			t.Errorf("asked at %d s, at %d s: %v", c.asked, c.now, got)
+		}
+	}
+	if isToBeAsked(time.Time{}, changed, at(60)) {
+		t.Error("one whose definition has not changed is asked about")
+	}
+}
