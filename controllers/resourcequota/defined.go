@@ -15,7 +15,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 const everywhere = metav1.NamespaceAll
 
 // followDefinitions has those quotas looked at anew that count a custom resource whose definition comes or changes: it may be served in
-// another version then.
+// another version then. One that goes takes its objects along, which the cache tells.
 func (f *followed) followDefinitions() {
 	told := func(d *metav1.PartialObjectMetadata) {
 		resource := schema.ParseGroupResource(d.Name)
@@ -31,7 +31,7 @@ func (f *followed) followDefinitions() {
 			}
 		},
 		Update: func(old, d *metav1.PartialObjectMetadata) {
-			if old.UID != d.UID || old.Generation != d.Generation {
+			if d.DeletionTimestamp == nil && (old.UID != d.UID || old.Generation != d.Generation) {
 				told(d)
 			}
 		},

@@ -86,7 +86,9 @@ func (f *followed) cache(ctx context.Context, resource schema.GroupResource) (ca
 			continue
 		}
 		if !known || c.resource != r.GroupVersionResource {
-			f.drop(c)
+			if known {
+				c.end()
+			}
 			c = f.begin(r.GroupVersionResource)
 		}
 		c.asked = now
@@ -96,16 +98,10 @@ func (f *followed) cache(ctx context.Context, resource schema.GroupResource) (ca
 	if len(failures) > 0 {
 		return cache{}, errors.Join(failures...)
 	}
-	f.drop(c)
-	delete(f.caches, resource)
-	return cache{}, errNotServed
-}
-
-// drop ends a cache, if it has begun.
-func (f *followed) drop(c cache) {
-	if c.end != nil {
-		c.end()
+	if known { // it is told what became of the last objects
+		return c, nil
 	}
+	return cache{}, errNotServed
 }
 
 func (f *followed) begin(resource schema.GroupVersionResource) cache {
