@@ -54,6 +54,9 @@ func Decide(s Seen) (Plan, error) {
 	}
 	claims := adopt.Claim(owner, s.Pods)
 	d := newDaemons(s, line, append(claims.Owned, claims.Adopted...))
+	if joins := d.join(); len(joins) > 0 { // and which pods are of the template is seen after that
+		return Plan{Claim: append(line.Actions, joins...), Status: s.Set.Status}, nil
+	}
 	d.keep()
 	plan := Plan{Claim: append(line.Actions, d.claim(owner, claims)...), Status: d.status()}
 	plan.Keep = d.actions(selector)

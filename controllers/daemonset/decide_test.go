@@ -91,3 +91,22 @@ func TestWhatIsLeftOfARollingUpdateSaysNothing(t *testing.T) {
 		}
 	}
 }
+
+// Two revisions of one template, as two controllers may have made them: no pod is replaced by one that is just like it.
+func TestPodsOfTheSameTemplateByAnotherNameStay(t *testing.T) {
+	t.Parallel()
+	s := seen(t, "a", "b")
+	twin := s.Revisions[0].DeepCopy()
+	twin.Name, twin.UID, twin.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "agent-first", "twin", "first"
+	s.Revisions[0].Revision = 2
+	s.Revisions = append(s.Revisions, twin)
+	s.Pods[1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "first"
+	if got, want := does(t, s), "relabel pod/agent-b; delete controllerrevision/agent-first"; got != want {
+		t.Errorf("it does %q, want %q", got, want)
+	}
+	twin.DeletionTimestamp = &metav1.Time{Time: s.Now}
+	s.Pods[1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = s.Pods[0].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	if got := does(t, s); got != "" {
+		t.Errorf("after that it does %q", got)
+	}
+}

@@ -31,6 +31,8 @@ type Line struct {
 	// first.
 	Now *appsv1.ControllerRevision
 	Old []*appsv1.ControllerRevision
+	// Twins are those of Old that have the template of Now, as where two controllers have written it down by different names.
+	Twins []*appsv1.ControllerRevision
 	// Collisions are those of the workload, with the ones that were found.
 	Collisions *int32
 	// Actions make it so: adoption, release, and a new revision or a new number for one whose template has come back.
@@ -51,6 +53,9 @@ func Of(w Workload, seen []*appsv1.ControllerRevision, named func(string) *appsv
 	for _, r := range line.Old {
 		last = r
 		if keeps(r, w.Template, data) {
+			if line.Now != nil {
+				line.Twins = append(line.Twins, line.Now)
+			}
 			line.Now = r
 		}
 	}
