@@ -44,8 +44,8 @@ type decision struct {
 	again          time.Duration
 }
 
-// Decide says what to do now: which jobs are forgotten, whether there is one to be made, and what the status says. By its name, which
-// follows from the time that it is for, there is one job for each time, and by the status none after that.
+// Decide says what to do now: which jobs are forgotten, whether there is one to be made, and what the status says. By its name,
+// which follows from the time that it is for, there is one job for each time, and by the status none after that.
 func Decide(s Seen) (actions []action.Action) {
 	d := &decision{Seen: s, spec: &s.CronJob.Spec, next: withOwnStatus(s.CronJob)}
 	slices.SortFunc(d.Jobs, func(a, b *batchv1.Job) int { return cmp.Or(compareStart(a, b), cmp.Compare(a.Name, b.Name)) })
@@ -57,18 +57,27 @@ func Decide(s Seen) (actions []action.Action) {
 	if d.again > 0 {
 		actions = append(actions, action.Again{After: d.again})
 	}
-	actions = append(actions, d.asks...)
+	return append(append(actions, d.sure()...), d.events...)
+}
+
+// sure is what is written, and what the server is asked for that.
+func (d *decision) sure() []action.Action {
+	asks, then := d.asks, d.writes
 	if len(d.listed) > 0 { // one may have ended, which another controller has seen and the cache does not show
-		actions = append(actions, action.Current[*batchv1.Job]{In: jobsResource, Objects: d.listed})
+		asks = append(asks, action.Current[*batchv1.Job]{In: jobsResource, Objects: d.listed})
 	}
 	switch {
-	case !equality.Semantic.DeepEqual(d.next.Status, s.CronJob.Status):
+	case !equality.Semantic.DeepEqual(d.next.Status, d.CronJob.Status):
 		// First of all: what is deleted before its time stands there would be made again.
-		actions = append(actions, action.Update[*batchv1.CronJob]{In: resource, Object: d.next, Subresource: "status"})
+		status := action.Update[*batchv1.CronJob]{In: resource, Object: d.next, Subresource: "status"}
+		then = slices.Concat([]action.Action{status}, then)
 	case len(d.writes)+len(d.events) > 0: // it may be gone, or another one, or be told to rest
-		actions = append(actions, action.Current[*batchv1.CronJob]{In: resource, Objects: []*batchv1.CronJob{s.CronJob}})
+		asks = append(asks, action.Current[*batchv1.CronJob]{In: resource, Objects: []*batchv1.CronJob{d.CronJob}})
 	}
-	return append(append(actions, d.writes...), d.events...)
+	if len(asks) == 0 || len(then) == 0 {
+		return append(asks, then...)
+	}
+	return []action.Action{action.Sure{Asks: asks, Then: then}}
 }
 
 // withOwnStatus is a cronjob that shares all but its status with another.
@@ -253,8 +262,8 @@ func (d *decision) start(at time.Time, missed int64) {
 	})
 }
 
-// mayStart follows the policy about jobs that are at work. What is not seen is not at work as far as the server says so: the cache may
-// not show yet the job of the last time, which was late.
+// mayStart follows the policy about jobs that are at work. What is not seen is not at work as far as the server says so: the
+// cache may not show yet the job of the last time, which was late.
 func (d *decision) mayStart() bool {
 	switch d.spec.ConcurrencyPolicy {
 	case batchv1.ForbidConcurrent:
@@ -271,6 +280,8 @@ func (d *decision) mayStart() bool {
 	default:
 		return true
 	}
-	d.asks = append(d.asks, action.Known[*batchv1.Job]{In: jobsResource, Owner: d.CronJob, Selector: labels.Everything(), Objects: d.Jobs})
+	d.asks = append(d.asks, action.Known[*batchv1.Job]{
+		In: jobsResource, Owner: d.CronJob, Selector: labels.Everything(), Objects: d.Jobs,
+	})
 	return true
 }

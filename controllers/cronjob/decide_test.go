@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/informer"
 )
 
@@ -24,7 +25,13 @@ func hourly(t *testing.T) *batchv1.CronJob {
 func decided(t *testing.T, c *batchv1.CronJob, now string, jobs ...*batchv1.Job) string {
 	var lines []string
 	for _, a := range Decide(Seen{CronJob: c, Jobs: jobs, Now: at(t, now)}) {
-		lines = append(lines, a.String())
+		parts := []action.Action{a}
+		if sure, is := a.(action.Sure); is {
+			parts = append(sure.Asks, sure.Then...)
+		}
+		for _, part := range parts {
+			lines = append(lines, part.String())
+		}
 	}
 	return strings.Join(lines, "; ")
 }
