@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,11 +17,11 @@ import (
 )
 
 func applyStrategic(current, patch []byte, prototype runtime.Object, lenient bool) (next []byte, strict []string, err error) {
-	var was map[string]any
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(current, &was); err != nil {
+	change, strict, err := decodeStrategic(patch, lenient)
+	if err != nil {
 		return nil, nil, err
 	}
-	change, strict, err := decodeStrategic(patch, lenient)
+	was, err := concerned(current, change)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -34,6 +35,32 @@ func applyStrategic(current, patch []byte, prototype runtime.Object, lenient boo
 	}
 	next, err = json.Marshal(is)
 	return next, strict, err
+}
+
+// concerned is an object as far as a change is about it: the values of those fields that it does not name stay as they are written.
+// What begins with a $ is about all of them.
+func concerned(current []byte, change map[string]any) (map[string]any, error) {
+	var fields map[string]json.RawMessage
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(current, &fields); err != nil {
+		return nil, err
+	}
+	all := false
+	for name := range change {
+		all = all || strings.HasPrefix(name, "$")
+	}
+	was := make(map[string]any, len(fields))
+	for name, text := range fields {
+		if _, named := change[name]; !named && !all {
+			was[name] = text
+			continue
+		}
+		var v any
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &v); err != nil {
+			return nil, err
+		}
+		was[name] = v
+	}
+	return was, nil
 }
 
 // objectTags are the tags of an object, with those of metadata.initializers, for which its struct has no field.
