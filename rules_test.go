@@ -16,8 +16,9 @@ const module = "github.com/bowline-dev/bowline"
 
 // mayImport says, for each folder, which of the project's folders it may import beside itself and what lies below it.
 // Data flows one way: object < kind < patch < admission < server, object < store < server, auth < server,
-// object < client < informer < controller < controllers, node and examples, workqueue < controller, all < bowline < bowlinetest, cmd. What
-// several of them need and none of the project's users should call is in internal, which knows nothing of the project.
+// object < client < informer < controller < controllers, node and examples, workqueue < controller, all < bowline <
+// bowlinetest, cmd. What several of them need and none of the project's users should call is in internal, which knows nothing
+// of the project.
 var mayImport = map[string][]string{
 	"object":      {},
 	"kind":        {"object", "internal"},

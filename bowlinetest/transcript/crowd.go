@@ -17,8 +17,8 @@ var (
 	crowded  = regexp.MustCompile(`[a-z0-9.-]+-#([^0-9]|$)`)
 )
 
-// gather has one line stand for many that are alike. From then on such names have no numbers: which one is which differs from run to
-// run where only some of them are told of.
+// gather has one line stand for many that are alike. From then on such names have no numbers: which one is which differs from
+// run to run where only some of them are told of.
 func (c crowds) gather(lines []string) (gathered []string) {
 	alike := map[string]int{}
 	for _, line := range lines {

@@ -40,8 +40,8 @@ func (a *aliases) add(prefix, name string) {
 // suffix is what generated names end with.
 var suffix = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 
-// mentioned gives names that an owner's objects would have had their numbers: what was refused, or has gone before anybody looked,
-// is there in messages alone.
+// mentioned gives names that an owner's objects would have had their numbers: what was refused, or has gone before anybody
+// looked, is there in messages alone.
 func (a *aliases) mentioned(owner, text string) {
 	if !strings.Contains(text, owner) {
 		return

@@ -1,8 +1,8 @@
-// Package cronjob is the controller that makes Jobs by a schedule. A run that was missed, as while nobody was there, is made up for
-// once, the last one; jobs that have ended are kept for a while.
+// Package cronjob is the controller that makes Jobs by a schedule. A run that was missed, as while nobody was there, is made up
+// for once, the last one; jobs that have ended are kept for a while.
 //
-// decide.go is what it does, of nothing but what was seen; schedule.go says when, template.go is the job, and run.go makes it. This file
-// reads the cache and carries it out.
+// decide.go is what it does, of nothing but what was seen; schedule.go says when, template.go is the job, and run.go makes it.
+// This file reads the cache and carries it out.
 package cronjob
 
 import (

@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/golden/recorded"
 )
 
-// The same requests as were sent to a kube-apiserver with a kube-controller-manager 1.36 are sent here: a job of two, one of whose
-// pods succeeds, and a cronjob whose day never comes.
+// The same requests as were sent to a kube-apiserver with a kube-controller-manager 1.36 are sent here: a job of two, one of
+// whose pods succeeds, and a cronjob whose day never comes.
 func TestWhatKubernetesMadeOfAJobIsMadeHere(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

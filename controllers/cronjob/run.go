@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/job"
 )
 
-// run makes the job of a time, and has the status of its cronjob say so at once: the job may be gone before anybody has seen it, and
-// what the status does not say is made up for.
+// run makes the job of a time, and has the status of its cronjob say so at once: the job may be gone before anybody has seen
+// it, and what the status does not say is made up for.
 type run struct {
 	action.Create[*batchv1.Job]
 	of *batchv1.CronJob

@@ -41,8 +41,8 @@ func zone(c *batchv1.CronJob) *time.Location {
 // skew is how far ahead the clock may be of who has made a job.
 const skew = time.Minute
 
-// timeOf is the time that a job was made for; false where it is none that the schedule has asked for, but a user, as for a time that is
-// yet to come: nothing would run until then.
+// timeOf is the time that a job was made for; false where it is none that the schedule has asked for, but a user, as for a time
+// that is yet to come: nothing would run until then.
 func timeOf(c *batchv1.CronJob, j *batchv1.Job, now time.Time) (at time.Time, scheduled bool) {
 	at, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
 	return at, err == nil && j.Name == nameOf(c, at) && at.Before(now.Add(skew))

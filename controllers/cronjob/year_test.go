@@ -62,8 +62,8 @@ func TestHourlyRuns(t *testing.T) {
 	}, asUp)
 }
 
-// runNodes runs nodes until they are ended. It does what bowlinetest.Manage does, but that it does not look for who changes what is
-// cached: to copy and to compare each pod again and again is no part of what is measured.
+// runNodes runs nodes until they are ended. It does what bowlinetest.Manage does, but that it does not look for who changes
+// what is cached: to copy and to compare each pod again and again is no part of what is measured.
 func runNodes(t *testing.T, p *bowlinetest.Plane) (end func()) {
 	m, err := controller.NewManager(p.Config(), controller.ManagerOptions{Source: p.Source(), Journal: p.Journal()})
 	if err != nil {

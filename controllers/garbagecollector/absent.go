@@ -60,8 +60,8 @@ func (g *graph) gone(in schema.GroupVersionResource, obj object) {
 // errUnserved is that a server has not found what it was asked for since it does not serve that, or not as it did.
 var errUnserved = errors.New("it is not served any more as it was")
 
-// find asks the server for an object. That one is not there it says of the object, and not of where that would be: where it serves
-// a kind no more, or no more in the version that it was asked for, the object may be there all the same.
+// find asks the server for an object. That one is not there it says of the object, and not of where that would be: where it
+// serves a kind no more, or no more in the version that it was asked for, the object may be there all the same.
 func (c *cache) find(ctx context.Context, by *client.Client, key informer.Key) (object, error) {
 	obj, err := client.Of[object](by, c.GroupVersionResource).Get(ctx, key.Namespace, key.Name)
 	if !apierrors.IsNotFound(err) {

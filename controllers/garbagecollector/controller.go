@@ -2,9 +2,9 @@
 // to in metadata.ownerReferences: when the last owner of an object is not there any more, the object goes too. An owner that is
 // deleted in the foreground waits until what belongs to it has gone; one that is deleted as an orphaner leaves it behind.
 //
-// decide.go is what it does about an object, of nothing but what was seen. graph.go sees: the caches of all resources, custom ones
-// included, with an index by owner. Whether an owner is absent the server is asked, so that nothing is deleted for what a cache
-// has not shown yet.
+// decide.go is what it does about an object, of nothing but what was seen. graph.go sees: the caches of all resources, custom
+// ones included, with an index by owner. Whether an owner is absent the server is asked, so that nothing is deleted for what a
+// cache has not shown yet.
 package garbagecollector
 
 import (
@@ -28,8 +28,8 @@ const Name = "garbagecollector"
 // workers is how many objects are looked at at a time.
 const workers = 20
 
-// respite is how long after its start the collector looks for what there is. It is no hurry, and who starts a server has other things
-// to do first; a test is often over by then.
+// respite is how long after its start the collector looks for what there is. It is no hurry, and who starts a server has other
+// things to do first; a test is often over by then.
 const respite = 100 * time.Millisecond
 
 // everything is the request to find out which resources there are.

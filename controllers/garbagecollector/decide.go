@@ -129,8 +129,9 @@ func (s seen) isCollected() bool {
 // longestRespite is how long an object may live whose owners are not there, when it is made again and again.
 const longestRespite = time.Minute
 
-// respite is how long an object may live yet: the first goes at once, and each next one of its name and owners is let live twice as
-// long, or whoever makes them, because it does not hear that the owner has gone, and the collector would keep each other busy.
+// respite is how long an object may live yet: the first goes at once, and each next one of its name and owners is let live
+// twice as long, or whoever makes them, because it does not hear that the owner has gone, and the collector would keep each
+// other busy.
 func (s seen) respite() time.Duration {
 	if s.before == 0 {
 		return 0
@@ -155,8 +156,8 @@ func (s seen) delete(policy metav1.DeletionPropagation) action.Action {
 	return action.Delete[object]{In: s.in, Object: s.object, Unchanged: true, Propagation: policy}
 }
 
-// unblock has the owners of an object wait for it no longer when it seems to wait for itself, by a circle of owners. It is nil where
-// that is not so, or none waits.
+// unblock has the owners of an object wait for it no longer when it seems to wait for itself, by a circle of owners. It is nil
+// where that is not so, or none waits.
 func (s seen) unblock() action.Action {
 	references := slices.Clone(s.OwnerReferences)
 	blocking := false
@@ -190,8 +191,8 @@ func (s seen) orphan() (actions []action.Action) {
 // longestWait is when to look again at who waits for dependents, of which every change is seen, but not each of several at once.
 const longestWait = time.Minute
 
-// waitForDependents lets an object go when nothing is left that it must wait for. What else depends on it is collected when it has
-// gone; what it waits for sees that it is waited for, and goes.
+// waitForDependents lets an object go when nothing is left that it must wait for. What else depends on it is collected when it
+// has gone; what it waits for sees that it is waited for, and goes.
 func (s seen) waitForDependents() []action.Action {
 	if s.circle {
 		if unblock := s.unblock(); unblock != nil {

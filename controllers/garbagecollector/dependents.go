@@ -50,8 +50,8 @@ func (g *graph) orphans(ctx context.Context, obj object) (all []dependent, err e
 }
 
 // blockers are those that an object waits for. One is enough, where it does not wait itself: of those who do it is asked whether
-// it is for this object, in a circle. None are left only if the server has none either, but where nobody has been able to find out
-// for as long as patience.
+// it is for this object, in a circle. None are left only if the server has none either, but where nobody has been able to find
+// out for as long as patience.
 func (g *graph) blockers(ctx context.Context, obj object) (found []dependent, circle bool, err error) {
 	caches := g.mayDepend(obj)
 	for _, c := range caches {

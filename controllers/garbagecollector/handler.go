@@ -57,7 +57,8 @@ func (h handler) OnDelete(obj object, finalStateUnknown bool) {
 	}
 }
 
-// OnVanish implements informer.Thorough: somebody may have waited for an object, or have taken it for an owner, that came and went.
+// OnVanish implements informer.Thorough: somebody may have waited for an object, or have taken it for an owner, that came and
+// went.
 func (h handler) OnVanish(obj object, finalStateUnknown bool) { h.OnDelete(obj, finalStateUnknown) }
 
 func (h handler) request(obj object) controller.Request {

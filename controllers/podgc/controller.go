@@ -141,8 +141,8 @@ func (c *collector) see(ctx context.Context, name string) (s seen, err error) {
 	return s, nil
 }
 
-// stateOf says how a node is, and how long one is to be waited for that is missing. That it is gone, or out of service, the server
-// must say as well.
+// stateOf says how a node is, and how long one is to be waited for that is missing. That it is gone, or out of service, the
+// server must say as well.
 func (c *collector) stateOf(ctx context.Context, name string, now time.Time) (state, time.Duration, error) {
 	if name == "" {
 		return none, 0, nil
@@ -166,8 +166,8 @@ func (c *collector) stateOf(ctx context.Context, name string, now time.Time) (st
 	return is, 0, err
 }
 
-// agreed asks the server for a node that is gone or out of service as far as the cache shows. Otherwise it has come, or is in service
-// again, and nothing is to be done: the cache will show what it is.
+// agreed asks the server for a node that is gone or out of service as far as the cache shows. Otherwise it has come, or is in
+// service again, and nothing is to be done: the cache will show what it is.
 func (c *collector) agreed(ctx context.Context, name string, seems state) (is state, err error) {
 	err = action.Soon(func() error {
 		node, err := c.live.Get(ctx, "", name)

@@ -29,8 +29,8 @@ func TestNoFaultTakesAClaimThatIsUsedOrKeepsOneThatIsNot(t *testing.T) {
 	})
 }
 
-// useAndDelete deletes a claim that a pod on a node uses, and a minute later the pod, whose name is another's at once, which does not
-// use the claim.
+// useAndDelete deletes a claim that a pod on a node uses, and a minute later the pod, whose name is another's at once, which
+// does not use the claim.
 func useAndDelete(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {

@@ -40,8 +40,8 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// TestWhatIsHiddenIsProtectedToo: a pod that is still to be initialized keeps the claim, until it goes, and a claim that is still to be
-// initialized is let go of when it is deleted.
+// TestWhatIsHiddenIsProtectedToo: a pod that is still to be initialized keeps the claim, until it goes, and a claim that is
+// still to be initialized is let go of when it is deleted.
 func TestWhatIsHiddenIsProtectedToo(t *testing.T) {
 	t.Parallel()
 	for _, hidden := range []string{"pods", "persistentvolumeclaims", "pods, persistentvolumeclaims"} {

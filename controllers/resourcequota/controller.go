@@ -2,9 +2,9 @@
 // objects of the namespace, what pods ask for and are limited to, ports and balancers of services, and storage. It counts;
 // nothing is refused.
 //
-// It follows only what some quota counts, custom resources included, in the version in which they are served, and counts anew when
-// something of that comes, goes or takes another amount. usage.go is what an object takes, scope.go which objects a quota is about,
-// decide.go what follows from both.
+// It follows only what some quota counts, custom resources included, in the version in which they are served, and counts anew
+// when something of that comes, goes or takes another amount. usage.go is what an object takes, scope.go which objects a quota
+// is about, decide.go what follows from both.
 package resourcequota
 
 import (

@@ -14,8 +14,8 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 // everywhere is all namespaces.
 const everywhere = metav1.NamespaceAll
 
-// followDefinitions has those quotas looked at anew that count a custom resource whose definition comes or changes: it may be served in
-// another version then. One that goes takes its objects along, which the cache tells.
+// followDefinitions has those quotas looked at anew that count a custom resource whose definition comes or changes: it may be
+// served in another version then. One that goes takes its objects along, which the cache tells.
 func (f *followed) followDefinitions() {
 	told := func(d *metav1.PartialObjectMetadata) {
 		resource := schema.ParseGroupResource(d.Name)
@@ -38,8 +38,8 @@ func (f *followed) followDefinitions() {
 	})
 }
 
-// isToBeAsked says whether the server is to be asked how it serves a resource whose definition was seen to change: when it has not been
-// since, and once more later, because servers follow a definition a moment after it was written.
+// isToBeAsked says whether the server is to be asked how it serves a resource whose definition was seen to change: when it has
+// not been since, and once more later, because servers follow a definition a moment after it was written.
 func isToBeAsked(changed, asked, now time.Time) bool {
 	if changed.IsZero() {
 		return false

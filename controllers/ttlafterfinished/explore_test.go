@@ -40,8 +40,8 @@ func finishing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	}
 }
 
-// changeTheirMinds has three jobs finish that are to be kept for a minute each: longer and another are to be kept a day and for ever,
-// which is said two seconds before that is over.
+// changeTheirMinds has three jobs finish that are to be kept for a minute each: longer and another are to be kept a day and for
+// ever, which is said two seconds before that is over.
 func changeTheirMinds(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {

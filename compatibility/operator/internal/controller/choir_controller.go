@@ -17,8 +17,8 @@ import (
 	greetingv1 "example.com/operator/api/v1"
 )
 
-// ChoirReconciler has each singer of a choir say its greeting. It has no finalizer: what a choir leaves behind is owned by it, and is
-// the garbage collector's.
+// ChoirReconciler has each singer of a choir say its greeting. It has no finalizer: what a choir leaves behind is owned by it,
+// and is the garbage collector's.
 type ChoirReconciler struct {
 	client.Client
 	Scheme *runtime.Scheme
@@ -49,8 +49,8 @@ func (r *ChoirReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	return ctrl.Result{}, r.Status().Update(ctx, choir)
 }
 
-// sing has one singer greet the audience. A greeting of that name that is nobody's, or another's, stays so: a choir that is told to leave
-// its greetings to others must not take them back before it has heard of that.
+// sing has one singer greet the audience. A greeting of that name that is nobody's, or another's, stays so: a choir that is
+// told to leave its greetings to others must not take them back before it has heard of that.
 func (r *ChoirReconciler) sing(ctx context.Context, choir *greetingv1.Choir, singer string) error {
 	greeting := &greetingv1.Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: choir.Namespace, Name: choir.Name + "-" + singer}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, greeting, func() error {
