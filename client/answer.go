@@ -24,7 +24,8 @@ type answer struct {
 	begun  bool
 	ready  chan struct{} // closed when status and sent, or err, are there
 	status int
-	sent   http.Header
+	sent   http.Header // the caller's, once it has the answer
+	length int64       // of the body, as the header says; -1 for unknown
 	err    error
 }
 
@@ -52,7 +53,7 @@ func (a *answer) begin(status int, err error) {
 	a.begun = true
 	a.status, a.err = status, err
 	if err == nil {
-		a.sent = a.header.Clone()
+		a.sent, a.length = a.header.Clone(), contentLength(a.header)
 	}
 	close(a.ready)
 }
@@ -107,7 +108,7 @@ func (a *answer) EnableFullDuplex() error { return nil }
 // finish is the orderly end of the handler. A body that is shorter than its header said is broken, as on a socket.
 func (a *answer) finish() {
 	a.begin(http.StatusOK, nil)
-	if a.method != http.MethodHead && a.sent != nil && contentLength(a.sent) > a.wrote {
+	if a.method != http.MethodHead && a.length > a.wrote {
 		a.pipe.end(io.ErrUnexpectedEOF)
 		return
 	}
@@ -141,7 +142,7 @@ func (a *answer) response(q *http.Request, cancel context.CancelCauseFunc) (*htt
 		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header:        a.sent,
 		Body:          &answerBody{a.pipe, cancel},
-		ContentLength: contentLength(a.sent),
+		ContentLength: a.length,
 		Request:       q,
 	}, nil
 }
