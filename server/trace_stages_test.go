@@ -60,7 +60,7 @@ func drawnStages(t *testing.T) map[string]string {
 	t.Helper()
 	_, rows, _ := strings.Cut(string(must(os.ReadFile("../docs/request.md"))(t)), "## The other verbs")
 	drawn, aside := map[string]string{}, regexp.MustCompile(` \([^)]*\)`)
-	for _, row := range regexp.MustCompile("(?m)^\\| (\\w+)[\\w, ]* \\| (.*) \\|$").FindAllStringSubmatch(rows, -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| (\w+)[\w, ]* \| (.*) \|$`).FindAllStringSubmatch(rows, -1) {
 		drawn[row[1]] = strings.ReplaceAll(aside.ReplaceAllString(row[2], ""), ", ", " ")
 	}
 	return drawn
