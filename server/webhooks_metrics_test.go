@@ -43,7 +43,8 @@ func TestWebhooksAreCounted(t *testing.T) {
 			w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"x"}}`).want(t, http.StatusCreated)
 			after, its := w.scrape(t), `{name="`+c.name+`.example.com`
 			if !strings.Contains(before, its) || strings.Contains(after, its) {
-				t.Errorf("%s: counted %v, and then %v", c.name, series(before, metrics+"request_total"), series(after, metrics+"request_total"))
+				const asked = metrics + "request_total"
+				t.Errorf("%s: counted %v, and then %v", c.name, series(before, asked), series(after, asked))
 			}
 			counted(t, c.name, before)
 		}

@@ -33,8 +33,8 @@ func pause(failures int, last, now time.Time) time.Duration {
 	return max(0, wait-now.Sub(last))
 }
 
-// Past is what has come of a job's pods since one has last succeeded, also of those that are gone by now. It is an economy: a process
-// that begins anew knows of those alone that are there.
+// Past is what has come of a job's pods since one has last succeeded, also of those that are gone by now. It is an economy: a
+// process that begins anew knows of those alone that are there.
 type Past struct {
 	// Succeeded is when a pod has last succeeded; zero for never.
 	Succeeded time.Time
@@ -133,8 +133,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// endedAt is when a pod has ended: when its last container did, or since when it is not ready, or was asked to go. A pod that says
-// none of it has ended when it began.
+// endedAt is when a pod has ended: when its last container did, or since when it is not ready, or was asked to go. A pod that
+// says none of it has ended when it began.
 func endedAt(pod *corev1.Pod) time.Time {
 	if at, ok := lastContainer(pod); ok {
 		return at

@@ -1,5 +1,5 @@
-// Package job is the controller that has pods do a piece of work: as many of them as a Job says, until as many have succeeded. One
-// that fails is replaced, later each time, until too many have. Each pod is counted once, whatever happens to it or to the
+// Package job is the controller that has pods do a piece of work: as many of them as a Job says, until as many have succeeded.
+// One that fails is replaced, later each time, until too many have. Each pod is counted once, whatever happens to it or to the
 // controller.
 //
 // decide.go is what it does, of nothing but what was seen: keep.go makes and deletes pods of template.go, perindex.go tells the
@@ -36,8 +36,8 @@ const Name = "job"
 // workers is how many jobs are worked on at a time.
 const workers = 5
 
-// together is how long what happens to a job's pods is gathered: of a thousand that become ready at about the same time the status
-// tells in a few writes. Kubernetes' controller waits ten times as long.
+// together is how long what happens to a job's pods is gathered: of a thousand that become ready at about the same time the
+// status tells in a few writes. Kubernetes' controller waits ten times as long.
 const together = 100 * time.Millisecond
 
 // After how long what has failed is tried again, the first time and at last, as in Kubernetes.

@@ -36,8 +36,8 @@ type Seen struct {
 	Now    time.Time
 }
 
-// Decision is what is to be done, in three steps. Who carries it out stops when Claim fails, or Keep finds that the cache is behind,
-// and does the rest otherwise.
+// Decision is what is to be done, in three steps. Who carries it out stops when Claim fails, or Keep finds that the cache is
+// behind, and does the rest otherwise.
 type Decision struct {
 	Seen
 	// Claim is about whose pods are whose, and makes sure that what follows is decided of what there is.
@@ -181,8 +181,8 @@ func isTracked(pod client.Object) bool {
 	return slices.Contains(pod.GetFinalizers(), batchv1.JobTrackingFinalizer)
 }
 
-// failed says whether a pod has failed, or will have: one that is deleted before it has ended counts as well, unless the job waits
-// until it has.
+// failed says whether a pod has failed, or will have: one that is deleted before it has ended counts as well, unless the job
+// waits until it has.
 func (d *Decision) failed(pod *corev1.Pod) bool {
 	if pod.Status.Phase == corev1.PodFailed {
 		return true

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A job ends in two steps: a condition says why it will (FailureTarget, SuccessCriteriaMet), and once all pods are gone or counted
-// another one that it has (Failed, Complete).
+// A job ends in two steps: a condition says why it will (FailureTarget, SuccessCriteriaMet), and once all pods are gone or
+// counted another one that it has (Failed, Complete).
 
 // ending is why the job ends, nil while it goes on. What was found before stands.
 func (d *Decision) ending() *batchv1.JobCondition {

@@ -33,16 +33,11 @@ func TestTwoControllersAtOnceLeaveNoPodsAtWork(t *testing.T) {
 
 // ending is a job whose first pod fails, and which is late soon after the next one has taken its place.
 func ending(processes []bowlinetest.Process) bowlinetest.Scenario {
-	return bowlinetest.Scenario{
-		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Nodes(2*time.Second, onlyFirst))},
-		Processes:  processes,
-		Act:        hurry,
-		Settle:     4 * time.Minute,
-		Invariants: []func(bowlinetest.State) error{atWork},
-		Compare:    howItEnded,
-		Skip:       trial.Events,
-		Budget:     30,
-	}
+	s := counting(processes)
+	s.Options = []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Nodes(2*time.Second, onlyFirst))}
+	s.Act, s.Settle = hurry, 4*time.Minute
+	s.Invariants, s.Compare = []func(bowlinetest.State) error{atWork}, howItEnded
+	return s
 }
 
 // onlyFirst has the first pod fail, and the others wait: whoever does not hear that one was made hears nothing else of it.

@@ -37,8 +37,8 @@ func (d *Decision) keep() {
 	}
 }
 
-// wanted is how many pods should be at work: no more than there is work left. A job that does not say how much there is has one pod
-// say so, by its success; the others go on then.
+// wanted is how many pods should be at work: no more than there is work left. A job that does not say how much there is has one
+// pod say so, by its success; the others go on then.
 func (d *Decision) wanted() int {
 	parallel := int(ptr.Deref(d.spec.Parallelism, 1))
 	switch {

@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// addLeftover adds the controller that releases pods which wait to be counted and never will be: their job is gone, or has ended, or
-// they belong to none any more. Nobody could delete them.
+// addLeftover adds the controller that releases pods which wait to be counted and never will be: their job is gone, or has
+// ended, or they belong to none any more. Nobody could delete them.
 func addLeftover(m *controller.Manager, r *reconciler) *controller.Controller {
 	tracked := controller.If(func(_, now *corev1.Pod) bool { return now != nil && isTracked(now) })
 	left := controller.If(func(_, now *batchv1.Job) bool { return now == nil || HasEnded(now) != "" })
@@ -58,7 +58,8 @@ func (r *reconciler) release(ctx context.Context, request controller.Request) (c
 	return controller.Result{}, err
 }
 
-// waitsFor says whether a pod's controller is, or may be, a job that will count it. Before it says that it is not it asks the server.
+// waitsFor says whether a pod's controller is, or may be, a job that will count it. Before it says that it is not it asks the
+// server.
 func (r *reconciler) waitsFor(ctx context.Context, pod *corev1.Pod, owner *metav1.OwnerReference) (waits bool, err error) {
 	if schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) != kind {
 		return true, nil

@@ -15,9 +15,9 @@ import (
 // Report is what Keep has come to, failure being what it ended with: the status first, then what is to be told, and then the
 // release of the pods that the status has.
 //
-// Each pod is counted once, whatever fails in between. It has a finalizer, so that it stays until it was counted. First the status
-// lists its uid; then it is released; and the count grows, in the same write as the uid leaves the list, when it shows that it
-// was. So a pod that has not been released is in the list or was never counted, and one that has is in the list or was.
+// Each pod is counted once, whatever fails in between. It has a finalizer, so that it stays until it was counted. First the
+// status lists its uid; then it is released; and the count grows, in the same write as the uid leaves the list, when it shows
+// that it was. So a pod that has not been released is in the list or was never counted, and one that has is in the list or was.
 func (d *Decision) Report(failure error) (actions []action.Action) {
 	if d.adopts {
 		return nil
@@ -43,7 +43,8 @@ func (d *Decision) Report(failure error) (actions []action.Action) {
 	if !equality.Semantic.DeepEqual(d.status, d.Job.Status) {
 		written := *d.Job // but for the status it is the cache's
 		written.Status = d.status
-		actions = append([]action.Action{action.Update[*batchv1.Job]{In: resource, Object: &written, Subresource: "status"}}, actions...)
+		status := action.Update[*batchv1.Job]{In: resource, Object: &written, Subresource: "status"}
+		actions = append([]action.Action{status}, actions...)
 	}
 	if len(release) > 0 {
 		actions = append(actions, release)
@@ -114,8 +115,8 @@ func (d *Decision) set(c *batchv1.JobCondition) {
 	d.status.Conditions = append(d.status.Conditions, *c)
 }
 
-// count moves pods that have been released from the list to the counts, and puts those that have ended into the list. What it returns
-// releases them; all says that no more are left than those.
+// count moves pods that have been released from the list to the counts, and puts those that have ended into the list. What it
+// returns releases them; all says that no more are left than those.
 func (d *Decision) count() (release action.Together, all bool) {
 	tracked := map[types.UID]bool{}
 	for _, pod := range d.pods {

@@ -27,8 +27,8 @@ func (f far) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(r)
 }
 
-// A controller that was away finds thousands of pods to be counted, and a server whose answers take two milliseconds: what it asks
-// before it counts them is not asked of each.
+// A controller that was away finds thousands of pods to be counted, and a server whose answers take two milliseconds: what it
+// asks before it counts them is not asked of each.
 func TestThousandsOfPodsAreCountedFarFromTheServer(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

@@ -11,8 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/controllers/pods"
 )
 
-// claim adopts pods, and lets others go. A job whose pods are taken from it as soon as they are made makes the next ones less and less
-// soon, and says why. All that are taken in a pause count as once.
+// claim adopts pods, and lets others go. A job whose pods are taken from it as soon as they are made makes the next ones less
+// and less soon, and says why. All that are taken in a pause count as once.
 func (d *Decision) claim(owner adopt.Owner, claims adopt.Claims[*corev1.Pod]) []action.Action {
 	released := claims.Released
 	claims.Released = nil

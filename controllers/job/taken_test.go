@@ -55,7 +55,8 @@ func TestAJobWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
 		}
 		peace.Store(true)
 		time.Sleep(time.Hour / 2)
-		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{LabelSelector: batchv1.JobNameLabel})
+		named := metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}
+		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", named)
 		if err != nil || len(page.Items) != parallel {
 			t.Errorf("half an hour after the fight there are %d pods (%v) of %d", len(page.Items), err, parallel)
 		}

@@ -58,7 +58,9 @@ func TestAPodThatNobodyInitializedIsWaitedFor(t *testing.T) {
 		}
 		w.doom()
 		time.Sleep(5 * time.Minute)
-		w.expectConditions("NamespaceContentRemaining: SomeResourcesRemain: Some resources are remaining: pods. has 1 resource instances",
-			"NamespaceFinalizersRemaining: SomeFinalizersRemain: Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances")
+		w.expectConditions("NamespaceContentRemaining: SomeResourcesRemain: "+
+			"Some resources are remaining: pods. has 1 resource instances",
+			"NamespaceFinalizersRemaining: SomeFinalizersRemain: "+
+				"Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances")
 	})
 }

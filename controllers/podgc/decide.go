@@ -111,7 +111,8 @@ func sooner(a, b *corev1.Pod) int {
 		}
 		return 1
 	}
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		strings.Compare(a.Name, b.Name), strings.Compare(a.Namespace, b.Namespace))
 }
 
 func wasEvicted(pod *corev1.Pod) bool {
@@ -148,7 +149,8 @@ func (r removal) Do(ctx context.Context, by *action.Hand) error {
 	return r.Delete.Do(ctx, by)
 }
 
-// remove removes a pod, because of a condition where there is one. There is nothing to do about one of which only finalizers are left.
+// remove removes a pod, because of a condition where there is one. There is nothing to do about one of which only finalizers
+// are left.
 func remove(pod *corev1.Pod, because *corev1.PodCondition) []action.Action {
 	ended := pods.HasEnded(pod)
 	if ended && pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {

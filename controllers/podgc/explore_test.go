@@ -79,7 +79,8 @@ func loseNodes(ctx context.Context, config *rest.Config) error {
 	time.Sleep(10 * time.Second)
 	if err := errors.Join(
 		w.addNode(ctx, "back"), w.taint(ctx, "mended", inService),
-		w.pods.Delete(ctx, "default", "on-mended", metav1.DeleteOptions{}), w.pods.Delete(ctx, "default", "on-dead", metav1.DeleteOptions{}),
+		w.pods.Delete(ctx, "default", "on-mended", metav1.DeleteOptions{}),
+		w.pods.Delete(ctx, "default", "on-dead", metav1.DeleteOptions{}),
 	); err != nil {
 		return err
 	}
@@ -137,7 +138,8 @@ func lookedAfter(s bowlinetest.State) error {
 	return nil
 }
 
-// endedAreKept is broken when fewer pods are left that have ended than are kept. The last one is there when the one before it has ended.
+// endedAreKept is broken when fewer pods are left that have ended than are kept. The last one is there when the one before it
+// has ended.
 func endedAreKept(s bowlinetest.State) error {
 	ended := 0
 	for _, pod := range s.Kind("Pod") {

@@ -1,6 +1,6 @@
-// Package pvcprotection is the controller that keeps a PersistentVolumeClaim as long as pods use it: each has a finalizer, and gets it
-// back where somebody has taken it, until the claim is deleted and no pod needs it any more. Claims and pods that initializers have
-// still to act on count like others.
+// Package pvcprotection is the controller that keeps a PersistentVolumeClaim as long as pods use it: each has a finalizer, and
+// gets it back where somebody has taken it, until the claim is deleted and no pod needs it any more. Claims and pods that
+// initializers have still to act on count like others.
 package pvcprotection
 
 import (
@@ -50,8 +50,10 @@ func Add(m *controller.Manager) *controller.Controller {
 	return m.Add(controller.Options{
 		Name:       Name,
 		Reconciler: p,
-		Sources:    []controller.Source{controller.For(p.claims, controller.If(concerns)), controller.Watches(p.pods, used, controller.If(lets))},
-		Caches:     []*informer.Factory{m.Informers(), all},
+		Sources: []controller.Source{
+			controller.For(p.claims, controller.If(concerns)), controller.Watches(p.pods, used, controller.If(lets)),
+		},
+		Caches: []*informer.Factory{m.Informers(), all},
 	})
 }
 
@@ -118,7 +120,8 @@ func (p *protector) Reconcile(ctx context.Context, request controller.Request) (
 	return p.hand.Do(ctx, change(claim, "release", "$deleteFromPrimitiveList/finalizers"))
 }
 
-// change is a patch of the finalizers of a claim: does says what it is for, and list which they are, as a strategic merge patch says it.
+// change is a patch of the finalizers of a claim: does says what it is for, and list which they are, as a strategic merge patch
+// says it.
 func change(claim *corev1.PersistentVolumeClaim, does, list string) action.Action {
 	return action.Patch[*corev1.PersistentVolumeClaim]{
 		In: resource, Object: claim, Type: types.StrategicMergePatchType, Does: does,
