@@ -114,6 +114,9 @@ type Info struct {
 	// out, and replaces whatever is there.
 	ConditionalUpdate bool
 
+	// Lifetime is how long after its last write an object goes by itself; 0 is for ever.
+	Lifetime time.Duration
+
 	// Generation says that metadata.generation counts the changes of what the user declares.
 	Generation bool
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/auth"
@@ -71,6 +72,7 @@ type Server struct {
 	openapi       *openapi.Handler
 	changes       changes
 	crds          *definitions
+	expiries      map[schema.GroupResource]*expiry // of the kinds that have a Lifetime
 	owners        owners
 	metrics       *metrics
 	fair          *fair.Queue
@@ -124,6 +126,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
+	if err := s.loadExpiries(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
 	if err := s.bootstrap(ctx, o.Initial); err != nil {
 		s.Close()
 		return nil, err
@@ -137,6 +143,9 @@ func (s *Server) Close() {
 	s.mu.Lock()
 	s.cancel()
 	s.mu.Unlock()
+	for _, e := range s.expiries {
+		e.stop()
+	}
 	s.work.Wait()
 }
 

@@ -22,6 +22,7 @@ func eventKind(cache *object.Cache) kind.Kind {
 		Kind: "Event", Plural: "events", Singular: "event", ShortNames: []string{"ev"},
 		Namespaced:     true,
 		CreateOnUpdate: true,
+		Lifetime:       time.Hour, // kube-apiserver's --event-ttl
 		Endpoints: []kind.Endpoint{
 			{Version: "v1", Selectable: coreEventFields},
 			{Group: "events.k8s.io", Version: "v1", Selectable: newEventFields},
