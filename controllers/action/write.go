@@ -80,7 +80,8 @@ func (c Create[T]) there(ctx context.Context, by *Hand, exists error) (there T, 
 	return there, exists
 }
 
-// Delete deletes an object if it is still the one that was seen, by its uid.
+// Delete deletes an object if it is still the one that was seen, by its uid. Where it is gone, that is done; where its kind is
+// not served any more as it was, nobody knows, and it fails with ErrUnserved.
 type Delete[T client.Object] struct {
 	In     schema.GroupVersionResource
 	Object T
@@ -107,8 +108,9 @@ func (d Delete[T]) Do(ctx context.Context, by *Hand) error {
 	if d.Propagation != "" {
 		options.PropagationPolicy = &d.Propagation
 	}
-	err := client.Of[T](by.Client, d.In).Delete(ctx, d.Object.GetNamespace(), d.Object.GetName(), options)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) && !d.Unchanged {
+	name := d.Object.GetName()
+	err := Unserved(client.Of[T](by.Client, d.In).Delete(ctx, d.Object.GetNamespace(), name, options), name)
+	if isGone(err) || apierrors.IsConflict(err) && !d.Unchanged {
 		return nil // it is gone, or another one has its name
 	}
 	if apierrors.IsConflict(err) { // which is no failure that anybody should hear of
@@ -141,6 +143,7 @@ func (u Update[T]) Do(ctx context.Context, by *Hand) error {
 }
 
 // Patch changes parts of an object if it is still the one that was seen: the merge patch, or strategic merge patch, has its uid.
+// What has gone needs no change; where its kind is not served any more as it was, nobody knows, and it fails with ErrUnserved.
 type Patch[T client.Object] struct {
 	In          schema.GroupVersionResource
 	Object      T
@@ -154,8 +157,10 @@ type Patch[T client.Object] struct {
 func (p Patch[T]) String() string { return p.Does + " " + nameOf(p.In, p.Object) }
 
 func (p Patch[T]) Do(ctx context.Context, by *Hand) error {
-	_, err := client.Of[T](by.Client, p.In).Patch(ctx, p.Object.GetNamespace(), p.Object.GetName(), p.Subresource, p.Type, p.Body, metav1.PatchOptions{})
-	if apierrors.IsNotFound(err) {
+	name := p.Object.GetName()
+	in := client.Of[T](by.Client, p.In)
+	_, err := in.Patch(ctx, p.Object.GetNamespace(), name, p.Subresource, p.Type, p.Body, metav1.PatchOptions{})
+	if err = Unserved(err, name); isGone(err) {
 		return nil
 	}
 	return err

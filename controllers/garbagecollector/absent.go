@@ -2,16 +2,14 @@ package garbagecollector
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/informer"
 )
 
@@ -57,25 +55,10 @@ func (g *graph) gone(in schema.GroupVersionResource, obj object) {
 	}
 }
 
-// errUnserved is that a server has not found what it was asked for since it does not serve that, or not as it did.
-var errUnserved = errors.New("it is not served any more as it was")
-
-// find asks the server for an object. That one is not there it says of the object, and not of where that would be: where it
-// serves a kind no more, or no more in the version that it was asked for, the object may be there all the same.
+// find asks the server for an object. Where that is not found since its kind is not served as it was, it is action.ErrUnserved.
 func (c *cache) find(ctx context.Context, by *client.Client, key informer.Key) (object, error) {
 	obj, err := client.Of[object](by, c.GroupVersionResource).Get(ctx, key.Namespace, key.Name)
-	if !apierrors.IsNotFound(err) {
-		return obj, err
-	}
-	var status apierrors.APIStatus
-	details := (*metav1.StatusDetails)(nil)
-	if errors.As(err, &status) {
-		details = status.Status().Details
-	}
-	if details == nil || details.Name != key.Name || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
-		return nil, fmt.Errorf("%w: %w", errUnserved, err)
-	}
-	return nil, err
+	return obj, action.Unserved(err, key.Name)
 }
 
 // await has an object looked at again when the kind of its owner is served. It is false when that is so already.

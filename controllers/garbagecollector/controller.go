@@ -63,11 +63,19 @@ type collector struct {
 	past past
 }
 
-// Reconcile does what there is to do about one object.
+// Reconcile does what there is to do about one object. Where its kind is not served any more as it was, it looks for what is.
 func (c *collector) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	if request == everything {
 		return controller.Result{}, c.discover(ctx)
 	}
+	result, err := c.reconcile(ctx, request)
+	if errors.Is(err, action.ErrUnserved) {
+		c.look.Add(everything)
+	}
+	return result, err
+}
+
+func (c *collector) reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	cache, name := c.find(request)
 	if cache == nil {
 		return controller.Result{}, nil

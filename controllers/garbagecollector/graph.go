@@ -14,6 +14,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/controllers/action"
 	"github.com/bowline-dev/bowline/informer"
 )
 
@@ -153,13 +154,10 @@ func (g *graph) owner(ctx context.Context, obj object, r metav1.OwnerReference) 
 	switch {
 	case err == nil && there.UID == r.UID:
 		o.state = stateOf(there)
-	case err == nil || apierrors.IsNotFound(err) && !errors.Is(err, errUnserved):
+	case err == nil || apierrors.IsNotFound(err) && !errors.Is(err, action.ErrUnserved):
 		o.state, o.elsewhere = absent, g.elsewhere(c, r)
 		g.absent.remember(coordinates{kindOf(r), key.Namespace, r.Name, r.UID}, o.elsewhere)
 	default:
-		if errors.Is(err, errUnserved) {
-			g.look.Add(everything)
-		}
 		return o, fmt.Errorf("whether its owner %s %s is there: %w", r.Kind, r.Name, err)
 	}
 	return o, nil

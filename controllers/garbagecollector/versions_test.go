@@ -89,3 +89,25 @@ func TestWhatBelongsToAKindWhoseVersionIsServedNoMoreStays(t *testing.T) {
 		w.expect(false, "configmap/of-hub")
 	})
 }
+
+// What an owner is to leave behind stays, though the version in which it is told so is served no more when it is.
+func TestWhatAnOwnerIsToLeaveBehindStaysThoughItsVersionGoes(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		w.plane.Apply(w, definitionOf("v1"))
+		time.Sleep(time.Minute)
+		owner := w.configMap("leaves", nil)
+		w.plane.Apply(w, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: left, namespace: default,
+			ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: leaves, uid: `+string(owner.UID)+`}]}}`)
+		time.Sleep(time.Minute)
+		met, release := w.way.halt("PATCH /apis/example.com/v1/namespaces/default/widgets/left")
+		w.remove("leaves", orphan)
+		<-met
+		w.plane.Apply(w, definitionOf("v2"))
+		time.Sleep(time.Second)
+		release()
+		time.Sleep(10 * time.Minute)
+		w.expectFree("widget/left")
+		w.expect(false, "configmap/leaves")
+	})
+}

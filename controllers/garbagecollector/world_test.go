@@ -142,7 +142,11 @@ type way struct {
 	held    map[string]chan struct{} // paths whose watches tell nothing until the channel is closed
 	failing map[string]bool          // paths whose lists fail
 	asked   map[string]int           // how often a path was read
+	halts   map[string]*halt         // by requests, such as "GET /api"
 }
+
+// halt is where a request waits.
+type halt struct{ met, on chan struct{} }
 
 // hold has nothing told of what is watched at a path, until release.
 func (y *way) hold(path string) (release func()) {
@@ -165,6 +169,32 @@ func (y *way) fail(path string, fails bool) {
 	y.failing[path] = fails
 }
 
+// halt has the next request of a method and path wait, once it has come, until release.
+func (y *way) halt(request string) (met <-chan struct{}, release func()) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	h := &halt{make(chan struct{}), make(chan struct{})}
+	y.halts = map[string]*halt{request: h}
+	return h.met, func() { close(h.on) }
+}
+
+// meet waits where a request is to.
+func (y *way) meet(q *http.Request) {
+	request := q.Method + " " + q.URL.Path
+	y.mu.Lock()
+	h := y.halts[request]
+	delete(y.halts, request)
+	y.mu.Unlock()
+	if h == nil {
+		return
+	}
+	close(h.met)
+	select {
+	case <-h.on:
+	case <-q.Context().Done():
+	}
+}
+
 // count is how often a path was read.
 func (y *way) count(path string) int {
 	y.mu.Lock()
@@ -175,6 +205,7 @@ func (y *way) count(path string) int {
 // lead has a transport's requests go this way.
 func (y *way) lead(next http.RoundTripper) http.RoundTripper {
 	return transport(func(q *http.Request) (*http.Response, error) {
+		y.meet(q)
 		if q.Method != http.MethodGet {
 			return next.RoundTrip(q)
 		}
