@@ -51,7 +51,7 @@ func (g *graph) orphans(ctx context.Context, obj object) (all []dependent, err e
 
 // blockers are those that an object waits for. One is enough, where it does not wait itself: of those who do it is asked whether
 // it is for this object, in a circle. None are left only if the server has none either, but where nobody has been able to find
-// out for as long as patience.
+// out of a kind for as long as patience.
 func (g *graph) blockers(ctx context.Context, obj object) (found []dependent, circle bool, err error) {
 	caches := g.mayDepend(obj)
 	for _, c := range caches {
@@ -70,7 +70,7 @@ func (g *graph) blockers(ctx context.Context, obj object) (found []dependent, ci
 	}
 	for _, c := range caches {
 		asked, err := g.ask(ctx, c, obj)
-		if err != nil && time.Since(obj.DeletionTimestamp.Time) < patience {
+		if err != nil && c.lapse.length() < patience {
 			return nil, false, err
 		}
 		found = append(found, asked...)
@@ -104,14 +104,17 @@ func (g *graph) isCircle(waiting []dependent, uid types.UID) bool {
 }
 
 // ask finds the dependents of an object that is being deleted: in a cache, if that shows all that there was then, or else at the
-// server.
+// server. The cache's lapse is how long nobody has been able to.
 func (g *graph) ask(ctx context.Context, c *cache, obj object) (found []dependent, err error) {
 	select {
 	case c.asking <- struct{}{}: // what one finds out others need not ask
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { <-c.asking }()
+	defer func() {
+		c.lapse.note(err, c.objects.Revision())
+		<-c.asking
+	}()
 	if c.showsAllBefore(obj) {
 		for d := range c.dependents(obj) {
 			found = append(found, dependent{place{c.GroupVersionResource}, d})

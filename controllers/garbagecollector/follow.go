@@ -18,7 +18,7 @@ import (
 const linger = time.Minute
 
 // patience is how long new caches are waited for before what is in the others is looked at. Who is in none of them is asked for
-// from the server then, one by one.
+// from the server then, one by one. It is also how long a kind is waited for that cannot be listed, from when that failed first.
 const patience = 30 * time.Second
 
 // cache is the metadata of the objects of a resource.
@@ -30,6 +30,7 @@ type cache struct {
 	since   time.Time              // when the cache was made
 	asking  chan struct{}          // has room for one who asks the server what the cache does not show
 	shown   known                  // what came of that
+	lapse   *lapse                 // since when nothing comes of that
 }
 
 // kind is what references call it.
@@ -174,11 +175,11 @@ func (g *graph) drop(c *cache) {
 
 // cacheOf is the cache of a resource, which may have come back as something else. The lock is held.
 func (g *graph) cacheOf(r resources.Resource) (c *cache, isNew bool) {
-	c = &cache{Resource: r, since: time.Now(), asking: make(chan struct{}, 1)}
+	c = &cache{Resource: r, since: time.Now(), asking: make(chan struct{}, 1), lapse: &lapse{}}
 	before := g.caches[r.GroupVersionResource]
 	g.caches[r.GroupVersionResource] = c
 	if before != nil {
-		c.objects, c.told, c.since = before.objects, before.told, before.since
+		c.objects, c.told, c.since, c.lapse = before.objects, before.told, before.since, before.lapse
 		return c, false
 	}
 	c.objects = informer.For[object](g.informers, r.GroupVersionResource)

@@ -87,6 +87,34 @@ func TestAKindThatCannotBeListedHoldsUpNoOwnerForEver(t *testing.T) {
 	})
 }
 
+// That a kind could not be listed once lets no owner go that has waited long for something else.
+func TestAnOwnerThatHasWaitedLongWaitsForAKindThatCouldNotBeListedOnce(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		const secrets = "/api/v1/namespaces/default/secrets"
+		owner := w.configMap("owner", nil)
+		w.configMap("first", []string{hold}, owner)
+		release := w.way.hold("/api/v1/secrets")
+		w.secret("child", []string{hold}, owner)
+		w.remove("owner", foreground)
+		time.Sleep(2 * time.Minute)
+		w.way.fail(secrets, true)
+		w.let("configmap/first")
+		time.Sleep(time.Second)
+		w.way.fail(secrets, false)
+		if w.way.count(secrets) == 0 {
+			w.Error("nobody has asked for the secrets")
+		}
+		time.Sleep(2 * time.Minute)
+		w.expect(true, "configmap/owner")
+		release()
+		time.Sleep(time.Minute)
+		w.let("secret/child")
+		time.Sleep(5 * time.Minute)
+		w.expect(false, "configmap/owner", "secret/child")
+	})
+}
+
 // Two that own each other, and are both to wait until the other has gone, wait for nobody; nor does one that owns itself.
 func TestACircleOfOwnersThatWaitGoes(t *testing.T) {
 	t.Parallel()

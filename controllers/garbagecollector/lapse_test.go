@@ -1,0 +1,36 @@
+package garbagecollector
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A lapse begins with the first failure, and ends with an answer, also with one that only the cache of the kind has had.
+func TestALapseIsWhatFailedAllTheTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, failure := &lapse{}, errors.New("no")
+		expect := func(when string, want time.Duration) {
+			t.Helper()
+			if got := l.length(); got != want {
+				t.Errorf("%s it has lasted %s, not %s", when, got, want)
+			}
+		}
+		time.Sleep(time.Hour)
+		expect("before any failure", 0)
+		l.note(failure, 1)
+		time.Sleep(time.Minute)
+		l.note(failure, 1)
+		expect("a minute after the first failure", time.Minute)
+		l.note(failure, 2)
+		expect("at a failure after the cache has gone on", 0)
+		time.Sleep(time.Minute)
+		l.note(nil, 2)
+		expect("after an answer", 0)
+		time.Sleep(time.Minute)
+		l.note(failure, 2)
+		expect("at the next failure", 0)
+	})
+}
