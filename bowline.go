@@ -158,6 +158,7 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 		Authorizer:     auth.Union(auth.Admins(), auth.PublicPaths()),
 		Plugins:        slices.Concat(admission.Defaults(), o.Plugins, []admission.Plugin{&admission.Initializers{}}, webhooks),
 		Initial:        p.initial(),
+		KeepStored:     o.AsIs,
 		Like:           like,
 		Checks:         p.checks(o.Storage),
 		Why:            p.journal,

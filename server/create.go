@@ -179,6 +179,7 @@ func (s *Server) commit(ctx context.Context, k kind.Kind, change store.Change, o
 		return err
 	}
 	_, err := s.store.Commit(ctx, append(append(also, change), claimChanges(k, obj, old)...)...)
+	s.expires(k, change.Object, err)
 	return err
 }
 

@@ -84,11 +84,7 @@ func (d *definitions) load(ctx context.Context) error {
 
 // settle runs after each commit of a kind whose objects the server itself acts on, before the write is answered.
 func (s *Server) settle(ctx context.Context, k kind.Kind, before, after *object.Object) error {
-	info := k.Info()
-	if info.Lifetime > 0 && after != nil {
-		s.expiries[info.GroupResource()].written(after)
-	}
-	if info.GroupResource() != definitionsResource {
+	if k.Info().GroupResource() != definitionsResource {
 		return nil
 	}
 	if after == nil {

@@ -147,7 +147,9 @@ func (s *Server) mark(c *call, current *object.Object, obj kind.Object, also []s
 		return nil, err
 	}
 	change := store.Change{Key: current.Key, Object: fresh, Expect: store.At(current.Revision)}
-	if _, err := s.store.Commit(c.context(), append(also, change)...); err != nil {
+	_, err = s.store.Commit(c.context(), append(also, change)...)
+	s.expires(c.kind, fresh, err)
+	if err != nil {
 		return nil, err
 	}
 	return &removed{uid: current.UID, stays: true, kept: fresh}, s.settle(c.context(), c.kind, current, fresh)

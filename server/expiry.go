@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/bowline-dev/bowline/kind"
 	"github.com/bowline-dev/bowline/object"
 	"github.com/bowline-dev/bowline/store"
 )
@@ -17,6 +18,7 @@ import (
 // written, and gives them their time anew.
 type expiry struct {
 	s        *Server
+	resource schema.GroupResource
 	lifetime time.Duration
 
 	mu sync.Mutex
@@ -28,7 +30,8 @@ type expiry struct {
 
 // dated is a state of an object, and when it goes if it is still the last one.
 type dated struct {
-	key      object.Key
+	key object.Key // empty for all objects that were last written at the revision or before
+	// revision is 0 where nobody knows whether the object was written.
 	revision object.Revision
 	due      time.Time
 }
@@ -36,33 +39,53 @@ type dated struct {
 // expiryPause is the least time between two looks at who is due, so that those that were written together go together.
 const expiryPause = time.Second
 
-// loadExpiries makes the expiries of all kinds that need one, and dates what is stored.
-func (s *Server) loadExpiries(ctx context.Context) error {
+// loadExpiries makes the expiries of all kinds that need one. What is stored is dated together, unless it is to be kept: it is not
+// looked through before its time.
+func (s *Server) loadExpiries(ctx context.Context, keep bool) error {
 	s.expiries = map[schema.GroupResource]*expiry{}
+	snapshot, err := s.store.Snapshot(ctx, store.Latest())
+	if err != nil {
+		return err
+	}
 	for _, k := range s.kinds.Kinds() {
 		info := k.Info()
 		if info.Lifetime == 0 {
 			continue
 		}
-		e := &expiry{s: s, lifetime: info.Lifetime}
-		s.expiries[info.GroupResource()] = e
-		snapshot, err := s.store.Snapshot(ctx, store.Latest())
-		if err != nil {
-			return err
+		e := &expiry{s: s, resource: info.GroupResource(), lifetime: info.Lifetime}
+		s.expiries[e.resource] = e
+		if keep {
+			continue
 		}
-		snapshot.Scan(object.Prefix(info.GroupResource(), ""), "", func(o *object.Object) bool {
-			e.written(o)
-			return true
+		snapshot.Scan(object.Prefix(e.resource, ""), "", func(*object.Object) bool {
+			e.date("", snapshot.Revision())
+			return false
 		})
 	}
 	return nil
 }
 
-// written dates a state that was committed.
-func (e *expiry) written(o *object.Object) {
+// expires is told how a commit of an object ended, nil for one that was written: one that failed otherwise than by a conflict
+// may have been written all the same.
+func (s *Server) expires(k kind.Kind, o *object.Object, err error) {
+	info := k.Info()
+	if info.Lifetime == 0 || o == nil {
+		return
+	}
+	var conflict *store.ConflictError
+	switch e := s.expiries[info.GroupResource()]; {
+	case err == nil:
+		e.date(o.Key, o.Revision)
+	case !errors.As(err, &conflict):
+		e.date(o.Key, 0)
+	}
+}
+
+// date has a state go a lifetime from now.
+func (e *expiry) date(key object.Key, revision object.Revision) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.waiting = append(e.waiting, dated{o.Key, o.Revision, time.Now().Add(e.lifetime)})
+	e.waiting = append(e.waiting, dated{key, revision, time.Now().Add(e.lifetime)})
 	if e.timer == nil {
 		e.arm()
 	}
@@ -91,7 +114,11 @@ func (e *expiry) run() {
 	}
 	defer e.s.work.Done()
 	for _, d := range e.due() {
-		e.end(d)
+		if d.key != "" {
+			e.end(e.s.store.Get(d.key), d.revision)
+			continue
+		}
+		e.endAll(d.revision)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -111,17 +138,39 @@ func (e *expiry) due() []dated {
 	return due
 }
 
-// end deletes an object that is as it was when it was dated. Where that fails, it is tried again a lifetime later.
-func (e *expiry) end(d dated) {
-	current := e.s.store.Get(d.key)
-	if current == nil || current.Revision != d.revision {
+// endAll deletes what nobody has written since a revision.
+func (e *expiry) endAll(revision object.Revision) {
+	snapshot, err := e.s.store.Snapshot(e.s.ctx, store.Latest())
+	if err != nil {
+		e.s.log.Error("what is stored and has had its time stays as long again", "resource", e.resource, "error", err)
+		e.date("", revision)
 		return
 	}
-	_, err := e.s.store.Commit(e.s.ctx, store.Change{Key: d.key, Expect: store.At(d.revision)})
+	snapshot.Scan(object.Prefix(e.resource, ""), "", func(o *object.Object) bool {
+		if o.Revision <= revision {
+			e.end(o, o.Revision)
+		}
+		return e.s.ctx.Err() == nil
+	})
+}
+
+// end deletes an object, nil if it is not there, that is as it was when it was dated. One of which nobody knew is dated now, and
+// where the deletion fails, it is tried again a lifetime later.
+func (e *expiry) end(o *object.Object, revision object.Revision) {
+	switch {
+	case o == nil:
+		return
+	case revision == 0:
+		e.date(o.Key, o.Revision)
+		return
+	case o.Revision != revision:
+		return
+	}
+	_, err := e.s.store.Commit(e.s.ctx, store.Change{Key: o.Key, Expect: store.At(revision)})
 	var conflict *store.ConflictError
 	if err == nil || errors.As(err, &conflict) || e.s.ctx.Err() != nil {
 		return
 	}
-	e.s.log.Error("an object whose time is over cannot be deleted; it stays as long again", "object", d.key.Name(), "error", err)
-	e.written(current)
+	e.s.log.Error("an object whose time is over cannot be deleted; it stays as long again", "object", o.Key.Name(), "error", err)
+	e.date(o.Key, revision)
 }

@@ -40,6 +40,8 @@ type Options struct {
 	Log     *slog.Logger
 	// Initial are objects to create where they are not there yet, before the first request, and to correct where they are.
 	Initial []kind.Initial
+	// KeepStored has events that are stored already stay for ever: those of a fork or a backup are what somebody wants to see.
+	KeepStored bool
 	// Checks are what health means beside what the server knows itself.
 	Checks []Check
 	// Like is a server whose objects the store shares, or shared: what it has made of definitions is taken over, where they
@@ -126,7 +128,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
-	if err := s.loadExpiries(ctx); err != nil {
+	if err := s.loadExpiries(ctx, o.KeepStored); err != nil {
 		s.Close()
 		return nil, err
 	}
