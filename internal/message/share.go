@@ -13,6 +13,8 @@ const (
 	mostParts, mostWords = 2048, 1024
 	// longestPart and longestWord bound the bytes of one.
 	longestPart, longestWord = 16 << 10, 128
+	// smallPart is what is kept when it is read for the first time, if there is room; what is larger must come twice.
+	smallPart = 1 << 10
 )
 
 // known is what was read before.
@@ -33,10 +35,10 @@ type place[T any] struct {
 	last atomic.Uint64 // the hash of what was read last and is not kept
 }
 
-// takes says whether to keep what has a hash and was not known. What is kept makes way for what was read twice, and no other of
-// the place in between: of much that comes once, none has what comes often be forgotten.
-func (p *place[T]) takes(hash uint64) bool {
-	return p.last.Swap(hash) == hash || p.kept.Load() == nil
+// takes says whether to keep what has a hash and so many bytes, and was not known. What is kept makes way for what was read twice,
+// and no other of the place in between: of much that comes once, none has what comes often be forgotten.
+func (p *place[T]) takes(hash uint64, bytes int) bool {
+	return p.last.Swap(hash) == hash || bytes <= smallPart && p.kept.Load() == nil
 }
 
 // part is what was made of the value of a field.
@@ -57,7 +59,7 @@ func (k *known) word(data []byte) string {
 		return *w
 	}
 	w := string(data)
-	if p.takes(hash) {
+	if p.takes(hash, len(w)) {
 		p.kept.Store(&w)
 	}
 	return w
@@ -84,7 +86,7 @@ func sharing(t reflect.Type, set setter) setter {
 		if err := set(r, at, v); err != nil {
 			return err
 		}
-		if p.takes(hash) {
+		if p.takes(hash, len(v.data)) {
 			made := reflect.New(t).Elem()
 			made.Set(into)
 			p.kept.Store(&part{t, string(v.data), made})
