@@ -100,7 +100,7 @@ func asks(name string, r *rand.Rand) *corev1.Pod {
 	return p
 }
 
-// All pods are there before the scheduler is, and there is room for two; nobody has others leave.
+// All pods have been looked at when there comes to be room for two; nobody has others leave.
 func TestTheMoreImportantPodGoesFirst(t *testing.T) {
 	t.Parallel()
 	never := corev1.PreemptNever
@@ -115,6 +115,13 @@ func TestTheMoreImportantPodGoesFirst(t *testing.T) {
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
+		untaint := []byte(`{"spec":{"taints":null}}`)
+		if _, err := bowlinetest.Client[*corev1.Node](t, p).Patch(t.Context(), "", "one", "", types.MergePatchType, untaint,
+			metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
 		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +133,7 @@ func TestTheMoreImportantPodGoesFirst(t *testing.T) {
 		}
 	}, trial.Alone(), bowlinetest.Objects(all...), bowlinetest.Manage(func(m *controller.Manager) error {
 		scheduler.Add(m)
-		return ready(m)
+		return nil
 	}))
 }
 
