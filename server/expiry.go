@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -72,11 +71,10 @@ func (s *Server) expires(k kind.Kind, o *object.Object, err error) {
 	if info.Lifetime == 0 || o == nil {
 		return
 	}
-	var conflict *store.ConflictError
 	switch e := s.expiries[info.GroupResource()]; {
 	case err == nil:
 		e.date(o.Key, o.Revision)
-	case !errors.As(err, &conflict):
+	case !isConflict(err):
 		e.date(o.Key, 0)
 	}
 }
@@ -167,8 +165,7 @@ func (e *expiry) end(o *object.Object, revision object.Revision) {
 		return
 	}
 	_, err := e.s.store.Commit(e.s.ctx, store.Change{Key: o.Key, Expect: store.At(revision)})
-	var conflict *store.ConflictError
-	if err == nil || errors.As(err, &conflict) || e.s.ctx.Err() != nil {
+	if err == nil || isConflict(err) || e.s.ctx.Err() != nil {
 		return
 	}
 	e.s.log.Error("an object whose time is over cannot be deleted; it stays as long again", "object", o.Key.Name(), "error", err)

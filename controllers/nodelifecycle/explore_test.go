@@ -113,9 +113,9 @@ func typeOf(condition any) string {
 	return kind
 }
 
-// anyAddress leaves out which addresses pods have, as who comes first has the first one, and which condition came first: that a node
-// is silent may be seen when a pod's time is over already.
-func anyAddress(s bowlinetest.State) bowlinetest.State {
+// anyOrder leaves out what follows from who came first: which addresses pods have, and which condition stands before which. That a
+// node is silent may be seen when a pod's time is over already.
+func anyOrder(s bowlinetest.State) bowlinetest.State {
 	for _, pod := range s.Kind("Pod") {
 		all, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
 		slices.SortFunc(all, func(a, b any) int { return strings.Compare(typeOf(a), typeOf(b)) })
@@ -138,7 +138,7 @@ func scenario(dying time.Duration, processes []bowlinetest.Process) bowlinetest.
 		Settle:     5 * time.Minute,
 		Lag:        80 * time.Second,
 		Invariants: []func(bowlinetest.State) error{spared},
-		Compare:    anyAddress,
+		Compare:    anyOrder,
 		Skip:       trial.Events,
 		Budget:     30,
 	}

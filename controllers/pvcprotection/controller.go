@@ -62,9 +62,9 @@ func concerns(_, now *corev1.PersistentVolumeClaim) bool {
 	return now != nil && (now.DeletionTimestamp != nil || !isProtected(now))
 }
 
-// lets says whether a pod lets go of its claims, or has gone, and another has its name.
-func lets(old, now *corev1.Pod) bool {
-	return now == nil || isShutDown(now) || old != nil && old.UID != now.UID
+// lets says whether a pod lets go of its claims, or has gone.
+func lets(_, now *corev1.Pod) bool {
+	return now == nil || isShutDown(now)
 }
 
 func isProtected(claim *corev1.PersistentVolumeClaim) bool {
