@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -26,8 +25,8 @@ func (a Absent) String() string {
 func (a Absent) Do(ctx context.Context, by *Hand) error {
 	return Soon(func() error {
 		_, err := client.Of[*metav1.PartialObjectMetadata](by.Client, a.In).Get(ctx, a.Namespace, a.Name)
-		switch {
-		case apierrors.IsNotFound(err):
+		switch err = Unserved(err, a.In, a.Name); {
+		case IsGone(err):
 			return nil
 		case err != nil:
 			return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -38,8 +37,8 @@ func (c Current[T]) check(ctx context.Context, by *Hand) error {
 	live := client.Of[*metav1.PartialObjectMetadata](by.Client, c.In)
 	for _, seen := range c.Objects {
 		is, err := live.Get(ctx, seen.GetNamespace(), seen.GetName())
-		switch {
-		case apierrors.IsNotFound(err):
+		switch err = Unserved(err, c.In, seen.GetName()); {
+		case IsGone(err):
 			return fmt.Errorf("%w: %s is gone", ErrBehind, nameOf(c.In, seen))
 		case err != nil:
 			return err

@@ -109,8 +109,8 @@ func (d Delete[T]) Do(ctx context.Context, by *Hand) error {
 		options.PropagationPolicy = &d.Propagation
 	}
 	name := d.Object.GetName()
-	err := Unserved(client.Of[T](by.Client, d.In).Delete(ctx, d.Object.GetNamespace(), name, options), name)
-	if isGone(err) || apierrors.IsConflict(err) && !d.Unchanged {
+	err := Unserved(client.Of[T](by.Client, d.In).Delete(ctx, d.Object.GetNamespace(), name, options), d.In, name)
+	if IsGone(err) || apierrors.IsConflict(err) && !d.Unchanged {
 		return nil // it is gone, or another one has its name
 	}
 	if apierrors.IsConflict(err) { // which is no failure that anybody should hear of
@@ -121,7 +121,8 @@ func (d Delete[T]) Do(ctx context.Context, by *Hand) error {
 }
 
 // Update replaces an object, or a subresource of it, if nobody has changed it since it was seen. What has gone needs no status, and
-// nothing that stands after it in a list.
+// nothing that stands after it in a list; where its kind is not served any more as it was, nobody knows, and it fails with
+// ErrUnserved.
 type Update[T client.Object] struct {
 	In          schema.GroupVersionResource
 	Object      T
@@ -135,7 +136,7 @@ func (u Update[T]) String() string {
 
 func (u Update[T]) Do(ctx context.Context, by *Hand) error {
 	_, err := client.Of[T](by.Client, u.In).UpdateSubresource(ctx, u.Subresource, u.Object, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) && u.Subresource == "status" {
+	if err = Unserved(err, u.In, u.Object.GetName()); IsGone(err) && u.Subresource == "status" {
 		return fmt.Errorf("%s: %w", u, errGone)
 	}
 	u.Tell.tell(by, err)
@@ -160,7 +161,7 @@ func (p Patch[T]) Do(ctx context.Context, by *Hand) error {
 	name := p.Object.GetName()
 	in := client.Of[T](by.Client, p.In)
 	_, err := in.Patch(ctx, p.Object.GetNamespace(), name, p.Subresource, p.Type, p.Body, metav1.PatchOptions{})
-	if err = Unserved(err, name); isGone(err) {
+	if err = Unserved(err, p.In, name); IsGone(err) {
 		return nil
 	}
 	return err

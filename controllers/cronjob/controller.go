@@ -107,8 +107,8 @@ func (r *reconciler) unseen(ctx context.Context, c *batchv1.CronJob, seen []*bat
 			continue
 		}
 		j, err := client.Of[*batchv1.Job](r.hand.Client, jobsResource).Get(ctx, listed.Namespace, listed.Name)
-		switch {
-		case apierrors.IsNotFound(err):
+		switch err = action.Unserved(err, jobsResource, listed.Name); {
+		case action.IsGone(err):
 		case err != nil:
 			return nil, err
 		case j.UID == listed.UID:

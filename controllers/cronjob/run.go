@@ -31,7 +31,7 @@ func (r run) Do(ctx context.Context, by *action.Hand) error {
 		return err
 	}
 	c, err := client.Of[*batchv1.CronJob](by.Client, resource).Get(ctx, r.of.Namespace, r.of.Name)
-	if apierrors.IsNotFound(err) || err == nil && c.UID != r.of.UID {
+	if err = action.Unserved(err, resource, r.of.Name); action.IsGone(err) || err == nil && c.UID != r.of.UID {
 		return nil
 	}
 	if err != nil {
@@ -46,7 +46,7 @@ func (r run) tell(ctx context.Context, by *action.Hand, seen *batchv1.CronJob, m
 		return nil
 	}
 	_, err := client.Of[*batchv1.CronJob](by.Client, resource).UpdateStatus(ctx, seen, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) {
+	if err = action.Unserved(err, resource, seen.Name); action.IsGone(err) {
 		return nil
 	}
 	return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controllers/action"
@@ -31,8 +30,8 @@ func (o onNode) Do(ctx context.Context, by *action.Hand) error {
 func (o onNode) check(ctx context.Context, by *action.Hand) error {
 	var is standing
 	node, err := client.Of[*corev1.Node](by.Client, nodesResource).Get(ctx, "", o.node)
-	switch {
-	case apierrors.IsNotFound(err):
+	switch err = action.Unserved(err, nodesResource, o.node); {
+	case action.IsGone(err):
 	case err != nil:
 		return err
 	default:

@@ -58,7 +58,7 @@ func (g *graph) gone(in schema.GroupVersionResource, obj object) {
 // find asks the server for an object. Where that is not found since its kind is not served as it was, it is action.ErrUnserved.
 func (c *cache) find(ctx context.Context, by *client.Client, key informer.Key) (object, error) {
 	obj, err := client.Of[object](by, c.GroupVersionResource).Get(ctx, key.Namespace, key.Name)
-	return obj, action.Unserved(err, key.Name)
+	return obj, action.Unserved(err, c.GroupVersionResource, key.Name)
 }
 
 // await has an object looked at again when the kind of its owner is served. It is false when that is so already.

@@ -71,7 +71,7 @@ func (r *reconciler) waitsFor(ctx context.Context, pod *corev1.Pod, owner *metav
 	err = action.Soon(func() error {
 		j, err := client.Of[*batchv1.Job](r.hand.Client, resource).Get(ctx, pod.Namespace, owner.Name)
 		waits = err == nil && counts(j)
-		if apierrors.IsNotFound(err) {
+		if err = action.Unserved(err, resource, owner.Name); action.IsGone(err) {
 			return nil
 		}
 		return err

@@ -7,7 +7,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controllers/action"
@@ -31,8 +30,8 @@ func (u unrenewed) String() string { return "make sure that node/" + u.node + " 
 
 func (u unrenewed) Do(ctx context.Context, by *action.Hand) error {
 	lease, err := client.Of[*coordinationv1.Lease](by.Client, leasesResource).Get(ctx, corev1.NamespaceNodeLease, u.node)
-	switch {
-	case apierrors.IsNotFound(err):
+	switch err = action.Unserved(err, leasesResource, u.node); {
+	case action.IsGone(err):
 		return nil
 	case err != nil:
 		return err

@@ -171,8 +171,8 @@ func (c *collector) stateOf(ctx context.Context, name string, now time.Time) (st
 func (c *collector) agreed(ctx context.Context, name string, seems state) (is state, err error) {
 	err = action.Soon(func() error {
 		node, err := c.live.Get(ctx, "", name)
-		switch {
-		case apierrors.IsNotFound(err):
+		switch err = action.Unserved(err, nodes, name); {
+		case action.IsGone(err):
 			is = gone
 			return nil
 		case err == nil && isOutOfService(node):
