@@ -135,12 +135,18 @@ func (u Update[T]) String() string {
 }
 
 func (u Update[T]) Do(ctx context.Context, by *Hand) error {
-	_, err := client.Of[T](by.Client, u.In).UpdateSubresource(ctx, u.Subresource, u.Object, metav1.UpdateOptions{})
+	_, err := u.Make(ctx, by)
+	return err
+}
+
+// Make does it, and returns the object as the server has it.
+func (u Update[T]) Make(ctx context.Context, by *Hand) (made T, err error) {
+	made, err = client.Of[T](by.Client, u.In).UpdateSubresource(ctx, u.Subresource, u.Object, metav1.UpdateOptions{})
 	if err = Unserved(err, u.In, u.Object.GetName()); IsGone(err) && u.Subresource == "status" {
-		return fmt.Errorf("%s: %w", u, errGone)
+		return made, fmt.Errorf("%s: %w", u, errGone)
 	}
 	u.Tell.tell(by, err)
-	return err
+	return made, err
 }
 
 // Patch changes parts of an object if it is still the one that was seen: the merge patch, or strategic merge patch, has its uid.

@@ -37,9 +37,11 @@ type decision struct {
 	next *batchv1.CronJob
 	// listed are jobs that the status has not listed yet.
 	listed []*batchv1.Job
+	// last is the cronjob as it stands while this is carried out.
+	last *standing
 	// asks are what the server is asked before anything is written.
 	asks []action.Action
-	// writes are the deletions and the creation; events are told when all is done.
+	// writes are the deletions and the creation; events are told before them.
 	writes, events []action.Action
 	again          time.Duration
 }
@@ -47,7 +49,7 @@ type decision struct {
 // Decide says what to do now: which jobs are forgotten, whether there is one to be made, and what the status says. By its name,
 // which follows from the time that it is for, there is one job for each time, and by the status none after that.
 func Decide(s Seen) (actions []action.Action) {
-	d := &decision{Seen: s, spec: &s.CronJob.Spec, next: withOwnStatus(s.CronJob)}
+	d := &decision{Seen: s, spec: &s.CronJob.Spec, next: withOwnStatus(s.CronJob), last: &standing{s.CronJob}}
 	slices.SortFunc(d.Jobs, func(a, b *batchv1.Job) int { return cmp.Or(compareStart(a, b), cmp.Compare(a.Name, b.Name)) })
 	d.follow()
 	d.forget()
@@ -57,25 +59,25 @@ func Decide(s Seen) (actions []action.Action) {
 	if d.again > 0 {
 		actions = append(actions, action.Again{After: d.again})
 	}
-	return append(append(actions, d.sure()...), d.events...)
+	return append(actions, d.sure()...)
 }
 
-// sure is what is written, and what the server is asked for that.
+// sure is what is told and written, and what the server is asked for that.
 func (d *decision) sure() []action.Action {
-	asks, then := d.asks, d.writes
+	asks, then := d.asks, slices.Concat(d.events, d.writes)
 	if len(d.listed) > 0 { // one may have ended, which another controller has seen and the cache does not show
 		asks = append(asks, action.Current[*batchv1.Job]{In: jobsResource, Objects: d.listed})
 	}
-	switch {
-	case !equality.Semantic.DeepEqual(d.next.Status, d.CronJob.Status):
-		// First of all: what is deleted before its time stands there would be made again.
-		status := action.Update[*batchv1.CronJob]{In: resource, Object: d.next, Subresource: "status"}
-		then = slices.Concat([]action.Action{status}, then)
-	case len(d.writes)+len(d.events) > 0: // it may be gone, or another one, or be told to rest
-		asks = append(asks, action.Current[*batchv1.CronJob]{In: resource, Objects: []*batchv1.CronJob{d.CronJob}})
+	changed := !equality.Semantic.DeepEqual(d.next.Status, d.CronJob.Status)
+	if len(d.writes) > 0 || len(d.events) > 0 && !changed { // it may be gone, or another one, or be told to rest
+		asks = append(asks, d.last)
 	}
-	if len(asks) == 0 || len(then) == 0 {
-		return append(asks, then...)
+	if changed { // first of all: what is deleted before its time stands there would be made again
+		status := action.Update[*batchv1.CronJob]{In: resource, Object: d.next, Subresource: "status"}
+		then = slices.Concat([]action.Action{note{status, d.events, d.last}}, d.writes)
+	}
+	if len(asks) == 0 {
+		return then
 	}
 	return []action.Action{action.Sure{Asks: asks, Then: then}}
 }
@@ -258,7 +260,7 @@ func (d *decision) start(at time.Time, missed int64) {
 			About: d.CronJob, Reason: "SuccessfulCreate", Message: "Created job " + j.Name,
 			FailureReason: "FailedCreate", FailureBegin: "Error creating job: ",
 		}},
-		of: d.CronJob, at: at,
+		of: d.last, at: at,
 	})
 }
 

@@ -14,11 +14,39 @@ import (
 	"github.com/bowline-dev/bowline/controllers/job"
 )
 
+// standing asks the server whether a cronjob is as it was seen or, since then, as this run has written it.
+type standing struct{ c *batchv1.CronJob }
+
+func (s *standing) String() string { return s.asked().String() }
+
+func (s *standing) Do(ctx context.Context, by *action.Hand) error { return s.asked().Do(ctx, by) }
+
+func (s *standing) asked() action.Current[*batchv1.CronJob] {
+	return action.Current[*batchv1.CronJob]{In: resource, Objects: []*batchv1.CronJob{s.c}}
+}
+
+// note writes the status of a cronjob and tells what has come into it: nobody would find that out once more.
+type note struct {
+	action.Update[*batchv1.CronJob]
+	told []action.Action
+	of   *standing
+}
+
+func (n note) Do(ctx context.Context, by *action.Hand) error {
+	written, err := n.Make(ctx, by)
+	if err != nil {
+		return err
+	}
+	n.of.c = written
+	_, err = by.Do(ctx, n.told...)
+	return err
+}
+
 // run makes the job of a time, and has the status of its cronjob say so at once: the job may be gone before anybody has seen
 // it, and what the status does not say is made up for.
 type run struct {
 	action.Create[*batchv1.Job]
-	of *batchv1.CronJob
+	of *standing
 	at time.Time
 }
 
@@ -27,11 +55,12 @@ func (r run) Do(ctx context.Context, by *action.Hand) error {
 	if err != nil {
 		return err
 	}
-	if err = r.tell(ctx, by, withOwnStatus(r.of), made); !apierrors.IsConflict(err) {
+	seen := r.of.c
+	if err = r.tell(ctx, by, withOwnStatus(seen), made); !apierrors.IsConflict(err) {
 		return err
 	}
-	c, err := client.Of[*batchv1.CronJob](by.Client, resource).Get(ctx, r.of.Namespace, r.of.Name)
-	if err = action.Unserved(err, resource, r.of.Name); action.IsGone(err) || err == nil && c.UID != r.of.UID {
+	c, err := client.Of[*batchv1.CronJob](by.Client, resource).Get(ctx, seen.Namespace, seen.Name)
+	if err = action.Unserved(err, resource, seen.Name); action.IsGone(err) || err == nil && c.UID != seen.UID {
 		return nil
 	}
 	if err != nil {
