@@ -39,7 +39,14 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 // Add adds the controller to a manager.
 func Add(m *controller.Manager) *controller.Controller {
-	c := &collector{graph: newGraph(m), hand: action.NewHand(m, "garbage-collector-controller")}
+	return newCollector(m).add(m)
+}
+
+func newCollector(m *controller.Manager) *collector {
+	return &collector{graph: newGraph(m), hand: action.NewHand(m, "garbage-collector-controller")}
+}
+
+func (c *collector) add(m *controller.Manager) *controller.Controller {
 	c.look.AddAfter(everything, respite)
 	return m.Add(controller.Options{
 		Name: Name,

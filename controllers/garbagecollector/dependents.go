@@ -38,9 +38,10 @@ func (g *graph) dependents(obj object) (all []dependent, err error) {
 }
 
 // orphans are those that an orphaner leaves behind. It must not miss one, which would be taken for one whose owner has gone.
-func (g *graph) orphans(ctx context.Context, obj object) (all []dependent, err error) {
-	for _, c := range g.mayDepend(obj) {
-		found, err := g.ask(ctx, c, obj)
+func (g *graph) orphans(ctx context.Context, obj cached) (all []dependent, err error) {
+	wanted := g.wanted(obj)
+	for _, c := range g.mayDepend(obj.object) {
+		found, err := g.ask(ctx, c, obj.object, wanted)
 		if err != nil {
 			return nil, err
 		}
@@ -52,10 +53,10 @@ func (g *graph) orphans(ctx context.Context, obj object) (all []dependent, err e
 // blockers are those that an object waits for. One is enough, where it does not wait itself: of those who do it is asked whether
 // it is for this object, in a circle. None are left only if the server has none either, but where nobody has been able to find
 // out of a kind for as long as patience.
-func (g *graph) blockers(ctx context.Context, obj object) (found []dependent, circle bool, err error) {
-	caches := g.mayDepend(obj)
+func (g *graph) blockers(ctx context.Context, obj cached) (found []dependent, circle bool, err error) {
+	caches := g.mayDepend(obj.object)
 	for _, c := range caches {
-		for d := range c.dependents(obj) {
+		for d := range c.dependents(obj.object) {
 			switch one := (dependent{place{c.GroupVersionResource}, d}); {
 			case !blocks(d, obj.UID):
 			case !waits(d):
@@ -68,8 +69,9 @@ func (g *graph) blockers(ctx context.Context, obj object) (found []dependent, ci
 	if len(found) > 0 {
 		return found, g.isCircle(found, obj.UID), nil
 	}
+	wanted := g.wanted(obj)
 	for _, c := range caches {
-		asked, err := g.ask(ctx, c, obj)
+		asked, err := g.ask(ctx, c, obj.object, wanted)
 		if err != nil && c.lapse.length() < patience {
 			return nil, false, err
 		}
@@ -103,9 +105,9 @@ func (g *graph) isCircle(waiting []dependent, uid types.UID) bool {
 	return false
 }
 
-// ask finds the dependents of an object that is being deleted: in a cache, if that shows all that there was then, or else at the
-// server. The cache's lapse is how long nobody has been able to.
-func (g *graph) ask(ctx context.Context, c *cache, obj object) (found []dependent, err error) {
+// ask finds the dependents of an object that is being deleted: in a cache, if that shows all that there was at the moment that is
+// wanted, or else at the server. The cache's lapse is how long nobody has been able to.
+func (g *graph) ask(ctx context.Context, c *cache, obj object, wanted moment) (found []dependent, err error) {
 	select {
 	case c.asking <- struct{}{}: // what one finds out others need not ask
 	case <-ctx.Done():
@@ -115,13 +117,13 @@ func (g *graph) ask(ctx context.Context, c *cache, obj object) (found []dependen
 		c.lapse.note(err, c.objects.Revision())
 		<-c.asking
 	}()
-	if c.showsAllBefore(obj) {
+	if g.shows(c, obj.Namespace, wanted) {
 		for d := range c.dependents(obj) {
 			found = append(found, dependent{place{c.GroupVersionResource}, d})
 		}
 		return found, nil
 	}
-	newest, last := g.newest(), revisions.Revision(0)
+	newest, last := g.newest(wanted.store), revisions.Revision(0)
 	all := client.Of[object](g.client, c.GroupVersionResource).Uninitialized()
 	for d, err := range all.All(ctx, obj.Namespace, metav1.ListOptions{}) {
 		if err != nil {
@@ -141,29 +143,6 @@ func (g *graph) ask(ctx context.Context, c *cache, obj object) (found []dependen
 		c.shown = known{obj.Namespace, newest}
 	}
 	return found, nil
-}
-
-// known says that a cache shows all that there was in a namespace at some time: nothing is newer than what it has come to.
-type known struct {
-	namespace string
-	revision  revisions.Revision
-}
-
-// newest is a revision that the server has come to.
-func (g *graph) newest() (newest revisions.Revision) {
-	for _, c := range g.all() {
-		newest = max(newest, c.objects.Revision())
-	}
-	return newest
-}
-
-// showsAllBefore says whether the cache is as new as the state of an object, where that can have dependents. asking is had.
-func (c *cache) showsAllBefore(obj object) bool {
-	revision, err := revisions.ParseRevision(obj.ResourceVersion)
-	if err != nil || !c.filled() {
-		return false
-	}
-	return c.objects.Revision() >= revision || c.shown.namespace == obj.Namespace && c.shown.revision >= revision
 }
 
 // filled says whether a cache shows what there was at some time.

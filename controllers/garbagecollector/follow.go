@@ -88,16 +88,30 @@ func (g *graph) news() {
 
 // unsettled is when to look again for what there is; 0 for when there are news.
 func (g *graph) unsettled(now time.Time) time.Duration {
+	awaits := g.awaits(now)
 	g.mu.RLock()
-	age := now.Sub(g.heard)
-	g.mu.RUnlock()
-	switch {
-	case age < soon || g.awaits(now):
+	defer g.mu.RUnlock()
+	lingers := g.lingers(now)
+	switch age := now.Sub(g.heard); {
+	case age < soon || awaits:
 		return soon
-	case age < settled:
+	case age < settled && (lingers == 0 || settled-age < lingers):
 		return settled - age
 	}
-	return 0
+	return lingers
+}
+
+// lingers is when the first cache has been of no use for long enough; 0 when there is none. The lock is held.
+func (g *graph) lingers(now time.Time) (first time.Duration) {
+	for at, c := range g.caches {
+		if g.served[at.GroupResource()] == c {
+			continue
+		}
+		if left := max(soon, c.gone.Add(linger).Sub(now)); first == 0 || left < first {
+			first = left
+		}
+	}
+	return first
 }
 
 // awaits says that a definition has come whose objects are not served yet. Servers begin to a moment after it says that it is
@@ -151,7 +165,6 @@ func (g *graph) outlived(now time.Time) (caches []*cache) {
 		case g.served[at.GroupResource()] == c:
 		case c.gone.IsZero():
 			c.gone = now
-			g.look.AddAfter(everything, linger)
 		case now.Sub(c.gone) >= linger:
 			caches = append(caches, c)
 			delete(g.caches, at)
@@ -160,7 +173,8 @@ func (g *graph) outlived(now time.Time) (caches []*cache) {
 	return caches
 }
 
-// drop ends a cache. What became of its last objects it does not tell: whoever has to do with them is looked at.
+// drop ends a cache. What became of its last objects it does not tell: whoever has to do with them is looked at. Those of them that
+// wait for the kinds of their owners do so no more, unless they are served in another version and are found to.
 func (g *graph) drop(c *cache) {
 	if c.told != nil {
 		c.told.Remove()
@@ -169,6 +183,10 @@ func (g *graph) drop(c *cache) {
 	for last := range c.objects.Indexer().All() {
 		h.lookAtOwners(last)
 		h.lookAt(g.dependentsOf(last.UID))
+		if len(last.OwnerReferences) > 0 {
+			h.forget(h.request(last), last.OwnerReferences)
+			g.look.Add(h.request(last))
+		}
 	}
 	informer.Drop[object](g.informers, c.GroupVersionResource)
 }

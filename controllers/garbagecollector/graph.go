@@ -25,6 +25,7 @@ type graph struct {
 	informers *informer.Factory
 	look      *controller.Trigger
 	absent    absentees
+	moments   moments
 
 	mu     sync.RWMutex
 	caches map[schema.GroupVersionResource]*cache // of all that are served, or were not long ago
@@ -118,9 +119,9 @@ func (g *graph) see(ctx context.Context, c *cache, obj object) (seen, error) {
 	var err error
 	switch {
 	case isOrphaner(obj):
-		s.dependents, err = g.orphans(ctx, obj)
+		s.dependents, err = g.orphans(ctx, cached{c, obj})
 	case waits(obj):
-		s.dependents, s.circle, err = g.blockers(ctx, obj)
+		s.dependents, s.circle, err = g.blockers(ctx, cached{c, obj})
 	case awaited:
 		s.dependents, err = g.dependents(obj)
 	}

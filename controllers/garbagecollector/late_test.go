@@ -33,6 +33,29 @@ func TestAnOwnerWaitsForWhatACacheDoesNotShow(t *testing.T) {
 	})
 }
 
+// An owner waits for what came to belong to it while it waited for something else, though no cache shows it.
+func TestAnOwnerWaitsForWhatCameAfterItsDeletion(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		owner := w.configMap("owner", nil)
+		w.configMap("first", []string{hold}, owner)
+		w.remove("owner", foreground)
+		w.secret("another", nil) // so that the cache of secrets is newer than the deletion
+		time.Sleep(time.Minute)
+		release := w.way.hold("/api/v1/secrets")
+		w.secret("child", []string{hold}, owner)
+		time.Sleep(time.Minute)
+		w.let("configmap/first")
+		time.Sleep(5 * time.Minute)
+		w.expect(true, "configmap/owner", "secret/child")
+		release()
+		time.Sleep(time.Minute)
+		w.let("secret/child")
+		time.Sleep(5 * time.Minute)
+		w.expect(false, "configmap/owner", "secret/child")
+	})
+}
+
 // What belongs to an owner that is told to leave it behind stays, though a cache shows the owner as it was told before: to wait
 // until all that belongs to it has gone.
 func TestWhatAnOwnerIsToLeaveBehindStaysThoughACacheIsLate(t *testing.T) {
@@ -147,10 +170,7 @@ func (w *world) own(obj, owner *corev1.ConfigMap) {
 func TestWhatOthersServeIsLookedFor(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		w.plane.Apply(w, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {
-			name: apiservices.apiregistration.k8s.io, annotations: {api-approved.kubernetes.io: "unapproved, test"}}, spec: {
-			group: apiregistration.k8s.io, scope: Cluster, names: {plural: apiservices, singular: apiservice, kind: APIService},
-			versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`)
+		w.plane.Apply(w, ofServices)
 		time.Sleep(5 * time.Minute)
 		before := w.way.count("/apis")
 		w.plane.Apply(w, `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.example.com}}`)

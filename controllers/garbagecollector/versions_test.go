@@ -111,3 +111,45 @@ func TestWhatAnOwnerIsToLeaveBehindStaysThoughItsVersionGoes(t *testing.T) {
 		w.expect(false, "configmap/leaves")
 	})
 }
+
+// What is of a kind that goes waits for the kinds of its owners no more; in another version of its kind it goes on to.
+func TestWhoWaitsForTheKindOfAnOwnerWhileItsOwnGoes(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		goes func(w *world)
+		want int
+	}{
+		"altogether":       {func(w *world) { w.undefine() }, 0},
+		"on to be another": {func(w *world) { w.plane.Apply(w, definitionOf("v2")) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inWorld(t, func(w *world) {
+				w.plane.Apply(w, definitionOf("v1"))
+				time.Sleep(time.Minute)
+				w.plane.Apply(w, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: waits, namespace: default,
+					ownerReferences: [{apiVersion: example.com/v1, kind: Gizmo, name: g, uid: g}]}}`)
+				time.Sleep(time.Minute)
+				if waiting := w.waiting(); waiting != 1 {
+					t.Fatalf("%d wait", waiting)
+				}
+				w.way.hold("/apis/example.com/v1/widgets")
+				c.goes(w)
+				time.Sleep(10 * time.Minute)
+				if waiting := w.waiting(); waiting != c.want {
+					t.Errorf("%d wait, not %d", waiting, c.want)
+				}
+			})
+		})
+	}
+}
+
+// undefine deletes the definition of widgets.
+func (w *world) undefine() {
+	w.Helper()
+	at := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	err := client.Of[*metav1.PartialObjectMetadata](w.client, at).Delete(w.Context(), "", "widgets.example.com", metav1.DeleteOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/garbagecollector"
 )
 
@@ -29,27 +30,42 @@ type world struct {
 	client  *client.Client
 	configs client.Resource[*corev1.ConfigMap]
 	way     *way
+	waiting func() int // how many objects wait for the kinds of their owners to be served
 }
 
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		w := &world{T: t, plane: p, way: &way{held: map[string]chan struct{}{}, failing: map[string]bool{}, asked: map[string]int{}}}
-		var err error
-		if w.client, err = client.New(p.Config()); err != nil {
-			t.Fatal(err)
-		}
+		w.client = clientOf(w, p)
 		w.configs = client.For[*corev1.ConfigMap](w.client)
 		config := rest.CopyConfig(p.Config())
 		config.Wrap(w.way.lead)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { trial.Of(garbagecollector.Add)(ctx, config) })
+		added := make(chan func() int, 1)
+		running.Go(func() {
+			trial.Of(func(m *controller.Manager) *controller.Controller {
+				c, waiting := garbagecollector.AddWatched(m)
+				added <- waiting
+				return c
+			})(ctx, config)
+		})
+		w.waiting = <-added
 		time.Sleep(time.Minute)
 		test(w)
 		cancel()
 		running.Wait()
 	}, trial.Alone())
+}
+
+func clientOf(w *world, p *bowlinetest.Plane) *client.Client {
+	w.Helper()
+	c, err := client.New(p.Config())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
 }
 
 // configMap makes a ConfigMap that belongs to others, and blocks them.
@@ -143,6 +159,7 @@ type way struct {
 	failing map[string]bool          // paths whose lists fail
 	asked   map[string]int           // how often a path was read
 	halts   map[string]*halt         // by requests, such as "GET /api"
+	other   http.RoundTripper        // the server that answers for example.com; nil for the plane itself
 }
 
 // halt is where a request waits.
@@ -206,6 +223,7 @@ func (y *way) count(path string) int {
 func (y *way) lead(next http.RoundTripper) http.RoundTripper {
 	return transport(func(q *http.Request) (*http.Response, error) {
 		y.meet(q)
+		next := y.route(next)
 		if q.Method != http.MethodGet {
 			return next.RoundTrip(q)
 		}
