@@ -26,7 +26,8 @@ func diffForksCommand() *cobra.Command {
 		Short: "Say what differs between a server and its fork",
 		Long: `Compares the states of two planes, object by object, and prints what B has, has not, or has otherwise than A. Each is the
 kubeconfig of a running server or a file of bowline backup. Without A it is the server of the user's state folder; without B
-the one that KUBECONFIG names. Fields that change with every write (resourceVersion, managedFields) are left out.
+the one that KUBECONFIG names. Fields that change with every write (resourceVersion, managedFields) are left out, and so are
+events that one of the two has not since their hour was over: a fork keeps those that it begins with.
 
 Exit codes: 0 they are equal; 3 they differ, and what differs has been printed; 1 failed; 2 the command line is wrong.`,
 		Example: `  # What the fork that KUBECONFIG names has otherwise than the running server.
