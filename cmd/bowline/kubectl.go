@@ -5,13 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/cli"
 	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/plugin"
 	cmdutil "k8s.io/kubectl/pkg/cmd/util"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
@@ -53,18 +54,26 @@ func asKubectl(program string, args []string) (kubectlArgs []string, ok bool) {
 // runKubectl is kubectl's own main; it may end the process.
 func runKubectl(args []string) {
 	os.Args = append([]string{"kubectl"}, args...) // kubectl reads it in several places
-	findServer()
+	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	access := genericclioptions.NewConfigFlags(true).WithDeprecatedPasswordFlag().WithDiscoveryBurst(300).WithDiscoveryQPS(50).
+		WithWarningPrinter(streams)
+	failures := kubectlFailures{access: access}
+	findServer(&failures)
+	cmdutil.BehaviorOnFatal(failures.end)
 	if err := setKubectlVersion(); err != nil {
 		fmt.Fprintf(os.Stderr, "bowline: %v\n", err)
 	}
 
-	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommandWithArgs(cmd.KubectlOptions{
+		PluginHandler: cmd.NewDefaultPluginHandler(plugin.ValidPluginFilenamePrefixes), Arguments: os.Args,
+		ConfigFlags: access, IOStreams: streams,
+	})); err != nil {
 		cmdutil.CheckErr(err)
 	}
 }
 
 // findServer points kubectl at this machine's server when nothing else is asked for.
-func findServer() {
+func findServer(failures *kubectlFailures) {
 	if os.Getenv(kubeconfigVariable) != "" {
 		return
 	}
@@ -80,27 +89,7 @@ func findServer() {
 	}
 	os.Setenv(kubeconfigVariable, path)
 	if !running {
-		explainMissingServer(folder, err)
+		failures.missing, failures.lookErr = folder, err
+		clientcmd.ClusterDefaults.Server = "" // or kubectl falls back to a server that happens to listen on localhost:8080
 	}
-}
-
-// explainMissingServer keeps kubectl from falling back to a server that happens to listen on localhost:8080, and says, when it
-// finds no server, why there is none: in the place of its advice on kubeconfigs, where nobody has named one, else behind its words.
-func explainMissingServer(folder state.Folder, lookErr error) {
-	clientcmd.ClusterDefaults.Server = ""
-	named := slices.ContainsFunc(os.Args, func(argument string) bool { return strings.HasPrefix(argument, "--kubeconfig") })
-	cmdutil.BehaviorOnFatal(func(message string, code int) {
-		advice := strings.Contains(message, genericclioptions.ErrEmptyConfig.Error())
-		if message != "" && (named || !advice) {
-			fmt.Fprintln(os.Stderr, strings.TrimSuffix(message, "\n"))
-		}
-		if advice || strings.Contains(message, "connection to the server") {
-			fmt.Fprintf(os.Stderr, "No bowline server runs in %s: start one with bowline up, "+
-				"or name another kubeconfig with --kubeconfig or KUBECONFIG.\n", folder)
-		}
-		if lookErr != nil {
-			fmt.Fprintf(os.Stderr, "%v\n", lookErr)
-		}
-		os.Exit(code)
-	})
 }
