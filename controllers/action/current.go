@@ -30,10 +30,11 @@ func (c Current[T]) String() string {
 }
 
 func (c Current[T]) Do(ctx context.Context, by *Hand) error {
-	return Soon(func() error { return c.check(ctx, by) })
+	return Soon(func() error { return c.Ask(ctx, by) })
 }
 
-func (c Current[T]) check(ctx context.Context, by *Hand) error {
+// Ask asks once.
+func (c Current[T]) Ask(ctx context.Context, by *Hand) error {
 	live := client.Of[*metav1.PartialObjectMetadata](by.Client, c.In)
 	for _, seen := range c.Objects {
 		is, err := live.Get(ctx, seen.GetNamespace(), seen.GetName())

@@ -28,10 +28,11 @@ func (s Same[T]) String() string {
 }
 
 func (s Same[T]) Do(ctx context.Context, by *Hand) error {
-	return Soon(func() error { return s.check(ctx, by) })
+	return Soon(func() error { return s.Ask(ctx, by) })
 }
 
-func (s Same[T]) check(ctx context.Context, by *Hand) error {
+// Ask asks once.
+func (s Same[T]) Ask(ctx context.Context, by *Hand) error {
 	seen := map[types.UID]string{}
 	for _, obj := range s.Objects {
 		if metav1.IsControlledBy(obj, s.Owner) && s.Selector.Matches(labels.Set(obj.GetLabels())) {
@@ -73,10 +74,11 @@ func (k Known[T]) String() string {
 }
 
 func (k Known[T]) Do(ctx context.Context, by *Hand) error {
-	return Soon(func() error { return k.check(ctx, by) })
+	return Soon(func() error { return k.Ask(ctx, by) })
 }
 
-func (k Known[T]) check(ctx context.Context, by *Hand) error {
+// Ask asks once.
+func (k Known[T]) Ask(ctx context.Context, by *Hand) error {
 	seen := map[types.UID]bool{}
 	for _, obj := range k.Objects {
 		if obj.GetDeletionTimestamp() == nil && metav1.IsControlledBy(obj, k.Owner) && k.Selector.Matches(labels.Set(obj.GetLabels())) {

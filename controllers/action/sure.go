@@ -3,17 +3,32 @@ package action
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 )
 
-// Sure is actions that follow from what Asks finds at the server: Current, Same, Known and the like. They are asked before the
-// first action, and again before each other one when the answers are no longer fresh, as after a write that took long: what
-// follows from them may be wrong by then, and nothing else refuses it.
-type Sure struct {
-	Asks, Then []Action
+// Question is what the server is asked before something is done: Current, Same, Known and the like.
+type Question interface {
+	fmt.Stringer
+	// Ask asks once, however long that takes. The answer is nil, or ErrBehind when something is not as it was seen.
+	Ask(ctx context.Context, by *Hand) error
 }
 
-func (s Sure) String() string { return fmt.Sprintf("%s, then %s", Together(s.Asks), Together(s.Then)) }
+// Sure is actions that follow from what the server says to questions. They are asked before the first action, and again before
+// each other one when the answers are no longer fresh, as after a write that took long: what follows from them may be wrong by
+// then, and nothing else refuses it.
+type Sure struct {
+	Asks []Question
+	Then []Action
+}
+
+func (s Sure) String() string {
+	var asks []string
+	for _, q := range s.Asks {
+		asks = append(asks, q.String())
+	}
+	return fmt.Sprintf("%s, then %s", strings.Join(asks, ", "), Together(s.Then))
+}
 
 func (s Sure) Do(ctx context.Context, by *Hand) error {
 	var asked time.Time
@@ -41,8 +56,8 @@ func (s Sure) Do(ctx context.Context, by *Hand) error {
 }
 
 func (s Sure) ask(ctx context.Context, by *Hand) error {
-	for _, a := range s.Asks {
-		if err := a.Do(ctx, by); err != nil {
+	for _, q := range s.Asks {
+		if err := q.Ask(ctx, by); err != nil {
 			return err
 		}
 	}

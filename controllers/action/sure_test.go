@@ -3,20 +3,30 @@ package action_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controllers/action"
 )
 
-// told is an action that a test is told of.
+// told is an action, or a question, that a test is told of.
 type told func() error
 
 func (told) String() string { return "a test" }
 
 func (f told) Do(context.Context, *action.Hand) error { return f() }
+
+func (f told) Ask(context.Context, *action.Hand) error { return f() }
 
 // What was found at the server is asked about again once it is old, also between actions that are carried out together, and
 // nothing more is done when it is otherwise by then.
@@ -56,7 +66,7 @@ func TestWhatIsSureIsAskedAgainAfterASlowWrite(t *testing.T) {
 				together = append(together, write(n))
 			}
 			hand := &action.Hand{}
-			_, err := hand.Do(t.Context(), action.Sure{Asks: []action.Action{ask}, Then: []action.Action{together, write(7)}})
+			_, err := hand.Do(t.Context(), action.Sure{Asks: []action.Question{ask}, Then: []action.Action{together, write(7)}})
 			if errors.Is(err, action.ErrBehind) != (c.behind > 0) || asked.Load() != c.asked || written.Load() != c.written {
 				t.Errorf("%+v: asked %d times, %d writes, %v", c, asked.Load(), written.Load(), err)
 			}
@@ -87,10 +97,53 @@ func TestAllThatIsSureIsSoAtATime(t *testing.T) {
 				return nil
 			})
 			hand := &action.Hand{}
-			_, err := hand.Do(t.Context(), action.Sure{Asks: []action.Action{first, second}, Then: []action.Action{write}})
+			_, err := hand.Do(t.Context(), action.Sure{Asks: []action.Question{first, second}, Then: []action.Action{write}})
 			if errors.Is(err, action.ErrBehind) != changes || asked != 2 || (written == 0) != changes {
 				t.Errorf("what changes meanwhile (%t): asked %d times, %d writes, %v", changes, asked, written, err)
 			}
 		})
 	}
+}
+
+// lame is a way to a server of which two answers of three take long.
+type lame struct {
+	http.RoundTripper
+	asked atomic.Int32
+}
+
+func (l *lame) RoundTrip(q *http.Request) (*http.Response, error) {
+	if l.asked.Add(1)%3 != 0 {
+		time.Sleep(3 * time.Second)
+	}
+	return l.RoundTripper.RoundTrip(q)
+}
+
+// A question that is one of several is asked no more often than one that is alone.
+func TestASlowServerIsNotAskedNineTimes(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}}
+		made, err := bowlinetest.Client[*corev1.ConfigMap](t, p).Create(t.Context(), made, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := rest.CopyConfig(p.Config())
+		way := &lame{RoundTripper: config.Transport}
+		config.Transport = way
+		c, err := client.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written := 0
+		_, err = (&action.Hand{Client: c}).Do(t.Context(), action.Sure{
+			Asks: []action.Question{action.Current[*corev1.ConfigMap]{In: configs, Objects: []*corev1.ConfigMap{made}}},
+			Then: []action.Action{told(func() error {
+				written++
+				return nil
+			})},
+		})
+		if asked := way.asked.Load(); err != nil || written != 1 || asked != 3 {
+			t.Errorf("asked %d times, %d writes, %v", asked, written, err)
+		}
+	}, trial.Alone())
 }

@@ -40,7 +40,7 @@ type decision struct {
 	// last is the cronjob as it stands while this is carried out.
 	last *standing
 	// asks are what the server is asked before anything is written.
-	asks []action.Action
+	asks []action.Question
 	// writes are the deletions and the creation; events are told before them.
 	writes, events []action.Action
 	again          time.Duration

@@ -1,6 +1,7 @@
 package cronjob
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -25,9 +26,15 @@ func hourly(t *testing.T) *batchv1.CronJob {
 func decided(t *testing.T, c *batchv1.CronJob, now string, jobs ...*batchv1.Job) string {
 	var lines []string
 	for _, a := range Decide(Seen{CronJob: c, Jobs: jobs, Now: at(t, now)}) {
-		parts := []action.Action{a}
+		parts := []fmt.Stringer{a}
 		if sure, is := a.(action.Sure); is {
-			parts = append(sure.Asks, sure.Then...)
+			parts = nil
+			for _, q := range sure.Asks {
+				parts = append(parts, q)
+			}
+			for _, then := range sure.Then {
+				parts = append(parts, then)
+			}
 		}
 		for _, part := range parts {
 			lines = append(lines, part.String())

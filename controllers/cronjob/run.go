@@ -19,7 +19,7 @@ type standing struct{ c *batchv1.CronJob }
 
 func (s *standing) String() string { return s.asked().String() }
 
-func (s *standing) Do(ctx context.Context, by *action.Hand) error { return s.asked().Do(ctx, by) }
+func (s *standing) Ask(ctx context.Context, by *action.Hand) error { return s.asked().Ask(ctx, by) }
 
 func (s *standing) asked() action.Current[*batchv1.CronJob] {
 	return action.Current[*batchv1.CronJob]{In: resource, Objects: []*batchv1.CronJob{s.c}}

@@ -58,7 +58,7 @@ func Decide(s Seen) []action.Action {
 		return r.actions // all else follows from the template that it has then
 	}
 	if len(r.actions) > claimed { // a change of one replicaset follows from the sizes of all, and from the template
-		sure := []action.Action{
+		sure := []action.Question{
 			action.Current[*appsv1.Deployment]{In: resource, Objects: []*appsv1.Deployment{s.Deployment}},
 			action.Same[*appsv1.ReplicaSet]{In: setsResource, Owner: s.Deployment, Selector: selector, Objects: claims.Owned},
 		}

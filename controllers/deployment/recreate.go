@@ -65,11 +65,7 @@ func (e ended) String() string {
 	return fmt.Sprintf("make sure that the pods of %d old replicasets have ended", len(e.sets))
 }
 
-func (e ended) Do(ctx context.Context, by *action.Hand) error {
-	return action.Soon(func() error { return e.check(ctx, by) })
-}
-
-func (e ended) check(ctx context.Context, by *action.Hand) error {
+func (e ended) Ask(ctx context.Context, by *action.Hand) error {
 	options := metav1.ListOptions{LabelSelector: e.owner.Selector.String()}
 	for pod, err := range client.Of[*corev1.Pod](by.Client, pods.Resource).All(ctx, e.owner.Object.GetNamespace(), options) {
 		if err != nil {

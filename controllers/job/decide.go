@@ -172,7 +172,7 @@ func (d *Decision) makeSure() {
 	}
 	if len(d.Keep) > 0 {
 		asked := action.Current[*batchv1.Job]{In: resource, Objects: []*batchv1.Job{d.Job}}
-		d.Keep = []action.Action{action.Sure{Asks: []action.Action{asked}, Then: d.Keep}}
+		d.Keep = []action.Action{action.Sure{Asks: []action.Question{asked}, Then: d.Keep}}
 	}
 }
 

@@ -126,7 +126,7 @@ func silenced(node *corev1.Node, lease *coordinationv1.Lease, conditions []corev
 	node = node.DeepCopy()
 	node.Status.Conditions = conditions
 	return action.Sure{
-		Asks: []action.Action{unrenewed{node.Name, lease}},
+		Asks: []action.Question{unrenewed{node.Name, lease}},
 		Then: []action.Action{action.Update[*corev1.Node]{In: resource, Object: node, Subresource: "status", Tell: tell}},
 	}
 }

@@ -25,7 +25,7 @@ func (w *watcher) onPods(ctx context.Context, node *corev1.Node, now time.Time) 
 		return result, nil
 	}
 	since := w.since(node.Name)
-	asks := []action.Action{action.Current[*corev1.Node]{In: resource, Objects: []*corev1.Node{node}}}
+	asks := []action.Question{action.Current[*corev1.Node]{In: resource, Objects: []*corev1.Node{node}}}
 	var failures []error
 	for pod := range w.pods.Indexer().Each("node", node.Name) {
 		then, wait, err := onPod(pod, node, since, unknown, now)

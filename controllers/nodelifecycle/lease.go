@@ -28,7 +28,7 @@ type unrenewed struct {
 
 func (u unrenewed) String() string { return "make sure that node/" + u.node + " is silent" }
 
-func (u unrenewed) Do(ctx context.Context, by *action.Hand) error {
+func (u unrenewed) Ask(ctx context.Context, by *action.Hand) error {
 	lease, err := client.Of[*coordinationv1.Lease](by.Client, leasesResource).Get(ctx, corev1.NamespaceNodeLease, u.node)
 	switch err = action.Unserved(err, leasesResource, u.node); {
 	case action.IsGone(err):

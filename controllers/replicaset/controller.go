@@ -152,7 +152,7 @@ func (k *keeper[T]) keep(ctx context.Context, seen Seen, obj T) error {
 	if len(keep) == 0 {
 		return nil
 	}
-	sure := []action.Action{action.Current[T]{In: k.In, Objects: []T{obj}}}
+	sure := []action.Question{action.Current[T]{In: k.In, Objects: []T{obj}}}
 	switch has := len(seen.mine()); {
 	case has < seen.Replicas && k.mayErr(seen):
 		sure = append(sure, seen.known())
@@ -202,7 +202,7 @@ func (k *keeper[T]) report(ctx context.Context, seen Seen, obj T, failure error)
 }
 
 // known makes sure that all pods of the set were seen.
-func (s Seen) known() action.Action {
+func (s Seen) known() action.Known[*corev1.Pod] {
 	return action.Known[*corev1.Pod]{In: pods.Resource, Owner: s.Object, Selector: s.Selector, Objects: s.Pods}
 }
 

@@ -25,11 +25,7 @@ func (u unchanged) String() string {
 	return fmt.Sprintf("make sure that the %d pods of node/%s are as they were seen", len(u.pods), u.node)
 }
 
-func (u unchanged) Do(ctx context.Context, by *action.Hand) error {
-	return action.Soon(func() error { return u.check(ctx, by) })
-}
-
-func (u unchanged) check(ctx context.Context, by *action.Hand) error {
+func (u unchanged) Ask(ctx context.Context, by *action.Hand) error {
 	seen := map[types.UID]bool{}
 	for _, p := range u.pods {
 		seen[p.UID] = true

@@ -91,7 +91,7 @@ func (d *Decision) actions(pod *corev1.Pod, now time.Time) ([]action.Action, err
 		actions = append(actions, leave...)
 	}
 	if len(d.Victims) > 0 {
-		return []action.Action{action.Sure{Asks: []action.Action{unchanged{d.Promise, d.beside}}, Then: actions}}, nil
+		return []action.Action{action.Sure{Asks: []action.Question{unchanged{d.Promise, d.beside}}, Then: actions}}, nil
 	}
 	return actions, nil
 }

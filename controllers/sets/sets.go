@@ -41,12 +41,13 @@ type Seen[T client.Object] struct {
 	Now    time.Time
 }
 
-// Plan is what to do about a set, if it is as it was seen. Claim must have succeeded before Keep; the status is written
+// Plan is what to do about a set, as long as it is as it was seen. Claim must have succeeded before Keep; the status is written
 // whatever became of that.
 type Plan[Status any] struct {
 	// Claim says whose pods and revisions are whose, and writes the template down.
 	Claim []action.Action
-	// Keep makes and deletes pods, and what belongs to them, and forgets templates.
+	// Keep makes and deletes pods, and what belongs to them, and forgets templates. Asks are what it follows from besides the set.
+	Asks   []action.Question
 	Keep   []action.Action
 	Status Status
 	// Again is when something will be otherwise although nothing happens; 0 for never.
@@ -134,15 +135,13 @@ func (k *keeper[T, Status]) Reconcile(ctx context.Context, request controller.Re
 	if err != nil {
 		return controller.Result{}, controller.Terminal(err)
 	}
-	if len(plan.Claim)+len(plan.Keep) > 0 { // all that follows from the set, which may be another one by now
-		plan.Claim = slices.Concat([]action.Action{action.Current[T]{In: k.In, Objects: []T{set}}}, plan.Claim)
-	}
-	if _, err := k.hand.Do(ctx, plan.Claim...); errors.Is(err, action.ErrBehind) {
+	asks := []action.Question{action.Current[T]{In: k.In, Objects: []T{set}}} // it may be another one by now
+	if _, err := k.hand.Do(ctx, action.Sure{Asks: asks, Then: plan.Claim}); errors.Is(err, action.ErrBehind) {
 		return controller.Result{}, nil
 	} else if err != nil {
 		return controller.Result{}, err
 	}
-	_, failure := k.hand.Do(ctx, plan.Keep...)
+	_, failure := k.hand.Do(ctx, action.Sure{Asks: append(asks, plan.Asks...), Then: plan.Keep})
 	if errors.Is(failure, action.ErrBehind) {
 		return controller.Result{}, nil
 	}
