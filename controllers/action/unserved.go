@@ -16,8 +16,8 @@ import (
 var ErrUnserved = errors.New("it is not served any more as it was")
 
 // Unserved adds ErrUnserved to an error that says that something was not found, but not that it was the object of that name in
-// a resource. That one is not there a server says of the object; where it serves a kind no more, or no more in the version that it
-// was asked for, it says so of the path, and a webhook or a namespace speaks of something else, which may have the same name.
+// a resource. That one is not there a server says of the object; where it serves a kind no more, or no more in the version that
+// it was asked for, it says so of the path, and a webhook or a namespace speaks of something else, which may have the same name.
 // All other errors, and nil, it returns as they are.
 func Unserved(err error, in schema.GroupVersionResource, name string) error {
 	if !apierrors.IsNotFound(err) {

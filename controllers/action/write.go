@@ -120,8 +120,8 @@ func (d Delete[T]) Do(ctx context.Context, by *Hand) error {
 	return err
 }
 
-// Update replaces an object, or a subresource of it, if nobody has changed it since it was seen. What has gone needs no status, and
-// nothing that stands after it in a list; where its kind is not served any more as it was, nobody knows, and it fails with
+// Update replaces an object, or a subresource of it, if nobody has changed it since it was seen. What has gone needs no status,
+// and nothing that stands after it in a list; where its kind is not served any more as it was, nobody knows, and it fails with
 // ErrUnserved.
 type Update[T client.Object] struct {
 	In          schema.GroupVersionResource

@@ -90,7 +90,8 @@ func missed(t *testing.T, p *bowlinetest.Plane) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Status.Active = []corev1.ObjectReference{{APIVersion: "batch/v1", Kind: "Job", Namespace: "default", Name: "gone", UID: "gone"}}
+	gone := corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: "default", Name: "gone", UID: "gone"}
+	c.Status.Active = []corev1.ObjectReference{gone}
 	if _, err := cronJobs.UpdateStatus(t.Context(), c, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
