@@ -43,8 +43,8 @@ func (f *kubectlFailures) isNamed() bool {
 	return slices.ContainsFunc(os.Args, func(argument string) bool { return strings.HasPrefix(argument, "--kubeconfig") })
 }
 
-// another says that a server is not the one that a kubeconfig is of: servers that are started one after the other may have the same
-// port.
+// another says that a server is not the one that a kubeconfig is of: servers that are started one after the other may have the
+// same port.
 func (f *kubectlFailures) another() string {
 	server, kubeconfig := "there", "the kubeconfig"
 	if config, err := f.access.ToRESTConfig(); err == nil {
@@ -56,6 +56,7 @@ func (f *kubectlFailures) another() string {
 	} else if all := files.GetLoadingPrecedence(); len(all) == 1 {
 		kubeconfig = all[0]
 	}
-	return fmt.Sprintf("The server %s is not the one that %s was written for, but another: its certificate is of another authority. "+
+	return fmt.Sprintf("The server %s is not the one that %s was written for, but another: "+
+		"its certificate is of another authority. "+
 		"Start that one again, or name the kubeconfig of this one with --kubeconfig or KUBECONFIG.", server, kubeconfig)
 }

@@ -24,8 +24,8 @@ const ofServices = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDe
 	group: apiregistration.k8s.io, scope: Cluster, names: {plural: apiservices, singular: apiservice, kind: APIService},
 	versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`
 
-// aggregate has another server answer for the group example.com, as an APIService of Kubernetes does. It begins later, so that its
-// revisions are above those of the world's own.
+// aggregate has another server answer for the group example.com, as an APIService of Kubernetes does. It begins later, so that
+// its revisions are above those of the world's own.
 func (w *world) aggregate() *bowlinetest.Plane {
 	w.Helper()
 	other := bowlinetest.Start(w, trial.Alone())
@@ -49,7 +49,8 @@ func (w *world) service(name, managed string) {
 	if managed != "" {
 		labels = "{kube-aggregator.kubernetes.io/automanaged: '" + managed + "'}"
 	}
-	w.plane.Apply(w, fmt.Sprintf("{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: %s, labels: %s}}", name, labels))
+	w.plane.Apply(w, fmt.Sprintf("{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: %s, labels: %s}}",
+		name, labels))
 }
 
 // route is who answers a request, where there is another server.
@@ -108,8 +109,9 @@ func TestAnOwnerWaitsForWhatAnotherServerHas(t *testing.T) {
 		time.Sleep(time.Minute)
 		owner := w.configMap("owner", nil)
 		release := w.way.hold("/apis/example.com/v2/widgets")
-		other.Apply(w, `{apiVersion: example.com/v2, kind: Widget, metadata: {name: child, namespace: default, finalizers: [example.com/hold],
-			ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: `+string(owner.UID)+`, blockOwnerDeletion: true}]}}`)
+		other.Apply(w, `{apiVersion: example.com/v2, kind: Widget, metadata: {name: child, namespace: default,
+			finalizers: [example.com/hold], ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner,
+				uid: `+string(owner.UID)+`, blockOwnerDeletion: true}]}}`)
 		w.remove("owner", foreground)
 		time.Sleep(5 * time.Minute)
 		w.expect(true, "configmap/owner")

@@ -173,8 +173,8 @@ func (g *graph) outlived(now time.Time) (caches []*cache) {
 	return caches
 }
 
-// drop ends a cache. What became of its last objects it does not tell: whoever has to do with them is looked at. Those of them that
-// wait for the kinds of their owners do so no more, unless they are served in another version and are found to.
+// drop ends a cache. What became of its last objects it does not tell: whoever has to do with them is looked at. Those of them
+// that wait for the kinds of their owners do so no more, unless they are served in another version and are found to.
 func (g *graph) drop(c *cache) {
 	if c.told != nil {
 		c.told.Remove()

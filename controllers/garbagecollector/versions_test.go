@@ -148,8 +148,8 @@ func TestWhoWaitsForTheKindOfAnOwnerWhileItsOwnGoes(t *testing.T) {
 func (w *world) undefine() {
 	w.Helper()
 	at := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	err := client.Of[*metav1.PartialObjectMetadata](w.client, at).Delete(w.Context(), "", "widgets.example.com", metav1.DeleteOptions{})
-	if err != nil {
+	all := client.Of[*metav1.PartialObjectMetadata](w.client, at)
+	if err := all.Delete(w.Context(), "", "widgets.example.com", metav1.DeleteOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }

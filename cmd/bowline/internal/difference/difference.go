@@ -1,7 +1,7 @@
-// Package difference says what differs between two states of a plane, as package backup reads them: which objects one has and
-// the other has not, and which fields of an object have another value. What changes with every write, whatever it says, is
-// left out: metadata.resourceVersion and metadata.managedFields. So are objects that have had their time where they are absent, as
-// events have an hour after they were written.
+// Package difference says what differs between two states of a plane, as package backup reads them: which objects one has
+// and the other has not, and which fields of an object have another value. What changes with every write, whatever it says,
+// is left out: metadata.resourceVersion and metadata.managedFields. So are objects that have had their time where they are
+// absent, as events have an hour after they were written.
 package difference
 
 import (
