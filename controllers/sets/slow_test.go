@@ -2,6 +2,7 @@ package sets_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ type run struct {
 	claim, keep    time.Duration
 	scaled, behind bool
 	// kept is how much was done.
-	kept int
+	kept atomic.Int32
 }
 
 // step is an action, or a question.
@@ -40,7 +41,7 @@ func (s step) Ask(ctx context.Context, _ *action.Hand) error { return s(ctx) }
 
 func (r *run) decide(s sets.Seen[*appsv1.StatefulSet]) (sets.Plan[appsv1.StatefulSetStatus], error) {
 	plan := sets.Plan[appsv1.StatefulSetStatus]{Status: s.Set.Status}
-	if s.Set.Generation > 1 || r.kept > 0 {
+	if s.Set.Generation > 1 || r.kept.Load() > 0 {
 		return plan, nil
 	}
 	claim := step(func(ctx context.Context) (err error) {
@@ -52,13 +53,13 @@ func (r *run) decide(s sets.Seen[*appsv1.StatefulSet]) (sets.Plan[appsv1.Statefu
 		return err
 	})
 	ask := step(func(context.Context) error {
-		if r.behind && r.kept > 0 {
+		if r.behind && r.kept.Load() > 0 {
 			return action.ErrBehind
 		}
 		return nil
 	})
 	keep := step(func(context.Context) error {
-		r.kept++
+		r.kept.Add(1)
 		time.Sleep(r.keep)
 		return nil
 	})
@@ -71,17 +72,17 @@ func TestNothingIsKeptOfWhatChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	const long = 30 * time.Second
 	for name, c := range map[string]struct {
-		run
-		want int
+		*run
+		want int32
 	}{
-		"all is quick":                {run{behind: true}, 2},
-		"all is slow":                 {run{claim: long, keep: long}, 2},
-		"the set is scaled meanwhile": {run{claim: long, scaled: true}, 0},
-		"its pods are others by then": {run{keep: long, behind: true}, 1},
+		"all is quick":                {&run{behind: true}, 2},
+		"all is slow":                 {&run{claim: long, keep: long}, 2},
+		"the set is scaled meanwhile": {&run{claim: long, scaled: true}, 0},
+		"its pods are others by then": {&run{keep: long, behind: true}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &c.run
+			r := c.run
 			bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 				r.sets = bowlinetest.Client[*appsv1.StatefulSet](t, p)
 				set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
@@ -91,8 +92,8 @@ func TestNothingIsKeptOfWhatChangedMeanwhile(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(2 * time.Minute)
-				if r.kept != c.want {
-					t.Errorf("%d of two actions were carried out, not %d", r.kept, c.want)
+				if kept := r.kept.Load(); kept != c.want {
+					t.Errorf("%d of two actions were carried out, not %d", kept, c.want)
 				}
 			}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
 				r.keeper(m)
