@@ -16,7 +16,7 @@ type Question interface {
 
 // Sure is actions that follow from what the server says to questions. They are asked before the first action, and again before
 // each other one when the answers are no longer fresh, as after a write that took long: what follows from them may be wrong by
-// then, and nothing else refuses it.
+// then, and nothing else refuses it. An event tells of what was done before it, and is told all the same.
 type Sure struct {
 	Asks []Question
 	Then []Action
@@ -33,12 +33,13 @@ func (s Sure) String() string {
 func (s Sure) Do(ctx context.Context, by *Hand) error {
 	var asked time.Time
 	for _, a := range s.Then {
+		_, tells := a.(Event)
 		parts := []Together{{a}}
 		if many, ok := a.(Together); ok {
 			parts = many.batches()
 		}
 		for _, part := range parts {
-			if time.Since(asked) >= fresh {
+			if asked.IsZero() || !tells && time.Since(asked) >= fresh {
 				err := Soon(func() error { // all of them: the first answer is old when the last one took long
 					asked = time.Now()
 					return s.ask(ctx, by)

@@ -16,6 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
 	"github.com/bowline-dev/bowline/controllers/action"
 )
 
@@ -146,4 +147,37 @@ func TestASlowServerIsNotAskedNineTimes(t *testing.T) {
 			t.Errorf("asked %d times, %d writes, %v", asked, written, err)
 		}
 	}, trial.Alone())
+}
+
+// An event tells of what was done before it, and is told when that took long and nothing more is done.
+func TestWhatWasDoneIsToldThoughNothingFollows(t *testing.T) {
+	t.Parallel()
+	var hand *action.Hand
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		asked, written := 0, 0
+		ask := told(func() error {
+			if asked++; asked > 1 {
+				return action.ErrBehind
+			}
+			return nil
+		})
+		write := told(func() error {
+			written++
+			time.Sleep(3 * time.Second)
+			return nil
+		})
+		about := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "a"}}
+		_, err := hand.Do(t.Context(), action.Sure{
+			Asks: []action.Question{ask},
+			Then: []action.Action{write, action.Event{About: about, Reason: "Written", Message: "it was"}, write},
+		})
+		synctest.Wait()
+		events, listed := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{})
+		if !errors.Is(err, action.ErrBehind) || written != 1 || asked != 2 || listed != nil || len(events.Items) != 1 {
+			t.Errorf("%v: asked %d times, %d writes, told %v (%v)", err, asked, written, events.Items, listed)
+		}
+	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		hand = action.NewHand(m, "test")
+		return nil
+	}))
 }
