@@ -15,7 +15,7 @@ func (k *Typed[T, P]) Prepare(obj, old Object, sub string) {
 	p, was := obj.(P), k.orNil(old)
 	k.prepareStatus(p, was, sub)
 	if k.info.Generation {
-		k.countGeneration(p, was)
+		k.countGeneration(p, was, sub)
 	}
 	if k.rules.Prepare != nil {
 		k.rules.Prepare(p, was, sub)
@@ -58,18 +58,21 @@ func (k *Typed[T, P]) withoutStatus(old P) P {
 	return bare.DeepCopyObject().(P)
 }
 
-func (k *Typed[T, P]) countGeneration(obj, old P) {
+func (k *Typed[T, P]) countGeneration(obj, old P, sub string) {
 	if old == nil {
 		obj.SetGeneration(1)
 		return
 	}
 	obj.SetGeneration(old.GetGeneration())
+	if sub == "status" && k.info.Subresource(sub) != nil {
+		return // prepareStatus has kept the rest
+	}
 	if !equality.Semantic.DeepEqual(declared(obj), declared(old)) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
 }
 
-// declared are the parts of an object that the generation counts the changes of.
+// declared are pointers to the parts of an object that the generation counts the changes of.
 func declared(obj any) []any {
 	v := reflect.ValueOf(obj).Elem()
 	var parts []any
@@ -77,7 +80,7 @@ func declared(obj any) []any {
 		switch v.Type().Field(i).Name {
 		case "TypeMeta", "ObjectMeta", "Status":
 		default:
-			parts = append(parts, v.Field(i).Interface())
+			parts = append(parts, v.Field(i).Addr().Interface())
 		}
 	}
 	return parts

@@ -33,7 +33,7 @@ func MaskVast(format object.Format, data []byte) []byte {
 		case digit && run < mantissaDigits:
 			run++
 			continue
-		case digit, b|0x20 == 'e' && (run > 0 || i > 0 && data[i-1] == '.') && longExponent(format, data[i+1:]):
+		case digit, b|0x20 == 'e' && (run > 0 || i > 0 && data[i-1] == '.') && longExponent(format, data, i):
 			if !copied {
 				masked, copied = bytes.Clone(data), true
 			}
@@ -44,17 +44,45 @@ func MaskVast(format object.Format, data []byte) []byte {
 	return masked
 }
 
-// longExponent tells whether data begins with an exponent that is too long. In JSON something has to end it, which tells it from
-// most of the hexadecimal digits of a uid.
-func longExponent(format object.Format, data []byte) bool {
-	if len(data) > 0 && (data[0] == '-' || data[0] == '+') {
-		data = data[1:]
+// longExponent tells whether a number has an exponent, with its 'e' at that place, that is too long. It has to end where a quantity
+// would, which tells it from most of the hexadecimal digits of a uid.
+func longExponent(format object.Format, data []byte, e int) bool {
+	end := e + 1
+	if end < len(data) && (data[end] == '-' || data[end] == '+') {
+		end++
 	}
-	n := 0
-	for n < len(data) && isDigit(data[n]) {
-		n++
+	first := end
+	for end < len(data) && isDigit(data[end]) {
+		end++
 	}
-	return n > exponentDigits && (format != object.JSON || n == len(data) || bytes.IndexByte([]byte("\",]} \t\r\n"), data[n]) >= 0)
+	switch {
+	case end-first <= exponentDigits:
+		return false
+	case format == object.JSON:
+		return end == len(data) || bytes.IndexByte([]byte("\",]} \t\r\n"), data[end]) >= 0
+	}
+	return isWholeText(data, e, first+exponentDigits+1, end)
+}
+
+// quantityText is the tag of a Quantity's only field in protobuf, and shortText what a length of one byte says at most.
+const (
+	quantityText = 1<<3 | 2
+	shortText    = 127
+)
+
+// isWholeText tells whether a number in protobuf, whose exponent begins at e, is all that its field says, as a quantity is: the
+// tag and the length of the text stand before it. The length may look like a digit itself, as may the tag of the next field, so
+// that the text ends somewhere between least and most.
+func isWholeText(data []byte, e, least, most int) bool {
+	for start := e; start >= 2 && most-start <= shortText; start-- {
+		if end := start + int(data[start-1]); data[start-2] == quantityText && least <= end && end <= most {
+			return true
+		}
+		if !isDigit(data[start-1]) && bytes.IndexByte([]byte("+-."), data[start-1]) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -122,10 +124,7 @@ func nameRule(info *kind.Info) validation.ValidateNameFunc {
 // validateUpdate says what is wrong with an update, or nil. Kubernetes checks the metadata twice, for every kind and
 // again for each, and clients see both causes.
 func validateUpdate(ctx context.Context, k kind.Kind, obj, old kind.Object, sub string) error {
-	errs := validation.ValidateObjectMetaAccessorUpdate(lightOwnership(obj), old, metadataPath)
-	for _, msg := range content.IsPathSegmentName(obj.GetName()) {
-		errs = append(errs, field.Invalid(metadataPath.Child("name"), obj.GetName(), msg))
-	}
+	errs := validateMetadata(obj, old)
 	errs = append(errs, errs...)
 	if sub == "" && kind.SaysInitializers(old) {
 		old = nil // to others it is new still: what no update may change, an initializer may
@@ -135,6 +134,42 @@ func validateUpdate(ctx context.Context, k kind.Kind, obj, old kind.Object, sub 
 		return err
 	}
 	return invalid(k, obj.GetName(), errs)
+}
+
+// validateMetadata says what is wrong with the metadata of an update. Most leave it as it is but for who owns what, and then
+// it is as right as it was.
+func validateMetadata(obj, old kind.Object) field.ErrorList {
+	if standing(obj, old) {
+		who := metadataPath.Child("managedFields")
+		return metavalidation.ValidateManagedFields(obj.GetManagedFields(), who, metavalidation.CoveredByDeclarative)
+	}
+	errs := validation.ValidateObjectMetaAccessorUpdate(lightOwnership(obj), old, metadataPath)
+	for _, msg := range content.IsPathSegmentName(obj.GetName()) {
+		errs = append(errs, field.Invalid(metadataPath.Child("name"), obj.GetName(), msg))
+	}
+	return errs
+}
+
+// standing says that the metadata of a Go struct is as it was, but for what follows from a write, and may be that of an update.
+func standing(obj, old kind.Object) bool {
+	is, ok := structMetadata(obj)
+	was, alike := structMetadata(old)
+	return ok && alike && is.ResourceVersion != "" && is.Generation >= was.Generation &&
+		is.Name == was.Name && is.Namespace == was.Namespace && is.UID == was.UID &&
+		is.CreationTimestamp.Equal(&was.CreationTimestamp) && is.DeletionTimestamp == nil && was.DeletionTimestamp == nil &&
+		is.DeletionGracePeriodSeconds == nil && was.DeletionGracePeriodSeconds == nil &&
+		maps.Equal(is.Labels, was.Labels) && maps.Equal(is.Annotations, was.Annotations) &&
+		reflect.DeepEqual(is.OwnerReferences, was.OwnerReferences)
+}
+
+// structMetadata is the metadata of an object that has a Go struct for it.
+func structMetadata(obj kind.Object) (*metav1.ObjectMeta, bool) {
+	accessor, ok := obj.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil, false
+	}
+	meta, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	return meta, ok
 }
 
 func invalid(k kind.Kind, name string, errs field.ErrorList) error {

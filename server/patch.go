@@ -83,6 +83,9 @@ func (s *Server) patched(c *call, o writeOptions, t types.PatchType, current kin
 	if obj, plain := c.patchedMaps(o, t, current, body); plain {
 		return obj, c.matchURL(obj)
 	}
+	if obj, plain := c.patchedMetadata(o, t, current, body); plain {
+		return obj, c.matchURL(obj)
+	}
 	version := c.endpoint.APIVersion()
 	before, err := c.kind.Encode(object.Form{APIVersion: version}, current)
 	if err != nil {

@@ -42,6 +42,58 @@ func TestMergePatchesOfMapsAndOfTextsAreAlike(t *testing.T) {
 	}
 }
 
+// metadataPatches are patches of the metadata, good ones and bad ones.
+var metadataPatches = []string{
+	`{"labels":{"a":null,"b":"2"}}`, `{"labels":null}`, `{"labels":{"a":1}}`, `{"labels":{"-":"2"}}`, `{"labels":[]}`,
+	`{"annotations":{"a":"1","a":"2"}}`, `{"annotations":{"a":"1"},"annotations":{"b":"1"}}`, `{"annotations":{"a":{"b":null}}}`,
+	`{"finalizers":["g.h/i"]}`, `{"finalizers":null}`, `{"finalizers":[]}`, `{"finalizers":["not one"]}`, `{"finalizers":{"a":1}}`,
+	`{"$deleteFromPrimitiveList/finalizers":["a.b/c"]}`, `{"$setElementOrder/finalizers":["d.e/f","a.b/c"]}`,
+	`{"$deleteFromPrimitiveList/finalizers":"a.b/c"}`, `{"$setElementOrder/finalizers":["no"],"finalizers":["no","a.b/c"]}`,
+	`{"ownerReferences":[{"uid":"u","name":"q"}]}`, `{"ownerReferences":[{"uid":"u","$patch":"delete"}]}`,
+	`{"ownerReferences":[{"a":1}]}`, `{"ownerReferences":[{"$patch":"replace"}]}`, `{"uid":"other"}`, `{"uid":""}`, `{"uid":null}`, `{"resourceVersion":"1"}`,
+	`{"resourceVersion":null}`, `{"name":"y"}`, `{"name":null}`, `{"labels":{"a":"1"}}`, `{"labels":{}}`, `{}`, `null`, `[]`, `{"more":1}`,
+	`{"managedFields":[{}]}`, `{"labels":{"c":"3"},"generation":7}`, `{"$patch":"replace","labels":{"b":"1"}}`,
+}
+
+// TestPatchesOfTheMetadataAloneAndOfTextsAreAlike patches two objects that are the same. The second patch also says their
+// kind, which changes nothing, but that a text of the whole object is patched.
+func TestPatchesOfTheMetadataAloneAndOfTextsAreAlike(t *testing.T) {
+	t.Parallel()
+	const meta = `"metadata":{"name":"x","labels":{"a":"1"},"finalizers":["a.b/c","d.e/f"],
+		"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u"}]}`
+	const pod = `"spec":{"containers":[{"name":"c","image":"i"}]}`
+	const deployment = `"spec":{"selector":{"matchLabels":{"a":"1"}},"template":{"metadata":{"labels":{"a":"1"}},` + pod + `}}`
+	for _, of := range []struct{ kind, path, spec string }{
+		{"Pod", "/api/v1/namespaces/default/pods", pod},
+		{"Deployment", "/apis/apps/v1/namespaces/default/deployments", deployment},
+		{"Deployment", "/apis/extensions/v1beta1/namespaces/default/deployments", deployment},
+	} {
+		t.Run(of.path, func(t *testing.T) {
+			t.Parallel()
+			w := start(t)
+			said := func(how, params, body string) string {
+				w.create(t, of.path, "{"+meta+","+of.spec+"}")
+				r := w.send(t, http.MethodPatch, of.path+"/x"+params, body, "Content-Type", how)
+				said := strings.Join(r.header["Warning"], "; ") + " " + alike(r.body) + " " + alike(w.get(t, of.path+"/x").body)
+				none := `{"metadata":{"finalizers":null}}`
+				w.send(t, http.MethodPatch, of.path+"/x", none, "Content-Type", mergeType).want(t, http.StatusOK)
+				w.send(t, http.MethodDelete, of.path+"/x?gracePeriodSeconds=0&propagationPolicy=Background", "").want(t, http.StatusOK)
+				return strings.NewReplacer(`"kind":"`+of.kind+`",`, "", "kind:"+of.kind+" ", "").Replace(said)
+			}
+			for _, change := range metadataPatches {
+				for _, how := range []string{mergeType, strategicType} {
+					for _, params := range []string{"", "?fieldValidation=Strict", "?dryRun=All"} {
+						alone := said(how, params, `{"metadata":`+change+`}`)
+						if text := said(how, params, `{"kind":"`+of.kind+`","metadata":`+change+`}`); alone != text {
+							t.Errorf("%s %s %s: alone\n%s\nand as a text\n%s", how, params, change, alone, text)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
 // eachTime is what differs each time in an object, and in one that an error quotes.
 var eachTime = regexp.MustCompile(`"(uid|resourceVersion|creationTimestamp|time)":"[^"]*"`)
 
