@@ -151,6 +151,7 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 		authenticators = append(authenticators, auth.ClientCertificates(roots))
 	}
 	webhooks, asked := webhook.Plugins(p.ctx, o.Log)
+	_, inMemory := o.Storage.(*memory.Log)
 	p.server, err = server.New(ctx, server.Options{
 		Store:          p.store,
 		Kinds:          kind.NewRegistry(builtin.Kinds(object.NewCache(encodingBudget))...),
@@ -161,6 +162,7 @@ func (p *Plane) start(ctx context.Context, like *server.Server) (err error) {
 		KeepStored:     o.AsIs,
 		Like:           like,
 		Checks:         p.checks(o.Storage),
+		Prompt:         inMemory,
 		Why:            p.journal,
 		Collectors:     []prometheus.Collector{p.queues, asked},
 		TracerProvider: o.TracerProvider,

@@ -46,8 +46,13 @@ func (w *Write) readAnswer(q *http.Request, answer *http.Response) {
 // mostAtOnce is how much room is made for a body before any of it has come.
 const mostAtOnce = 1 << 20
 
-// readWhole reads the body of an answer, in one piece where it says how long it is.
+// readWhole reads the body of an answer, in one piece where it says how long it is. One of this process may be there already.
 func readWhole(answer *http.Response) ([]byte, error) {
+	if own, ok := answer.Body.(*answerBody); ok {
+		if data, whole := own.pipe.rest(); whole {
+			return data, nil
+		}
+	}
 	length := answer.ContentLength
 	if length < 0 || length > mostAtOnce {
 		return io.ReadAll(answer.Body)

@@ -18,6 +18,7 @@ type pipe struct {
 	broken  error // why writing is useless
 	timer   *time.Timer
 	late    bool // the write deadline has passed
+	whole   bool // all is buffered, as nobody reads before the end
 }
 
 // pipeSize is how much an answer's writer may be ahead of its reader: about what a TCP connection holds.
@@ -51,18 +52,33 @@ func (p *pipe) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// rest is all that is left to read, if that is in the buffer. It belongs to the caller, and there is nothing left then.
+func (p *pipe) rest() (data []byte, whole bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != io.EOF || p.broken != nil {
+		return nil, false
+	}
+	data = p.buf[p.read:]
+	p.buf, p.read = nil, 0
+	return data, true
+}
+
 // Write waits until all of b is in the buffer.
 func (p *pipe) Write(b []byte) (written int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(b) > 0 {
-		for len(p.buf)-p.read >= pipeSize && p.cannotWrite() == nil {
+		for !p.whole && len(p.buf)-p.read >= pipeSize && p.cannotWrite() == nil {
 			p.changed.Wait()
 		}
 		if err := p.cannotWrite(); err != nil {
 			return written, err
 		}
-		n := min(len(b), pipeSize-(len(p.buf)-p.read))
+		n := len(b)
+		if !p.whole {
+			n = min(n, pipeSize-(len(p.buf)-p.read))
+		}
 		p.compact(n)
 		p.buf = append(p.buf, b[:n]...)
 		b = b[n:]

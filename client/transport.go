@@ -19,15 +19,26 @@ import (
 // written. As on the wire, the handler gets nothing of the caller's context but its end; unlike there, it is told who
 // calls by what As puts into its context.
 //
+// A handler that is Prompt about a request has not even that goroutine: it runs on the caller's, and RoundTrip returns
+// when it does.
+//
 // A Transport may be used by many goroutines. Close ends it.
 type Transport struct {
 	handler  http.Handler
+	prompt   func(*http.Request) bool
 	identify func(context.Context) context.Context
 	requests *requests
 }
 
 // InProcess is the RemoteAddr of requests that came through a Transport, and of no other: that of a socket has a port.
 const InProcess = "in-process"
+
+// Prompt is implemented by handlers that know of requests whose answers are small, come at the end, and do not outlast the
+// request's context.
+type Prompt interface {
+	// Prompt says whether the answer to a request is such a one.
+	Prompt(*http.Request) bool
+}
 
 // requests are those of a transport and of all that As made of it.
 type requests struct {
@@ -44,8 +55,13 @@ var ErrClosed = errors.New("the in-process server is closed")
 // NewTransport makes a transport to h. The caller must Close it.
 func NewTransport(h http.Handler) *Transport {
 	ctx, cancel := context.WithCancelCause(context.Background())
+	prompt := func(*http.Request) bool { return false }
+	if p, ok := h.(Prompt); ok {
+		prompt = p.Prompt
+	}
 	return &Transport{
 		handler:  h,
+		prompt:   prompt,
 		identify: func(ctx context.Context) context.Context { return ctx },
 		requests: &requests{ctx: ctx, cancel: cancel},
 	}
@@ -54,7 +70,7 @@ func NewTransport(h http.Handler) *Transport {
 // As is the same transport for another caller: identify puts what the handler knows a caller by into the context of
 // each request. Closing either closes both.
 func (t *Transport) As(identify func(context.Context) context.Context) *Transport {
-	return &Transport{handler: t.handler, identify: identify, requests: t.requests}
+	return &Transport{handler: t.handler, prompt: t.prompt, identify: identify, requests: t.requests}
 }
 
 // RESTConfig is what client-go makes clients of this transport from. It has no rate limit.
@@ -89,7 +105,7 @@ func (r *requests) begin() bool {
 	return !r.closed
 }
 
-// RoundTrip starts the handler and returns when it has written its header. The body of the answer must be closed,
+// RoundTrip starts the handler and returns when it has written its header, or has returned where it is Prompt. The body of the answer must be closed,
 // which cancels a handler that still runs. An error says that there was no answer: the caller's context has ended, the
 // transport is closed, or the handler panicked.
 func (t *Transport) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -112,14 +128,20 @@ func (t *Transport) RoundTrip(q *http.Request) (*http.Response, error) {
 		a.fail(context.Cause(ctx))
 		body.Close()
 	})
-	go func() {
+	run := func() {
 		defer t.requests.active.Done()
 		t.serve(a, asReceived(q, ctx, body))
 		unlink()
 		attached() // what was written may be read after the handler's end, which ends its context
 		cancel(nil)
 		body.Close()
-	}()
+	}
+	if t.prompt(q) {
+		a.pipe.whole = true
+		run()
+	} else {
+		go run()
+	}
 	return a.response(q, cancel)
 }
 
@@ -146,7 +168,8 @@ func (t *Transport) serve(a *answer, q *http.Request) {
 
 // asReceived is the request as a server sees it.
 func asReceived(q *http.Request, ctx context.Context, body io.ReadCloser) *http.Request {
-	r := q.Clone(ctx)
+	r := q.WithContext(ctx)
+	r.Header = q.Header.Clone()
 	r.Body = body
 	if r.Host == "" {
 		r.Host = q.URL.Host

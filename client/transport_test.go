@@ -322,3 +322,51 @@ func TestShutdownWaitsForTheHandlersAsLongAsItMay(t *testing.T) {
 		})
 	}
 }
+
+// prompt is a handler that is prompt about all but what streams.
+type prompt struct{ http.HandlerFunc }
+
+func (prompt) Prompt(q *http.Request) bool { return q.URL.Path != "/stream" }
+
+func TestAPromptHandlerHasReturnedWhenItsAnswerIsThere(t *testing.T) {
+	t.Parallel()
+	returned := 0 // which a goroutine beside the caller's would race for
+	body := bytes.Repeat([]byte("0123456789"), 100_000)
+	transport := client.NewTransport(prompt{func(w http.ResponseWriter, r *http.Request) {
+		defer func() { returned++ }()
+		switch r.URL.Path {
+		case "/large":
+			http.NewResponseController(w).Flush()
+			w.Write(body)
+		case "/panic":
+			panic("on the caller's goroutine")
+		case "/wait":
+			<-r.Context().Done()
+		}
+	}})
+	t.Cleanup(transport.Close)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ask := func(path string) (*http.Response, error) {
+		q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://test"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return transport.As(func(ctx context.Context) context.Context { return ctx }).RoundTrip(q)
+	}
+	resp, err := ask("/large")
+	if err != nil || returned != 1 {
+		t.Fatalf("%v, and %d handlers have returned", err, returned)
+	}
+	if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, body) {
+		t.Errorf("%d of %d bytes, %v", len(got), len(body), err)
+	}
+	resp.Body.Close()
+	if _, err := ask("/panic"); err == nil || !strings.Contains(err.Error(), "panicked: on the caller's goroutine") {
+		t.Errorf("a panic is %v", err)
+	}
+	gone := errors.New("the caller has gone")
+	time.AfterFunc(time.Millisecond, func() { cancel(gone) })
+	if _, err := ask("/wait"); !errors.Is(err, gone) || returned != 3 {
+		t.Errorf("%v, and %d handlers have returned", err, returned)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,11 +56,17 @@ func ReadsProtobuf[T Object]() bool { return TypeReadsProtobuf(reflect.TypeFor[T
 
 // TypeReadsProtobuf is ReadsProtobuf of a type that is known only when the program runs.
 func TypeReadsProtobuf(t reflect.Type) bool {
-	if t.Kind() != reflect.Pointer || !t.Implements(reflect.TypeFor[unmarshaler]()) {
-		return false
+	if reads, known := protobufReaders.Load(t); known {
+		return reads.(bool)
 	}
-	return builtin(t.Elem()) || strings.HasPrefix(t.Elem().PkgPath(), "k8s.io/apimachinery/")
+	reads := t.Kind() == reflect.Pointer && t.Implements(reflect.TypeFor[unmarshaler]()) &&
+		(builtin(t.Elem()) || strings.HasPrefix(t.Elem().PkgPath(), "k8s.io/apimachinery/"))
+	protobufReaders.Store(t, reads)
+	return reads
 }
+
+// protobufReaders says of types whether they can be read from protobuf, which takes longer to find out than each request should.
+var protobufReaders sync.Map // of reflect.Type, to bool
 
 // ReadObject makes a T of an object as a source over the wire has it. The result belongs to the caller, unless the source read
 // it already (Options.New): then it must not be changed.

@@ -3,6 +3,7 @@ package server
 import (
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/bowline-dev/bowline/server/fair"
@@ -81,6 +82,26 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.watch.follow()
 	}
 }
+
+// Prompt implements client.Prompt: what is about one object, or a page of them, is answered at once.
+func (h *handler) Prompt(r *http.Request) bool {
+	if !h.prompt {
+		return false
+	}
+	route := parseRoute(r)
+	switch route.verb {
+	case "get", "create", "update", "patch", "delete":
+		return route.resource
+	case "list":
+		limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+		return err == nil && 0 < limit && limit <= promptItems
+	}
+	return false
+}
+
+// promptItems is how many objects a list may be of, which is kept as a whole until its caller reads it: client-go's pages are of
+// that size.
+const promptItems = 500
 
 // newExchange is not part of ServeHTTP, whose frame stays on the stack of each open watch: a route is large.
 //

@@ -58,6 +58,9 @@ type Options struct {
 	Limits fair.Limits
 	// RequestTimeout bounds every request but watches and backups; 0 means a minute.
 	RequestTimeout time.Duration
+	// Prompt says that the store commits without waiting, in memory: callers in the same process need no goroutine beside their
+	// own then (client.Prompt). What admission asks must end with its context.
+	Prompt bool
 	// Patience is how long a client may leave a write of its watch waiting before it is cut off; 0 means 30 seconds.
 	Patience time.Duration
 }
@@ -85,6 +88,7 @@ type Server struct {
 	log           *slog.Logger
 	timeout       time.Duration
 	patience      time.Duration
+	prompt        bool
 	gzips         sync.Pool // of *gzip.Writer
 
 	// ctx ends when the server closes: watches end with it.
@@ -101,6 +105,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		store: o.Store, kinds: o.Kinds, authenticator: o.Authenticator, authorizer: o.Authorizer,
 		discovery: discovery.New(o.Kinds), openapi: openapi.New(o.Kinds, KubernetesVersion().GitVersion),
 		why: o.Why, tracer: tracer(o.TracerProvider), log: o.Log, timeout: o.RequestTimeout, patience: o.Patience,
+		prompt: o.Prompt,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
