@@ -49,7 +49,7 @@ type decision struct {
 // Decide says what to do now: which jobs are forgotten, whether there is one to be made, and what the status says. By its name,
 // which follows from the time that it is for, there is one job for each time, and by the status none after that.
 func Decide(s Seen) (actions []action.Action) {
-	d := &decision{Seen: s, spec: &s.CronJob.Spec, next: withOwnStatus(s.CronJob), last: &standing{s.CronJob}}
+	d := &decision{Seen: s, spec: &s.CronJob.Spec, next: withOwnStatus(s.CronJob), last: &standing{c: s.CronJob}}
 	slices.SortFunc(d.Jobs, func(a, b *batchv1.Job) int { return cmp.Or(compareStart(a, b), cmp.Compare(a.Name, b.Name)) })
 	d.follow()
 	d.forget()
@@ -72,6 +72,7 @@ func (d *decision) sure() []action.Action {
 	if len(d.writes) > 0 || len(d.events) > 0 && !changed { // it may be gone, or another one, or be told to rest
 		asks = append(asks, d.last)
 	}
+	d.last.written = changed
 	if changed { // first of all: what is deleted before its time stands there would be made again
 		status := action.Update[*batchv1.CronJob]{In: resource, Object: d.next, Subresource: "status"}
 		then = slices.Concat([]action.Action{note{status, d.events, d.last}}, d.writes)

@@ -15,11 +15,20 @@ import (
 )
 
 // standing asks the server whether a cronjob is as it was seen or, since then, as this run has written it.
-type standing struct{ c *batchv1.CronJob }
+type standing struct {
+	c *batchv1.CronJob
+	// written says that a note is written first, which fails if the cronjob is not as it was seen: there is nothing to ask before.
+	written bool
+}
 
 func (s *standing) String() string { return s.asked().String() }
 
-func (s *standing) Ask(ctx context.Context, by *action.Hand) error { return s.asked().Ask(ctx, by) }
+func (s *standing) Ask(ctx context.Context, by *action.Hand) error {
+	if s.written {
+		return nil
+	}
+	return s.asked().Ask(ctx, by)
+}
 
 func (s *standing) asked() action.Current[*batchv1.CronJob] {
 	return action.Current[*batchv1.CronJob]{In: resource, Objects: []*batchv1.CronJob{s.c}}
@@ -37,7 +46,7 @@ func (n note) Do(ctx context.Context, by *action.Hand) error {
 	if err != nil {
 		return err
 	}
-	n.of.c = written
+	n.of.c, n.of.written = written, false
 	_, err = by.Do(ctx, n.told...)
 	return err
 }
