@@ -40,17 +40,18 @@ func (s *Server) serve(x *exchange, r *http.Request) {
 		s.fail(x, x, r, err)
 		return
 	}
-	r = r.WithContext(auth.WithUser(x.spans.context(r.Context()), user))
+	ctx := auth.WithUser(x.spans.context(r.Context()), user)
 	if !x.route.lasts() {
-		ctx, cancel, err := s.bounded(r)
+		bounded, cancel, err := s.bounded(ctx, r)
 		if err != nil {
 			s.fail(x, x, r, err)
 			return
 		}
 		defer cancel()
-		defer whenOver(ctx, x.cutOff)()
-		r = r.WithContext(ctx)
+		defer whenOver(bounded, x.cutOff)()
+		ctx = bounded
 	}
+	r = r.WithContext(ctx)
 	if err := s.enter(x, r, user); err != nil {
 		s.fail(x, x, r, err)
 		return
@@ -121,7 +122,7 @@ func (s *Server) authorize(ctx context.Context, target route, user *auth.User) e
 }
 
 // bounded gives a request its deadline: the server's, or a shorter one that the client asks for with ?timeout=.
-func (s *Server) bounded(r *http.Request) (context.Context, context.CancelFunc, error) {
+func (s *Server) bounded(ctx context.Context, r *http.Request) (context.Context, context.CancelFunc, error) {
 	limit := s.timeout
 	if text := r.URL.Query().Get("timeout"); text != "" {
 		asked, err := time.ParseDuration(text)
@@ -132,6 +133,6 @@ func (s *Server) bounded(r *http.Request) (context.Context, context.CancelFunc, 
 			limit = asked
 		}
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), limit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	return ctx, cancel, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
@@ -32,7 +33,8 @@ type route struct {
 // parseRoute reads method and URL. The verb is Kubernetes': a GET is get, list or watch.
 func parseRoute(r *http.Request) route {
 	out := route{path: r.URL.Path, verb: strings.ToLower(r.Method)}
-	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	var room [8]string // which most paths fit in
+	parts := slices.AppendSeq(room[:0], strings.SplitSeq(strings.Trim(r.URL.Path, "/"), "/"))
 	switch {
 	case len(parts) >= 3 && parts[0] == "api":
 		out.gvr.Version, parts = parts[1], parts[2:]
