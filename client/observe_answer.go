@@ -169,15 +169,15 @@ func protobufFacts(data []byte) facts {
 	return f
 }
 
-// metadataFacts reads what an observer wants to know from an object: who owns its fields, which is most of its metadata, is none of it.
+// metadataFacts reads what an observer wants to know from an object, and passes over the rest of its metadata: who owns its
+// fields is most of it.
 func metadataFacts(message []byte) (facts factsMeta, err error) {
-	const objectMetadata, managedFields = 1, 17 // every object of Kubernetes has its metadata in the first field
+	const objectMetadata, wanted = 1, 1<<1 | 1<<5 | 1<<6 | 1<<9 | 1<<10 | 1<<11 | 1<<14
 	var thin []byte
 	err = eachField(message, func(n protowire.Number, value []byte) error {
-		if n != objectMetadata {
-			return nil
+		if n == objectMetadata { // every object of Kubernetes has its metadata in the first field
+			thin, err = onlyFields(value, wanted)
 		}
-		thin, err = withoutField(value, managedFields)
 		return err
 	})
 	var meta metav1.ObjectMeta

@@ -67,15 +67,14 @@ func eachField(message []byte, f func(n protowire.Number, value []byte) error) e
 	return nil
 }
 
-// withoutField is a message without the fields of a number.
-func withoutField(message []byte, left protowire.Number) (kept []byte, err error) {
-	kept = make([]byte, 0, len(message))
+// onlyFields is a message with those of its fields whose numbers are set in wanted.
+func onlyFields(message []byte, wanted uint64) (kept []byte, err error) {
 	for len(message) > 0 {
 		number, _, length := protowire.ConsumeField(message)
 		if length < 0 {
 			return nil, protowire.ParseError(length)
 		}
-		if number != left {
+		if number < 64 && wanted&(1<<number) != 0 {
 			kept = append(kept, message[:length]...)
 		}
 		message = message[length:]

@@ -141,6 +141,7 @@ func (u Update[T]) Do(ctx context.Context, by *Hand) error {
 
 // Make does it, and returns the object as the server has it.
 func (u Update[T]) Make(ctx context.Context, by *Hand) (made T, err error) {
+	u.Object.SetManagedFields(nil)
 	made, err = client.Of[T](by.Client, u.In).UpdateSubresource(ctx, u.Subresource, u.Object, metav1.UpdateOptions{})
 	if err = Unserved(err, u.In, u.Object.GetName()); IsGone(err) && u.Subresource == "status" {
 		return made, fmt.Errorf("%s: %w", u, errGone)

@@ -83,6 +83,7 @@ func (r run) tell(ctx context.Context, by *action.Hand, seen *batchv1.CronJob, m
 	if !r.note(&seen.Status, made) {
 		return nil
 	}
+	seen.ManagedFields = nil // as in action.Update
 	_, err := client.Of[*batchv1.CronJob](by.Client, resource).UpdateStatus(ctx, seen, metav1.UpdateOptions{})
 	if err = action.Unserved(err, resource, seen.Name); action.IsGone(err) {
 		return nil
