@@ -105,9 +105,9 @@ func (r *requests) begin() bool {
 	return !r.closed
 }
 
-// RoundTrip starts the handler and returns when it has written its header, or has returned where it is Prompt. The body of the answer must be closed,
-// which cancels a handler that still runs. An error says that there was no answer: the caller's context has ended, the
-// transport is closed, or the handler panicked.
+// RoundTrip starts the handler and returns when it has written its header, or has returned where it is Prompt. The body of
+// the answer must be closed, which cancels a handler that still runs. An error says that there was no answer: the caller's
+// context has ended, the transport is closed, or the handler panicked.
 func (t *Transport) RoundTrip(q *http.Request) (*http.Response, error) {
 	body := q.Body
 	if body == nil {

@@ -44,8 +44,8 @@ func MaskVast(format object.Format, data []byte) []byte {
 	return masked
 }
 
-// longExponent tells whether a number has an exponent, with its 'e' at that place, that is too long. It has to end where a quantity
-// would, which tells it from most of the hexadecimal digits of a uid.
+// longExponent tells whether a number has an exponent, with its 'e' at that place, that is too long. It has to end where a
+// quantity would, which tells it from most of the hexadecimal digits of a uid.
 func longExponent(format object.Format, data []byte, e int) bool {
 	end := e + 1
 	if end < len(data) && (data[end] == '-' || data[end] == '+') {

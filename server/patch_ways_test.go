@@ -50,8 +50,9 @@ var metadataPatches = []string{
 	`{"$deleteFromPrimitiveList/finalizers":["a.b/c"]}`, `{"$setElementOrder/finalizers":["d.e/f","a.b/c"]}`,
 	`{"$deleteFromPrimitiveList/finalizers":"a.b/c"}`, `{"$setElementOrder/finalizers":["no"],"finalizers":["no","a.b/c"]}`,
 	`{"ownerReferences":[{"uid":"u","name":"q"}]}`, `{"ownerReferences":[{"uid":"u","$patch":"delete"}]}`,
-	`{"ownerReferences":[{"a":1}]}`, `{"ownerReferences":[{"$patch":"replace"}]}`, `{"uid":"other"}`, `{"uid":""}`, `{"uid":null}`, `{"resourceVersion":"1"}`,
-	`{"resourceVersion":null}`, `{"name":"y"}`, `{"name":null}`, `{"labels":{"a":"1"}}`, `{"labels":{}}`, `{}`, `null`, `[]`, `{"more":1}`,
+	`{"ownerReferences":[{"a":1}]}`, `{"ownerReferences":[{"$patch":"replace"}]}`,
+	`{"uid":"other"}`, `{"uid":""}`, `{"uid":null}`, `{"resourceVersion":"1"}`, `{"resourceVersion":null}`, `{"name":"y"}`, `{"name":null}`,
+	`{"labels":{"a":"1"}}`, `{"labels":{}}`, `{}`, `null`, `[]`, `{"more":1}`,
 	`{"managedFields":[{}]}`, `{"labels":{"c":"3"},"generation":7}`, `{"$patch":"replace","labels":{"b":"1"}}`,
 }
 

@@ -1,44 +1,22 @@
 package job_test
 
 import (
-	"context"
-	"io"
-	"net/http"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/controllers/job"
 )
 
-// astray is a way to a server on which a proxy knows nothing of single jobs, until it is mended.
-type astray struct {
-	http.RoundTripper
-	mended atomic.Bool
-}
-
-func (a *astray) RoundTrip(q *http.Request) (*http.Response, error) {
-	if a.mended.Load() || !strings.Contains(q.URL.Path, "/jobs/") {
-		return a.RoundTripper.RoundTrip(q)
-	}
-	return &http.Response{
-		StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {"text/plain"}}, Request: q,
-		Body: io.NopCloser(strings.NewReader("404 page not found")),
-	}, nil
-}
-
 // A pod waits to be counted until the server says that its job has gone, which is not said where nobody finds the way to it.
 func TestAPodWaitsForAJobThatAProxyDoesNotFind(t *testing.T) {
 	t.Parallel()
-	way := &astray{}
+	way := &trial.Astray{Path: "/jobs/"}
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		gone := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "gone", UID: "gone"}}
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: trial.Web().Spec}
@@ -51,14 +29,10 @@ func TestAPodWaitsForAJobThatAProxyDoesNotFind(t *testing.T) {
 		for range 2 {
 			time.Sleep(time.Hour)
 			is, err := pods.Get(t.Context(), "default", "a")
-			if err != nil || (len(is.Finalizers) == 0) != way.mended.Load() {
-				t.Errorf("the way is mended: %t; the pod: %v, %v", way.mended.Load(), is.Finalizers, err)
+			if err != nil || (len(is.Finalizers) == 0) != way.Mended.Load() {
+				t.Errorf("the way is mended: %t; the pod: %v, %v", way.Mended.Load(), is.Finalizers, err)
 			}
-			way.mended.Store(true)
+			way.Mended.Store(true)
 		}
-	}, trial.Alone(), bowlinetest.Controllers(func(ctx context.Context, config *rest.Config) error {
-		config = rest.CopyConfig(config)
-		way.RoundTripper, config.Transport = config.Transport, way
-		return trial.Of(job.Add)(ctx, config)
-	}))
+	}, trial.Alone(), bowlinetest.Controllers(way.Of(trial.Of(job.Add))))
 }

@@ -1,0 +1,43 @@
+package trial
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"k8s.io/client-go/rest"
+)
+
+// Astray is a way to a server with a proxy on it that does not know paths with Path in them, and says so with a 404 of its own, until
+// it is Mended.
+type Astray struct {
+	Path   string
+	Mended atomic.Bool
+}
+
+// Of is a program that speaks to its server by this way.
+func (a *Astray) Of(program func(context.Context, *rest.Config) error) func(context.Context, *rest.Config) error {
+	return func(ctx context.Context, config *rest.Config) error {
+		config = rest.CopyConfig(config)
+		config.Transport = proxied{config.Transport, a}
+		return program(ctx, config)
+	}
+}
+
+type proxied struct {
+	next http.RoundTripper
+	way  *Astray
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p proxied) RoundTrip(q *http.Request) (*http.Response, error) {
+	if p.way.Mended.Load() || !strings.Contains(q.URL.Path, p.way.Path) {
+		return p.next.RoundTrip(q)
+	}
+	return &http.Response{
+		StatusCode: http.StatusNotFound, Header: http.Header{"Content-Type": {"text/plain"}}, Request: q,
+		Body: io.NopCloser(strings.NewReader("404 page not found")),
+	}, nil
+}
