@@ -67,7 +67,8 @@ type Options struct {
 	// collect what belonged to something that has gone, keep the claims that pods use, remove pods that nobody runs and Jobs whose
 	// time is over, and count quotas. An empty slice is none.
 	Controllers []string
-	// Plugins are admission plugins beside those that every plane has; they are asked after those, and before webhooks.
+	// Plugins are admission plugins beside those that every plane has; they are asked after those, and before webhooks. Each must
+	// return when its context ends: a caller in process may wait for it.
 	Plugins []admission.Plugin
 	// TracerProvider makes the spans of requests: one for each, and below it one for each stage. Nil traces nothing, and costs
 	// nothing. It is the caller's to shut down, after Close.

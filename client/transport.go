@@ -20,7 +20,7 @@ import (
 // calls by what As puts into its context.
 //
 // A handler that is Prompt about a request has not even that goroutine: it runs on the caller's, and RoundTrip returns
-// when it does.
+// when it does. See docs/decisions/0008-callers-goroutine.md.
 //
 // A Transport may be used by many goroutines. Close ends it.
 type Transport struct {
