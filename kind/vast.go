@@ -64,21 +64,20 @@ func longExponent(format object.Format, data []byte, e int) bool {
 	return isWholeText(data, e, first+exponentDigits+1, end)
 }
 
-// quantityText is the tag of a Quantity's only field in protobuf, and shortText what a length of one byte says at most.
-const (
-	quantityText = 1<<3 | 2
-	shortText    = 127
-)
+// shortText is what a length of one byte says at most.
+const shortText = 127
 
-// isWholeText tells whether a number in protobuf, whose exponent begins at e, is all that its field says, as a quantity is: the
-// tag and the length of the text stand before it. The length may look like a digit itself, as may the tag of the next field, so
-// that the text ends somewhere between least and most.
+// isWholeText tells whether a number in protobuf, whose exponent begins at e, is all that its field says, as a quantity is: its
+// length stands before it. That may be written with a zero at its end, and may look like a digit itself, as may the tag of the
+// next field, so that the text ends somewhere between least and most.
 func isWholeText(data []byte, e, least, most int) bool {
-	for start := e; start >= 2 && most-start <= shortText; start-- {
-		if end := start + int(data[start-1]); data[start-2] == quantityText && least <= end && end <= most {
+	for start := e; start > 0 && most-start <= shortText; start-- {
+		before := data[start-1]
+		end := start + int(before)
+		switch {
+		case before == 0, least <= end && end <= most:
 			return true
-		}
-		if !isDigit(data[start-1]) && bytes.IndexByte([]byte("+-."), data[start-1]) < 0 {
+		case !isDigit(before) && bytes.IndexByte([]byte("+-."), before) < 0:
 			return false
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/store/log/memory"
@@ -35,5 +36,22 @@ func TestADefinitionIsServedAlthoughItsClientHasGone(t *testing.T) {
 		release()
 		synctest.Wait()
 		w.get(t, widgetsPath).want(t, http.StatusOK)
+	})
+}
+
+// A client of a definition goes when it likes, though what it asked for goes on.
+func TestADefinitionDoesNotHoldItsClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		waits := []byte(`"metadata":{"initializers":{"pending":[{"name":"nobody.example.com"}]},`)
+		body := bytes.Replace(must(json.Marshal(widgets()))(t), []byte(`"metadata":{`), waits, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		_, err := w.try(ctx, http.MethodPost, definitionsPath, bytes.NewReader(body))
+		if took := time.Since(begun); err == nil || took != time.Second {
+			t.Errorf("it was held for %s: %v", took, err)
+		}
 	})
 }

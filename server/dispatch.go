@@ -19,7 +19,7 @@ func (s *Server) serveResource(x *exchange, w http.ResponseWriter, r *http.Reque
 	if !ok {
 		return s.unknownResource(w, r, target)
 	}
-	if target.gvr.GroupResource() == definitionsResource && r.Method != http.MethodGet {
+	if target.outlastsItsClient(r) {
 		r = r.WithContext(context.WithoutCancel(r.Context())) // what follows the commit is done, be the client gone or not
 	}
 	c := &call{http: r, w: w, route: target, kind: entry.Kind, endpoint: entry.Endpoint, user: user, spans: x.spans, exchange: x, server: s}

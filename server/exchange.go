@@ -83,7 +83,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Prompt implements client.Prompt: what is about one object, or a page of them, is answered at once.
+// Prompt implements client.Prompt: what is about one object, or a page of them, is answered at once, but for what outlasts its
+// client.
 func (h *handler) Prompt(r *http.Request) bool {
 	if !h.prompt {
 		return false
@@ -91,7 +92,7 @@ func (h *handler) Prompt(r *http.Request) bool {
 	route := parseRoute(r)
 	switch route.verb {
 	case "get", "create", "update", "patch", "delete":
-		return route.resource
+		return route.resource && !route.outlastsItsClient(r)
 	case "list":
 		limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
 		return err == nil && 0 < limit && limit <= promptItems

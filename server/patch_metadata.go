@@ -70,7 +70,7 @@ func patchMetadata(t types.PatchType, meta *metav1.ObjectMeta, body []byte, leni
 		return false
 	}
 	var next metav1.PartialObjectMetadata
-	if found, err := kjson.UnmarshalStrict(after, &next); err != nil || len(found) > 0 {
+	if found, err := kjson.UnmarshalStrict(after, &next); err != nil || len(found) > 0 || kind.SaysInitializers(&next) {
 		return false
 	}
 	next.ManagedFields = meta.ManagedFields

@@ -53,6 +53,7 @@ var metadataPatches = []string{
 	`{"ownerReferences":[{"a":1}]}`, `{"ownerReferences":[{"$patch":"replace"}]}`,
 	`{"uid":"other"}`, `{"uid":""}`, `{"uid":null}`, `{"resourceVersion":"1"}`, `{"resourceVersion":null}`, `{"name":"y"}`, `{"name":null}`,
 	`{"labels":{"a":"1"}}`, `{"labels":{}}`, `{}`, `null`, `[]`, `{"more":1}`,
+	`{"annotations":{"bowline.dev/initializers":"{\"pending\":[{\"name\":\"a.b.c\"}]}"}}`,
 	`{"managedFields":[{}]}`, `{"labels":{"c":"3"},"generation":7}`, `{"$patch":"replace","labels":{"b":"1"}}`,
 }
 
@@ -83,7 +84,7 @@ func TestPatchesOfTheMetadataAloneAndOfTextsAreAlike(t *testing.T) {
 			}
 			for _, change := range metadataPatches {
 				for _, how := range []string{mergeType, strategicType} {
-					for _, params := range []string{"", "?fieldValidation=Strict", "?dryRun=All"} {
+					for _, params := range []string{"", "?fieldValidation=Strict", "?dryRun=All", "/status"} {
 						alone := said(how, params, `{"metadata":`+change+`}`)
 						if text := said(how, params, `{"kind":"`+of.kind+`","metadata":`+change+`}`); alone != text {
 							t.Errorf("%s %s %s: alone\n%s\nand as a text\n%s", how, params, change, alone, text)

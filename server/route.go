@@ -140,3 +140,8 @@ func (r *route) attributes(user *auth.User) auth.Attributes {
 		Namespace: r.namespace, Name: cmp.Or(r.name, r.selected), Path: r.path,
 	}
 }
+
+// outlastsItsClient says that a request goes on when its client has gone: a write of a definition, after which more is to be done.
+func (r *route) outlastsItsClient(q *http.Request) bool {
+	return r.resource && r.gvr.GroupResource() == definitionsResource && q.Method != http.MethodGet
+}
