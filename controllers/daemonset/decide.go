@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/bowline-dev/bowline/controllers/action"
@@ -58,12 +59,8 @@ func Decide(s Seen) (Plan, error) {
 	}
 	d.keep()
 	plan := Plan{Claim: append(line.Actions, d.claim(owner, claims)...), Status: d.status()}
-	if len(d.remove)+len(d.create) > 0 { // which follows from what all pods are
-		plan.Asks = []action.Question{
-			action.Same[*corev1.Pod]{In: pods.Resource, Owner: d.Set, Selector: selector, Objects: d.Pods},
-		}
-	}
-	plan.Keep, plan.Again = d.actions(), d.again
+	plan.Keep = d.actions(selector)
+	plan.Again = d.again
 	return plan, nil
 }
 
@@ -126,9 +123,13 @@ func (d *daemons) keep() {
 // most is how many pods are created, and how many deleted, in one run: the status is told in between.
 const most = 250
 
-// actions are what was decided about pods, and about templates that nobody needs any more.
-func (d *daemons) actions() []action.Action {
-	actions := slices.Clone(d.told)
+// actions are what was decided about pods, and about templates that nobody needs any more. The first follows from what all pods
+// are.
+func (d *daemons) actions(selector labels.Selector) (actions []action.Action) {
+	if len(d.remove)+len(d.create) > 0 {
+		actions = append(actions, action.Same[*corev1.Pod]{In: pods.Resource, Owner: d.Set, Selector: selector, Objects: d.Pods})
+	}
+	actions = append(actions, d.told...)
 	if len(d.remove) > 0 {
 		actions = append(actions, d.remove[:min(len(d.remove), most)])
 	}

@@ -46,8 +46,8 @@ type Seen[T client.Object] struct {
 type Plan[Status any] struct {
 	// Claim says whose pods and revisions are whose, and writes the template down.
 	Claim []action.Action
-	// Keep makes and deletes pods, and what belongs to them, and forgets templates. Asks are what it follows from besides the set.
-	Asks   []action.Question
+	// Keep makes and deletes pods, and what belongs to them, and forgets templates. What it follows from besides the set it asks
+	// first, and once, since its own writes change the answer.
 	Keep   []action.Action
 	Status Status
 	// Again is when something will be otherwise although nothing happens; 0 for never.
@@ -141,7 +141,7 @@ func (k *keeper[T, Status]) Reconcile(ctx context.Context, request controller.Re
 	} else if err != nil {
 		return controller.Result{}, err
 	}
-	_, failure := k.hand.Do(ctx, action.Sure{Asks: append(asks, plan.Asks...), Then: plan.Keep})
+	_, failure := k.hand.Do(ctx, action.Sure{Asks: asks, Then: plan.Keep})
 	if errors.Is(failure, action.ErrBehind) {
 		return controller.Result{}, nil
 	}

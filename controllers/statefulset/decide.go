@@ -78,12 +78,11 @@ func Decide(s Seen) (Plan, error) {
 		return Plan{}, w.unread
 	}
 	w.forget()
-	plan := Plan{Claim: append(line.Actions, claims.Actions(owner, pods.Resource)...), Keep: w.actions, Status: w.status()}
 	if w.asks {
-		plan.Asks = []action.Question{
-			action.Same[*corev1.Pod]{In: pods.Resource, Owner: s.Set, Selector: selector, Objects: s.Pods},
-		}
+		same := action.Same[*corev1.Pod]{In: pods.Resource, Owner: s.Set, Selector: selector, Objects: s.Pods}
+		w.actions = slices.Concat([]action.Action{same}, w.actions)
 	}
+	plan := Plan{Claim: append(line.Actions, claims.Actions(owner, pods.Resource)...), Keep: w.actions, Status: w.status()}
 	plan.Again = w.again
 	return plan, nil
 }
