@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
+	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
 )
 
@@ -25,7 +30,7 @@ func (f *kubectlFailures) end(message string, code int) {
 	if message != "" && !(f.missing != "" && unread && !f.isNamed()) { // else its advice on kubeconfigs, which nobody has named
 		fmt.Fprintln(os.Stderr, strings.TrimSuffix(message, "\n"))
 	}
-	if strings.Contains(message, "certificate signed by unknown authority") {
+	if strings.Contains(message, "certificate signed by unknown authority") && f.isAnother() {
 		fmt.Fprintln(os.Stderr, f.another())
 	}
 	if f.missing != "" && (unread || strings.Contains(message, "connection to the server")) {
@@ -41,6 +46,24 @@ func (f *kubectlFailures) end(message string, code int) {
 // isNamed says whether the command line names a kubeconfig.
 func (f *kubectlFailures) isNamed() bool {
 	return slices.ContainsFunc(os.Args, func(argument string) bool { return strings.HasPrefix(argument, "--kubeconfig") })
+}
+
+// isAnother says that it is the server itself whose certificate is not the kubeconfig's: a webhook's, or that of a file's URL, may be
+// of an unknown authority too.
+func (f *kubectlFailures) isAnother() bool {
+	config, err := f.access.ToRESTConfig()
+	if err != nil {
+		return false
+	}
+	c, err := client.New(config)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_, err = c.Reach(ctx)
+	var unknown x509.UnknownAuthorityError
+	return errors.As(err, &unknown)
 }
 
 // another says that a server is not the one that a kubeconfig is of: servers that are started one after the other may have the
