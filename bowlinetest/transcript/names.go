@@ -6,9 +6,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// aliases are what generated names are called.
+// aliases are what generated names, and the addresses that simulated nodes give to pods, are called.
 type aliases struct {
 	of    map[string]string
 	made  map[string]int
@@ -23,8 +25,14 @@ func (a *aliases) note(objects []object) {
 		if end, ok := strings.CutPrefix(obj.GetName(), prefix); ok && prefix != "" && suffix.MatchString(end) {
 			a.add(prefix, obj.GetName())
 		}
+		if ip, _, _ := unstructured.NestedString(obj.Object, "status", "podIP"); simulated.MatchString(ip) {
+			a.add(ip[:strings.LastIndex(ip, ".")+1], ip)
+		}
 	}
 }
+
+// simulated are the addresses of pods on simulated nodes: of those that come at once, whoever is first has the first one.
+var simulated = regexp.MustCompile(`^10\.128\.\d+\.\d+$`)
 
 // add gives a name the next number, unless it has one.
 func (a *aliases) add(prefix, name string) {

@@ -21,9 +21,9 @@
 // It runs in virtual time, on a plane of its own: each command is given a second, in which everybody does what follows from it. A
 // line of what changed begins with + for an object that was made, ~ for one that was changed, - for one that is gone, ! for an
 // event, and ? for what a command was refused with. Of a long list that was changed only the fields that are others are shown,
-// or the items that it is with and without now. What differs from run to run is named by what does not: generated names are
-// numbered by the commands that they came with, and times count from the beginning. Lines between the commands that are not of
-// these are prose, and stay.
+// or the items that it is with and without now. What differs from run to run is named by what does not: generated names, and
+// the addresses of pods on simulated nodes, are numbered by the commands that they came with, and times count from the
+// beginning. Lines between the commands that are not of these are prose, and stay.
 //
 // Where more than 20 lines differ in nothing but such numbers one line stands for all, and from then on these names have none:
 //
