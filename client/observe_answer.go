@@ -172,7 +172,8 @@ func protobufFacts(data []byte) facts {
 // metadataFacts reads what an observer wants to know from an object, and passes over the rest of its metadata: who owns its
 // fields is most of it.
 func metadataFacts(message []byte) (facts factsMeta, err error) {
-	const objectMetadata, wanted = 1, 1<<1 | 1<<5 | 1<<6 | 1<<9 | 1<<10 | 1<<11 | 1<<14
+	const name, uid, revision, deleted, grace, labels, finalizers = 1 << 1, 1 << 5, 1 << 6, 1 << 9, 1 << 10, 1 << 11, 1 << 14
+	const objectMetadata, wanted = 1, name | uid | revision | deleted | grace | labels | finalizers
 	var thin []byte
 	err = eachField(message, func(n protowire.Number, value []byte) error {
 		if n == objectMetadata { // every object of Kubernetes has its metadata in the first field

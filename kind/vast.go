@@ -68,14 +68,14 @@ func longExponent(format object.Format, data []byte, e int) bool {
 const shortText = 127
 
 // isWholeText tells whether a number in protobuf, whose exponent begins at e, is all that its field says, as a quantity is: its
-// length stands before it. That may be written with a zero at its end, and may look like a digit itself, as may the tag of the
-// next field, so that the text ends somewhere between least and most.
+// length stands before it. That may be longer than it need be, with anything for its last byte, and may look like a digit itself,
+// as may the tag of the next field, so that the text ends somewhere between least and most.
 func isWholeText(data []byte, e, least, most int) bool {
-	for start := e; start > 0 && most-start <= shortText; start-- {
+	for start := e; start > 1 && most-start <= shortText; start-- {
 		before := data[start-1]
 		end := start + int(before)
 		switch {
-		case before == 0, least <= end && end <= most:
+		case data[start-2] >= 0x80, least <= end && end <= most: // it goes on from the byte before, or is the length
 			return true
 		case !isDigit(before) && bytes.IndexByte([]byte("+-."), before) < 0:
 			return false

@@ -21,7 +21,7 @@ import (
 func quantities(before, text, after string) (all [][]byte) {
 	for _, tag := range []string{"\x0a", "\x8a\x00", "\x8a\x80\x80\x80\x80a"} {
 		length := protowire.AppendVarint(nil, uint64(len(text)))
-		for _, more := range []string{"", "\x00", "\x80\x80\x00"} {
+		for _, more := range []string{"", "\x00", "\x80\x80\x00", strings.Repeat("\x80", 9-len(length)) + "b"} {
 			data := append([]byte(before+tag), length...)
 			if more != "" {
 				data[len(data)-1] |= 0x80
