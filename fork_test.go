@@ -23,8 +23,8 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/admission"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/store"
-	"github.com/bowline-dev/bowline/store/log/memory"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
 )
 
 // fork is a life that goes on beside another one.

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bowline-dev/bowline/auth/pki"
+	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
 // openHTTPS serves a handler on a socket until the test ends.

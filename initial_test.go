@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden/recorded"
 )
 
 // TestStartsWithWhatAClusterHas compares the objects that a new plane has with those of a new kube-apiserver, but for what

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/bowline-dev/bowline/store/storetest"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
 func TestWhatOthersCallASocket(t *testing.T) {

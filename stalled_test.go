@@ -16,14 +16,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bowline-dev/bowline/auth"
-	"github.com/bowline-dev/bowline/auth/pki"
-	"github.com/bowline-dev/bowline/kind"
-	"github.com/bowline-dev/bowline/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/auth/pki"
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/server"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/server"
-	"github.com/bowline-dev/bowline/store"
-	"github.com/bowline-dev/bowline/store/log/memory"
 )
 
 const (

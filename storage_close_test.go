@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/store/log/disk"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
 // TestPlanesOnDiskLeaveNothingOpen: no file, no goroutine, after planes that ran, and one that could not start, and that each

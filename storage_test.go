@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/store/log"
-	"github.com/bowline-dev/bowline/store/log/memory"
-	"github.com/bowline-dev/bowline/store/storetest"
+	"github.com/bowline-dev/bowline/internal/store/log"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
 // life is one run of a plane on storage that outlives it.

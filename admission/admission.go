@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
-	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // Operation is what a request does to an object.

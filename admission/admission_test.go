@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/admission"
-	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 // state is a Reader over a few objects.
@@ -101,7 +101,7 @@ func TestRefusalsAreAsRecorded(t *testing.T) {
 // answer is a recorded Status.
 func answer(t *testing.T, file string, step int) (status metav1.Status) {
 	t.Helper()
-	data, err := os.ReadFile("../testdata/golden/" + file)
+	data, err := os.ReadFile("../internal/golden/testdata/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}

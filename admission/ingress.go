@@ -8,7 +8,7 @@ import (
 	networkingv1beta1 "k8s.io/api/networking/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 var (

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/admission"
-	"github.com/bowline-dev/bowline/kind"
+	"github.com/bowline-dev/bowline/internal/kind"
 )
 
 func ingressClass(name string, age time.Duration, isDefault string) kind.Object {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/admission"
-	"github.com/bowline-dev/bowline/kind"
-	"github.com/bowline-dev/bowline/kind/builtin/admissionregistration/v1alpha1"
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/admissionregistration/v1alpha1"
 )
 
 // configurations is a state that has nothing but InitializerConfigurations.

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/bowline-dev/bowline/store"
-	"github.com/bowline-dev/bowline/store/log/disk"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
 // diskCommits measures a store on disk, in a process of its own, in turns with a plain loop that writes as many records of the

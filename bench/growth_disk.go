@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/store"
-	"github.com/bowline-dev/bowline/store/log/disk"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
 // onDisk measures what needs a folder: commits that are durable, and starts; and what a plane costs that was started so.

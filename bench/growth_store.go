@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/store"
-	"github.com/bowline-dev/bowline/store/log/memory"
 )
 
 // costs are what a number of objects makes things cost, by the names of growthCharts.

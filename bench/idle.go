@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/node"
+	"github.com/bowline-dev/bowline/internal/node"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
 	"github.com/bowline-dev/bowline/node/simulated"
-	"github.com/bowline-dev/bowline/store/log/disk"
 )
 
 // childIdle is the argument of a process whose controllers have nothing to do.

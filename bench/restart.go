@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/store/log/disk"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
 // onDisk is a measurement of requests with a server that keeps its objects on disk.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/controllers/scheduler"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
 )
 
 // childScheduler is the argument of a process that schedules.

@@ -14,12 +14,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/bowline-dev/bowline/kind"
-	"github.com/bowline-dev/bowline/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/store"
-	"github.com/bowline-dev/bowline/store/log"
-	"github.com/bowline-dev/bowline/store/log/memory"
 )
 
 // storeCommits and storeReads measure the store alone, in a process of its own: no server, no client.

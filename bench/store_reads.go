@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/store"
-	"github.com/bowline-dev/bowline/store/log/memory"
 )
 
 // measureReads prints how long a snapshot of a million objects takes, in microseconds, and a page of them now and as

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
-	"github.com/bowline-dev/bowline/store/log"
+	"github.com/bowline-dev/bowline/internal/store/log"
 )
 
 // Whoever sleeps for a month should not pay for each second of it.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/bowline-dev/bowline/bowlinetest"
-	"github.com/bowline-dev/bowline/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden/recorded"
 )
 
 // A kube-apiserver with a kube-controller-manager 1.36 was shown a quota, the end of a namespace, and objects whose owner went or

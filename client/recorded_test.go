@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/golden/recorded"
+	"github.com/bowline-dev/bowline/internal/golden/recorded"
 )
 
 // files are what a real kube-apiserver answered.

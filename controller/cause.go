@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/internal/why"
 	"github.com/bowline-dev/bowline/workqueue"
 )
 

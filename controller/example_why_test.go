@@ -10,8 +10,8 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // A reconciler says what it compared; the journal knows what caused it and what it wrote.

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // How runs are forwarded: what waits longer than the delay, or is a batch, is sent, a batch at once; of more than may wait, the

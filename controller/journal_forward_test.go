@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // farther is a config of the plane, where the path of the journal is answered by another handler.

@@ -18,8 +18,8 @@ import (
 	"github.com/bowline-dev/bowline"
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // stage is a plane in a bubble, with controllers of ConfigMaps.

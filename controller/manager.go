@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // Manager runs controllers that share a client, informers and an event recorder. Add everything, then Run it once.

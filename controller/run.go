@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // run is one reconciliation: what caused it, and what came of it. The context of Reconcile carries it.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // Trigger is a Source of requests that no informer tells of: whoever sees that something outside the API may have

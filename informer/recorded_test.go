@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/golden/recorded"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/golden/recorded"
 )
 
 // answersOf are what a real kube-apiserver answered to the GETs of a file whose path has one of these texts, in their order.

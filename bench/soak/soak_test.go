@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/store/log/disk"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
 // TestShortSoak is the whole program for three seconds, but for the server, which is in this process: every request

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bowline-dev/bowline/internal/durable"
-	"github.com/bowline-dev/bowline/store/backup"
+	"github.com/bowline-dev/bowline/internal/store/backup"
 )
 
 // standardStream is the name of a file that means standard input or output.

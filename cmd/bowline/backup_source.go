@@ -14,9 +14,9 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
-	"github.com/bowline-dev/bowline/store"
-	"github.com/bowline-dev/bowline/store/backup"
-	"github.com/bowline-dev/bowline/store/log/disk"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/backup"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
 // backupPath is where a server answers with its state (package server).

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bowline-dev/bowline/store"
-	"github.com/bowline-dev/bowline/store/backup"
-	"github.com/bowline-dev/bowline/store/log/memory"
-	"github.com/bowline-dev/bowline/store/storetest"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/backup"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
 // aBackup is one of so many objects.

@@ -7,8 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/auth/pki"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
 // TestClockThatWasSetBackBeforeAStart: the folder's certificates were made by a clock that ran an hour ahead, and clients reach

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // What is shown follows from what the server counts, what its journal knows, and what it could run.

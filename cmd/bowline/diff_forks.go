@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/difference"
-	"github.com/bowline-dev/bowline/store/backup"
+	"github.com/bowline-dev/bowline/internal/store/backup"
 )
 
 // diffFlags are the flags of diff-forks, as given.

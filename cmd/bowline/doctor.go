@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controllers/resources"
+	"github.com/bowline-dev/bowline/internal/controllers/resources"
 )
 
 // doctorFlags are the flags of doctor, as given.

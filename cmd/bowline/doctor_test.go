@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controllers/resources"
+	"github.com/bowline-dev/bowline/internal/controllers/resources"
 )
 
 // between is what stands between a doctor and a plane: it remembers what was asked, and may answer itself.

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controllers/resources"
+	"github.com/bowline-dev/bowline/internal/controllers/resources"
 )
 
 // deletions finds objects that are being deleted and do not go, by the finalizers on them.

@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/auth/pki"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
-	"github.com/bowline-dev/bowline/store/backup"
+	"github.com/bowline-dev/bowline/internal/auth/pki"
+	"github.com/bowline-dev/bowline/internal/store/backup"
 )
 
 // forkFlags are the flags of fork, as given.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/bowline-dev/bowline/auth/pki"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
 // home is what a server has besides its objects: certificates, and places for files.

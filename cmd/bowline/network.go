@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/controllers/deployment"
 	"github.com/bowline-dev/bowline/examples/network"
 	samplecrd "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
+	"github.com/bowline-dev/bowline/internal/controllers/deployment"
 )
 
 // controlled reports whether a running controller will set the condition Ready of this kind, or Available of deployments, whose pods

@@ -7,7 +7,7 @@ import (
 	"syscall"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/store"
+	"github.com/bowline-dev/bowline/internal/store"
 )
 
 // knownControllers are the names that the library's --controllers may mention.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"github.com/bowline-dev/bowline"
-	"github.com/bowline-dev/bowline/auth/pki"
+	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
 // TestServerThatRunsForYearsKeepsItsCertificatesValid: whenever one looks, the server's certificate and that of the

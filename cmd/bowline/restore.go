@@ -14,9 +14,9 @@ import (
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
 	"github.com/bowline-dev/bowline/internal/durable"
+	"github.com/bowline-dev/bowline/internal/store/backup"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/store/backup"
-	"github.com/bowline-dev/bowline/store/log/disk"
 )
 
 // restoreFlags are the flags of restore, as given.

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/bowline-dev/bowline/auth/pki"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
-	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/network"
+	"github.com/bowline-dev/bowline/internal/auth/pki"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // fail ends a program of the scripts.

@@ -10,9 +10,9 @@ import (
 	"os"
 
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/state"
+	"github.com/bowline-dev/bowline/internal/store/log"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/store/log"
-	"github.com/bowline-dev/bowline/store/log/disk"
 )
 
 // kubeSystem is the namespace whose uid is the identity of a plane.

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bowline-dev/bowline/auth"
-	"github.com/bowline-dev/bowline/kind"
-	"github.com/bowline-dev/bowline/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/server"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/backup"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/server"
-	"github.com/bowline-dev/bowline/store"
-	"github.com/bowline-dev/bowline/store/backup"
 )
 
 // verifyFlags are the flags of verify, as given.

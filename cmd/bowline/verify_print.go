@@ -6,8 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/bowline-dev/bowline/server"
-	"github.com/bowline-dev/bowline/store/backup"
+	"github.com/bowline-dev/bowline/internal/server"
+	"github.com/bowline-dev/bowline/internal/store/backup"
 )
 
 // verification is what verify found.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // whyFlags are the flags of why, as given.

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // deepest is how far the tree of runs is indented. What follows from the runs there stands below each other.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/internal/why"
 	"github.com/bowline-dev/bowline/object"
 )
 

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/util/completion"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // whyServer is who is asked why, and what its names for resources are.

@@ -24,9 +24,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/ingress/manager"
 	"github.com/bowline-dev/bowline/examples/ingress/nginx"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // The controllers, as Options.Controllers names them.

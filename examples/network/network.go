@@ -22,11 +22,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/network/controller"
 	"github.com/bowline-dev/bowline/examples/network/provider"
 	"github.com/bowline-dev/bowline/examples/network/provider/bridge"
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // Options are what Run needs. Config is required, and so is Folder where records may be kept.

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/bowline-dev/bowline/node"
+	"github.com/bowline-dev/bowline/internal/node"
 )
 
 // How a container that is asked to end does: by itself, or killed when its time is over.

@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/node"
+	"github.com/bowline-dev/bowline/internal/node"
 )
 
 // Name of the agent in what it tells people: it is the component of its events.

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/bowline-dev/bowline/internal/store/log"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/store/log"
-	"github.com/bowline-dev/bowline/store/log/memory"
 )
 
 // Change is what a commit did to one object.

@@ -20,8 +20,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/bowline-dev/bowline/client"
-	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/examples/ingress"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 func main() {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	"github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/controller/why"
 	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // FieldManager is who, by an Ingress' managedFields, has set what the manager sets.

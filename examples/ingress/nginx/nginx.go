@@ -34,7 +34,7 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	loop "github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/controller/why"
+	"github.com/bowline-dev/bowline/internal/why"
 )
 
 // DefaultClass is the IngressClass unless another is chosen.

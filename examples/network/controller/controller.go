@@ -12,9 +12,9 @@ import (
 
 	"github.com/bowline-dev/bowline/client"
 	loop "github.com/bowline-dev/bowline/controller"
-	"github.com/bowline-dev/bowline/controller/why"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/examples/network/provider"
+	"github.com/bowline-dev/bowline/internal/why"
 	"github.com/bowline-dev/bowline/workqueue"
 )
 

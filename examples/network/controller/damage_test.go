@@ -8,8 +8,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 	v1 "github.com/bowline-dev/bowline/examples/network/apis/samplecrd/v1"
 	"github.com/bowline-dev/bowline/examples/network/provider/record"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/store/storetest"
 )
 
 // A plane that cannot read a Network, or the definition of Networks, still has it: its real network stays, until the object is

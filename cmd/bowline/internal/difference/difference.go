@@ -12,10 +12,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/bowline-dev/bowline/kind"
-	"github.com/bowline-dev/bowline/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/store/backup"
 	"github.com/bowline-dev/bowline/object"
-	"github.com/bowline-dev/bowline/store/backup"
 )
 
 // What becomes of an object from one state to the other.

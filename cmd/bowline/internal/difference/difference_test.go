@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 	"github.com/bowline-dev/bowline/bowlinetest/trial"
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/difference"
-	"github.com/bowline-dev/bowline/store/backup"
+	"github.com/bowline-dev/bowline/internal/store/backup"
 )
 
 // A fork keeps the events that it begins with, which go from its source an hour after they were written: that is no difference.

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/bowline-dev/bowline/auth/pki"
+	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
 // TestServersBeginAndEnd as envtest's Environment has them, on free ports.

@@ -1,0 +1,220 @@
+package pki
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bowline-dev/bowline/internal/auth"
+)
+
+// AdminName is the user that the admin certificate names. What makes it an administrator is its group.
+const AdminName = "bowline-admin"
+
+// The names of the pairs in the folder.
+const (
+	authorityName = "ca"
+	serverName    = "server"
+	adminName     = "admin"
+)
+
+// Keeper holds the certificates of one plane and keeps them valid. Its methods may be called concurrently.
+type Keeper struct {
+	folder folder
+	hosts  []string
+
+	mu        sync.RWMutex
+	authority *authority
+	server    *Pair
+	admin     *Pair
+}
+
+// Open reads the certificates in the folder, and makes there those that are missing, about to expire, damaged, or do
+// not serve these hosts any more. The authority is made only when it is missing: a new one would shut out every
+// client that trusts the old, so a damaged one is an error that says what to do. The caller makes sure that no other
+// process opens the folder meanwhile.
+func Open(folderPath string, hosts []string) (*Keeper, error) {
+	return start(folder(folderPath), hosts)
+}
+
+// New makes certificates that live in memory alone.
+func New(hosts []string) (*Keeper, error) { return start("", hosts) }
+
+func start(folder folder, hosts []string) (*Keeper, error) {
+	k := &Keeper{folder: folder, hosts: hosts}
+	if err := k.loadAuthority(); err != nil {
+		return nil, err
+	}
+	var err error
+	if k.server, err = k.load(serverName); err != nil {
+		return nil, err
+	}
+	if k.admin, err = k.load(adminName); err != nil {
+		return nil, err
+	}
+	return k, k.Renew()
+}
+
+// loadAuthority reads the authority; without one, the next Renew makes it.
+func (k *Keeper) loadAuthority() error {
+	pair, err := k.folder.read(authorityName)
+	var damaged *damagedError
+	switch {
+	case errors.As(err, &damaged):
+		return fmt.Errorf("%w; restore it, or remove it to have a new authority made, "+
+			"which no kubeconfig written so far will trust", err)
+	case err != nil:
+		return fmt.Errorf("reading the authority: %w", err)
+	case pair != nil:
+		k.authority = &authority{Pair: *pair}
+	}
+	return nil
+}
+
+// load reads a pair that can be made again: a damaged one counts as missing.
+func (k *Keeper) load(name string) (*Pair, error) {
+	pair, err := k.folder.read(name)
+	var damaged *damagedError
+	if errors.As(err, &damaged) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading a certificate: %w", err)
+	}
+	return pair, nil
+}
+
+// Renew replaces what is missing or about to expire. The server shows a renewed certificate from the next connection
+// on; whoever copied the admin certificate, copies it again.
+func (k *Keeper) Renew() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	now := time.Now()
+	if err := k.renewAuthority(now); err != nil {
+		return err
+	}
+	if !k.serves(k.server, now) {
+		pair, err := k.authority.server(k.hosts, now)
+		if err != nil {
+			return err
+		}
+		if err := k.keep(serverName, pair, &k.server); err != nil {
+			return err
+		}
+	}
+	if !k.fresh(k.admin, x509.ExtKeyUsageClientAuth, now) {
+		pair, err := k.authority.client(AdminName, []string{auth.AdminGroup}, now)
+		if err != nil {
+			return err
+		}
+		return k.keep(adminName, pair, &k.admin)
+	}
+	return nil
+}
+
+// renewAuthority sees to it that the authority is valid as long as every certificate that it is about to sign: that it outlives
+// them, and has begun, which it has not where the clock was set back since it was made.
+func (k *Keeper) renewAuthority(now time.Time) error {
+	var next *authority
+	var err error
+	switch {
+	case k.authority == nil:
+		next, err = newAuthority(now)
+	case now.Before(k.authority.Certificate.NotBefore), now.Add(leafLifetime + renewBefore).After(k.authority.Certificate.NotAfter):
+		next, err = k.authority.renewed(now)
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := k.folder.write(authorityName, &next.Pair); err != nil {
+		return err
+	}
+	k.authority = next
+	return nil
+}
+
+// keep writes a pair that was just issued and then puts it into its place.
+func (k *Keeper) keep(name string, pair *Pair, place **Pair) error {
+	if err := k.folder.write(name, pair); err != nil {
+		return err
+	}
+	*place = pair
+	return nil
+}
+
+// serves reports whether the server's pair is fresh and covers every host.
+func (k *Keeper) serves(pair *Pair, now time.Time) bool {
+	return k.fresh(pair, x509.ExtKeyUsageServerAuth, now) &&
+		!slices.ContainsFunc(k.hosts, func(host string) bool { return pair.Certificate.VerifyHostname(host) != nil })
+}
+
+// fresh reports whether the authority signed the pair for this usage and it is not yet time to renew it.
+func (k *Keeper) fresh(pair *Pair, usage x509.ExtKeyUsage, now time.Time) bool {
+	return pair != nil && now.Before(renewAt(pair)) && k.authority.vouchesFor(pair.Certificate, usage, now) == nil
+}
+
+func renewAt(pair *Pair) time.Time { return pair.Certificate.NotAfter.Add(-renewBefore) }
+
+// RenewAt is when the next call to Renew has something to do.
+func (k *Keeper) RenewAt() time.Time {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	at := renewAt(k.server)
+	if admin := renewAt(k.admin); admin.Before(at) {
+		at = admin
+	}
+	return at
+}
+
+// AuthorityPEM is the authority's certificate, for clients to trust.
+func (k *Keeper) AuthorityPEM() []byte {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.authority.CertPEM()
+}
+
+// Roots holds the authority's certificate, to verify clients by.
+func (k *Keeper) Roots() *x509.CertPool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	roots := x509.NewCertPool()
+	roots.AddCert(k.authority.Certificate)
+	return roots
+}
+
+// Admin is the administrator's certificate as of now.
+func (k *Keeper) Admin() *Pair {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.admin
+}
+
+// IssueClient makes a client certificate for a user and its groups. It is not kept.
+func (k *Keeper) IssueClient(name string, groups ...string) (*Pair, error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.authority.client(name, groups, time.Now())
+}
+
+// ServerConfig is the TLS of a listener: it shows the server's certificate, and asks for the client's without
+// verifying it, which package auth does.
+func (k *Keeper) ServerConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
+		ClientAuth: tls.RequestClientCert,
+		ClientCAs:  k.Roots(),
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			k.mu.RLock()
+			defer k.mu.RUnlock()
+			certificate := k.server.TLS()
+			return &certificate, nil
+		},
+	}
+}

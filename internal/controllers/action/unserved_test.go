@@ -1,0 +1,79 @@
+package action_test
+
+import (
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+)
+
+// What is gone need not be changed or deleted; of what is not served as it was nobody knows whether it is gone.
+func TestWhatIsNotServedIsNotTakenForGone(t *testing.T) {
+	t.Parallel()
+	var hand *action.Hand
+	bowlinetest.Bubble(t, func(t *testing.T, _ *bowlinetest.Plane) {
+		for version, want := range map[string]error{"v1": nil, "v0": action.ErrUnserved} {
+			for _, namespace := range []string{"default", "a"} {
+				for _, a := range aboutWhatIsGone(namespace, schema.GroupVersionResource{Version: version, Resource: "pods"}) {
+					if _, err := hand.Do(t.Context(), a); !errors.Is(err, want) {
+						t.Errorf("%s in %s and %s ends with %v, not %v", a, version, namespace, err, want)
+					}
+				}
+			}
+		}
+	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		hand = action.NewHand(m, "test")
+		return nil
+	}))
+}
+
+// aboutWhatIsGone is what there may be to do about a pod "a" that is not there.
+func aboutWhatIsGone(namespace string, in schema.GroupVersionResource) []action.Action {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: namespace, UID: "u", ResourceVersion: "1"}}
+	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	return []action.Action{
+		action.Patch[*corev1.Pod]{In: in, Object: pod, Type: types.MergePatchType, Body: []byte(`{}`), Does: "change"},
+		action.Delete[*corev1.Pod]{In: in, Object: pod},
+		action.Update[*corev1.Pod]{In: in, Object: pod, Subresource: "status"},
+		action.Absent{In: in, Namespace: namespace, Name: "a"},
+	}
+}
+
+// Who was not found an error says by name and kind, each server in its way; a namespace may be called as what is in it.
+func TestWhatWasNotFoundIsWhatTheErrorNames(t *testing.T) {
+	t.Parallel()
+	in := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	for _, c := range []struct {
+		kind, name string
+		unserved   bool
+	}{
+		{"deployments", "web", false}, {"deployments/scale", "web", false}, {"Deployment", "web", false}, {"", "web", false},
+		{"deployments", "another", true}, {"namespaces", "web", true}, {"configmaps", "web", true}, {"", "", true},
+	} {
+		err := apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: c.kind}, c.name)
+		if got := action.Unserved(err, in, "web"); errors.Is(got, action.ErrUnserved) != c.unserved || !apierrors.IsNotFound(got) {
+			t.Errorf("%s %q: %v", c.kind, c.name, got)
+		}
+	}
+	silent := apierrors.NewNotFound(in.GroupResource(), "web")
+	silent.ErrStatus.Details = nil // as that of a webhook that says no more than the code
+	for _, err := range []error{silent, apierrors.NewGenericServerResponse(404, "get", in.GroupResource(), "web", "", 0, true)} {
+		if !errors.Is(action.Unserved(err, in, "web"), action.ErrUnserved) {
+			t.Errorf("%v is taken for what the server says of the object", err)
+		}
+	}
+	for _, other := range []error{nil, errors.New("refused")} {
+		if got := action.Unserved(other, in, "web"); !errors.Is(got, other) {
+			t.Errorf("%v has become %v", other, got)
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package cronjob_test
+
+import (
+	"testing"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/transcript"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/cronjob"
+	"github.com/bowline-dev/bowline/internal/controllers/garbagecollector"
+	"github.com/bowline-dev/bowline/internal/controllers/job"
+)
+
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(manage))
+}
+
+// manage adds what is tested, what does the jobs, and what has what belonged to something go with it.
+func manage(m *controller.Manager) error {
+	cronjob.Add(m)
+	job.Add(m)
+	garbagecollector.Add(m)
+	return nil
+}

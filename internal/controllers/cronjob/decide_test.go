@@ -1,0 +1,112 @@
+package cronjob
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+)
+
+// hourly is a cronjob that has last run at noon.
+func hourly(t *testing.T) *batchv1.CronJob {
+	c := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "hourly", Namespace: "default", UID: "c"}}
+	c.Spec.Schedule, c.Spec.ConcurrencyPolicy = "0 * * * *", batchv1.AllowConcurrent
+	c.Status.LastScheduleTime = ptr.To(metav1.NewTime(at(t, "2030-01-01 12:00:00")))
+	return c
+}
+
+func decided(t *testing.T, c *batchv1.CronJob, now string, jobs ...*batchv1.Job) string {
+	var lines []string
+	for _, a := range Decide(Seen{CronJob: c, Jobs: jobs, Now: at(t, now)}) {
+		parts := []fmt.Stringer{a}
+		if sure, is := a.(action.Sure); is {
+			parts = nil
+			for _, q := range sure.Asks {
+				parts = append(parts, q)
+			}
+			for _, then := range sure.Then {
+				parts = append(parts, then)
+			}
+		}
+		for _, part := range parts {
+			lines = append(lines, part.String())
+		}
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Where jobs must not overlap, the server is asked whether there are others before one is made.
+func TestTheServerIsAskedWhichJobsThereAre(t *testing.T) {
+	t.Parallel()
+	c := hourly(t)
+	name := nameOf(c, at(t, "2030-01-01 13:00:00"))
+	const now = "2030-01-01 13:00:01"
+	if got := decided(t, c, now); strings.Contains(got, "has come or gone") || !strings.Contains(got, "create job/"+name) {
+		t.Errorf("where they may overlap: %s", got)
+	}
+	c.Spec.ConcurrencyPolicy = batchv1.ForbidConcurrent
+	if got := decided(t, c, now); !strings.Contains(got, "make sure that no jobs of hourly has come or gone; ") ||
+		!strings.HasSuffix(got, "create job/"+name) {
+		t.Errorf("where they must not: %s", got)
+	}
+}
+
+func TestNumbersThatAreTooLargeAreTheLargest(t *testing.T) {
+	t.Parallel()
+	c := hourly(t)
+	c.Spec.StartingDeadlineSeconds = ptr.To[int64](math.MaxInt64)
+	if got := decided(t, c, "2030-01-01 13:00:01"); !strings.Contains(got, "create job/") {
+		t.Errorf("nothing is late: %s", got)
+	}
+}
+
+// Who says that a job is for a time to come does not stop the cronjob until then.
+func TestAJobForATimeToComeIsNoneOfTheSchedule(t *testing.T) {
+	t.Parallel()
+	c := hourly(t)
+	for when, runs := range map[string]bool{"2999-01-01 12:00:00": true, "2030-01-01 13:00:00": false} {
+		j := newJob(c, at(t, when))
+		j.UID = "j"
+		if got := decided(t, c, "2030-01-01 13:00:01", j); strings.Contains(got, "create job/") != runs {
+			t.Errorf("a job for %s: %s", when, got)
+		}
+	}
+}
+
+func TestANewScheduleCountsFromWhenItIsSeen(t *testing.T) {
+	t.Parallel()
+	var s schedules
+	c := hourly(t)
+	now := at(t, "2030-01-01 12:30:00")
+	request := informer.KeyOf(c)
+	if since := s.since(request, c, now); !since.IsZero() {
+		t.Errorf("one that is seen for the first time is from %s", since)
+	}
+	c.Spec.Schedule = "*/10 * * * *"
+	for range 2 {
+		if since := s.since(request, c, now); !since.Equal(at(t, "2030-01-01 12:30:00")) {
+			t.Errorf("a changed one is from %s", since)
+		}
+		now = now.Add(time.Minute)
+	}
+	c.Spec.TimeZone = ptr.To("America/New_York")
+	if since := s.since(request, c, now); !since.Equal(now) {
+		t.Errorf("one in another time zone is from %s", since)
+	}
+	c.UID = "another"
+	if since := s.since(request, c, now); !since.IsZero() {
+		t.Errorf("another cronjob's is from %s", since)
+	}
+	s.since(request, hourly(t), now)
+	if s.forget(request); len(s.of) != 0 {
+		t.Error("what is gone is not forgotten")
+	}
+}

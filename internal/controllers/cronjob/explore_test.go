@@ -1,0 +1,89 @@
+package cronjob_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/cronjob"
+	"github.com/bowline-dev/bowline/internal/controllers/job"
+)
+
+func TestNoFaultHasARunTwice(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, hourly(trial.Of(cronjob.Add).Once()))
+}
+
+func TestTwoControllersAtOnceMakeOneJobEach(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, hourly(trial.Of(cronjob.Add).Twice()))
+}
+
+// hourly is a cronjob that runs three times, of which the last is kept.
+func hourly(processes []bowlinetest.Process) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options: []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+			job.Add(m)
+			return nil
+		})},
+		Processes:  processes,
+		Act:        threeHours,
+		Settle:     10 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{few},
+		Skip:       trial.Events,
+		Budget:     30,
+	}
+}
+
+// threeHours declares a cronjob whose jobs have nothing to do, and stops it after three runs.
+func threeHours(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	cronJobs := client.For[*batchv1.CronJob](c)
+	cj := idle("0 * * * *")
+	cj.Spec.SuccessfulJobsHistoryLimit = new(int32(1))
+	if _, err := cronJobs.Create(ctx, cj, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	time.Sleep(3*time.Hour + 10*time.Minute)
+	return suspend(ctx, cronJobs, true)
+}
+
+// idle is a cronjob whose jobs have nothing to do.
+func idle(schedule string) *batchv1.CronJob {
+	cj := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "hourly", Namespace: "default"}}
+	cj.Spec.Schedule = schedule
+	spec := &cj.Spec.JobTemplate.Spec
+	spec.Completions = new(int32)
+	spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	spec.Template.Spec.Containers = []corev1.Container{{Name: "work", Image: "work:1"}}
+	return cj
+}
+
+// suspend stops the cronjob, or has it go on.
+func suspend(ctx context.Context, cronJobs client.Resource[*batchv1.CronJob], stop bool) error {
+	patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, stop)
+	_, err := cronJobs.Patch(ctx, "default", "hourly", "", types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// few is broken when more jobs are there than the kept one and the next.
+func few(s bowlinetest.State) error {
+	if n := len(s.Kind("Job")); n > 2 {
+		return fmt.Errorf("%d jobs are kept", n)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package cronjob_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/controllers/cronjob"
+)
+
+// slow is a way to a server on which the first answer to the write of a status takes half a minute.
+type slow struct {
+	http.RoundTripper
+	once    sync.Once
+	written chan struct{} // closed once it is written
+}
+
+func (s *slow) RoundTrip(q *http.Request) (*http.Response, error) {
+	answer, err := s.RoundTripper.RoundTrip(q)
+	if q.Method == http.MethodPut && strings.HasSuffix(q.URL.Path, "/status") {
+		s.once.Do(func() {
+			close(s.written)
+			time.Sleep(30 * time.Second)
+		})
+	}
+	return answer, err
+}
+
+// A run that is decided is made only if its cronjob is as it was when that was decided, however long what is written before
+// takes. What the status has come to say is told all the same.
+func TestNoRunFollowsFromWhatWasHalfAMinuteAgo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		meanwhile func(t *testing.T, cronJobs client.Resource[*batchv1.CronJob]) error
+		jobs      int
+	}{
+		"nothing": {func(*testing.T, client.Resource[*batchv1.CronJob]) error { return nil }, 1},
+		"suspended": {func(t *testing.T, cronJobs client.Resource[*batchv1.CronJob]) error {
+			return suspend(t.Context(), cronJobs, true)
+		}, 0},
+		"deleted": {func(t *testing.T, cronJobs client.Resource[*batchv1.CronJob]) error {
+			return cronJobs.Delete(t.Context(), "default", "hourly", metav1.DeleteOptions{})
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+				missed(t, p)
+				config := rest.CopyConfig(p.Config())
+				way := &slow{RoundTripper: config.Transport, written: make(chan struct{})}
+				config.Transport = way
+				defer start(t, trial.Of(cronjob.Add), config)()
+				<-way.written
+				if err := c.meanwhile(t, bowlinetest.Client[*batchv1.CronJob](t, p)); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(45 * time.Second)
+				jobs, err := bowlinetest.Client[*batchv1.Job](t, p).List(t.Context(), "default", metav1.ListOptions{})
+				if err != nil || len(jobs.Items) != c.jobs {
+					t.Errorf("%d jobs are made, not %d (%v)", len(jobs.Items), c.jobs, err)
+				}
+				which := metav1.ListOptions{FieldSelector: "reason=MissingJob"}
+				told, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", which)
+				if err != nil || len(told.Items) != 1 {
+					t.Errorf("that a job is missing is told by %d events (%v)", len(told.Items), err)
+				}
+			}, trial.Alone())
+		})
+	}
+}
+
+// missed makes a cronjob, one job of which has gone and one of which is due, while no controller is there.
+func missed(t *testing.T, p *bowlinetest.Plane) {
+	t.Helper()
+	cronJobs := bowlinetest.Client[*batchv1.CronJob](t, p)
+	c := idle("0 * * * *")
+	c.Spec.JobTemplate.Spec.ManagedBy = new("example.com/nobody")
+	c, err := cronJobs.Create(t.Context(), c, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := corev1.ObjectReference{APIVersion: "batch/v1", Kind: "Job", Namespace: "default", Name: "gone", UID: "gone"}
+	c.Status.Active = []corev1.ObjectReference{gone}
+	if _, err := cronJobs.UpdateStatus(t.Context(), c, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(90 * time.Minute)
+}
+
+// start runs a program until the result is called.
+func start(t *testing.T, p trial.Program, config *rest.Config) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := p(ctx, config); err != nil {
+			t.Error(err)
+		}
+	})
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}

@@ -1,0 +1,93 @@
+package cronjob_test
+
+import (
+	"context"
+	"flag"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/controllers/cronjob"
+	"github.com/bowline-dev/bowline/internal/controllers/garbagecollector"
+	"github.com/bowline-dev/bowline/internal/controllers/job"
+)
+
+// runs is a flag, so that bench has it be a year.
+var runs = flag.Int("runs", 48, "how many hourly runs TestHourlyRuns makes")
+
+// The time is virtual: of each run there is a job with a pod, which succeeds, and nothing of it is left but the last three.
+func TestHourlyRuns(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		defer runNodes(t, p)()
+		c, err := client.New(p.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cj := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "hourly", Namespace: "default"}}
+		cj.Spec.Schedule = "@hourly"
+		spec := &cj.Spec.JobTemplate.Spec.Template.Spec
+		spec.RestartPolicy = corev1.RestartPolicyNever
+		spec.Containers = []corev1.Container{{Name: "work", Image: "work:1"}}
+		if _, err := client.For[*batchv1.CronJob](c).Create(t.Context(), cj, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(*runs)*time.Hour + time.Minute)
+		jobs, err := client.For[*batchv1.Job](c).List(t.Context(), "", metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, err := client.For[*corev1.Pod](c).List(t.Context(), "", metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(jobs.Items) != 3 || len(left.Items) != 3 {
+			t.Errorf("after %d runs %d jobs and %d pods are left", *runs, len(jobs.Items), len(left.Items))
+		}
+		got, err := client.For[*batchv1.CronJob](c).Get(t.Context(), "default", "hourly")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Status.LastScheduleTime == nil || time.Since(got.Status.LastScheduleTime.Time) > time.Hour || len(got.Status.Active) > 0 {
+			t.Errorf("%+v", got.Status)
+		}
+	}, asUp)
+}
+
+// runNodes has each new pod succeed at once, until it is ended. It is as little as can be, since nodes are no part of what is
+// measured: an informer whose handler writes, and no controller, so that it would have to begin anew if a write failed.
+func runNodes(t *testing.T, p *bowlinetest.Plane) (end func()) {
+	c, err := client.New(p.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	in := corev1.SchemeGroupVersion.WithResource("pods")
+	pods := informer.New(p.Source(), in, informer.Options[*corev1.Pod]{})
+	pods.AddHandler(informer.HandlerFuncs[*corev1.Pod]{Add: func(seen *corev1.Pod, _ bool) {
+		pod := *seen
+		pod.ManagedFields, pod.Status.Phase = nil, corev1.PodSucceeded
+		if _, err := client.Of[*corev1.Pod](c, in).UpdateStatus(ctx, &pod, metav1.UpdateOptions{}); err != nil {
+			t.Error(err)
+		}
+	}})
+	var running sync.WaitGroup
+	running.Go(func() { pods.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+// asUp has the plane itself run the controllers, as bowline up does.
+var asUp = bowlinetest.With(func(o *bowline.Options) {
+	o.Controllers = []string{cronjob.Name, job.Name, garbagecollector.Name}
+})

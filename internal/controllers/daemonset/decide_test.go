@@ -1,0 +1,112 @@
+package daemonset
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/bowline-dev/bowline/internal/controllers/failing"
+	"github.com/bowline-dev/bowline/internal/controllers/history"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/sets"
+)
+
+// seen is a set, with its revision, on nodes that have a pod of the revision each.
+func seen(t *testing.T, nodes ...string) Seen {
+	t.Helper()
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default", UID: "agent", Generation: 1}}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
+	set.Spec.Template.Labels = set.Spec.Selector.MatchLabels
+	set.Spec.UpdateStrategy.Type = appsv1.RollingUpdateDaemonSetStrategyType
+	hash := pods.Hash(&set.Spec.Template, nil)
+	owner := []metav1.OwnerReference{*metav1.NewControllerRef(set, kind)}
+	revision := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
+		Name: "agent-" + hash, Namespace: "default", UID: "revision", OwnerReferences: owner,
+		Labels: map[string]string{"app": "agent", appsv1.DefaultDaemonSetUniqueLabelKey: hash},
+	}, Revision: 1}
+	var err error
+	if revision.Data.Raw, err = history.Data(&set.Spec.Template); err != nil {
+		t.Fatal(err)
+	}
+	s := Seen{Seen: sets.Seen[*appsv1.DaemonSet]{
+		Set: set, Revisions: []*appsv1.ControllerRevision{revision}, Pauses: failing.New(), Now: time.Now(),
+	}}
+	s.Pod = func(string) *corev1.Pod { return nil }
+	s.Revision = func(string) *appsv1.ControllerRevision { return revision }
+	for _, name := range nodes {
+		s.Nodes = append(s.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		pod := pods.New(&set.Spec.Template, set, kind, "agent-"+name)
+		pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = hash
+		pod.Spec.NodeName, pod.Status.Phase = name, corev1.PodRunning
+		s.Pods = append(s.Pods, pod)
+	}
+	return s
+}
+
+// does is what is decided about pods and revisions, but for what only asks.
+func does(t *testing.T, s Seen) string {
+	t.Helper()
+	plan, err := Decide(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, a := range append(plan.Claim, plan.Keep...) {
+		if text := a.String(); !strings.HasPrefix(text, "make sure") {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+func TestARevisionWithoutItsLabelIsTheSame(t *testing.T) {
+	t.Parallel()
+	s := seen(t, "a", "b")
+	if got := does(t, s); got != "" {
+		t.Fatalf("before: %s", got)
+	}
+	delete(s.Revisions[0].Labels, appsv1.DefaultDaemonSetUniqueLabelKey)
+	if got := does(t, s); got != "" {
+		t.Errorf("without the label: %s", got)
+	}
+}
+
+func TestWhatIsLeftOfARollingUpdateSaysNothing(t *testing.T) {
+	t.Parallel()
+	for strategy, want := range map[appsv1.DaemonSetUpdateStrategyType]bool{
+		appsv1.RollingUpdateDaemonSetStrategyType: true, appsv1.OnDeleteDaemonSetStrategyType: false,
+	} {
+		s := seen(t, "a")
+		s.Set.Spec.UpdateStrategy = appsv1.DaemonSetUpdateStrategy{Type: strategy, RollingUpdate: &appsv1.RollingUpdateDaemonSet{
+			MaxUnavailable: new(intstr.FromInt32(0)), MaxSurge: new(intstr.FromInt32(1)),
+		}}
+		s.Pods[0].DeletionTimestamp = &metav1.Time{Time: s.Now}
+		if got := does(t, s); strings.Contains(got, "create pod/") != want {
+			t.Errorf("%s: beside one that is being deleted: %q", strategy, got)
+		}
+	}
+}
+
+// Two revisions of one template, as two controllers may have made them: no pod is replaced by one that is just like it.
+func TestPodsOfTheSameTemplateByAnotherNameStay(t *testing.T) {
+	t.Parallel()
+	s := seen(t, "a", "b")
+	twin := s.Revisions[0].DeepCopy()
+	twin.Name, twin.UID, twin.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "agent-first", "twin", "first"
+	s.Revisions[0].Revision = 2
+	s.Revisions = append(s.Revisions, twin)
+	s.Pods[1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = "first"
+	if got, want := does(t, s), "relabel pod/agent-b; delete controllerrevision/agent-first"; got != want {
+		t.Errorf("it does %q, want %q", got, want)
+	}
+	twin.DeletionTimestamp = &metav1.Time{Time: s.Now}
+	s.Pods[1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey] = s.Pods[0].Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
+	if got := does(t, s); got != "" {
+		t.Errorf("after that it does %q", got)
+	}
+}

@@ -1,0 +1,88 @@
+package daemonset_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/controllers/daemonset"
+)
+
+// A node comes, one is not for the set's pods any more, and one goes. Of two controllers one may hear of that late: neither
+// undoes what the other does.
+func TestTwoControllersAgreeAboutNodesThatComeAndGo(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Objects(place("a"), place("b"))},
+		Processes:  trial.Of(daemonset.Add).Twice(),
+		Act:        move,
+		Settle:     3 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{oneForEach},
+		Compare:    byNode,
+		// What is late about pods and sets is explored elsewhere.
+		Skip: func(p bowlinetest.Point) bool { return p.Resource != "nodes" },
+	})
+}
+
+// place is a node for the set's pods.
+func place(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"disk": "ssd"}}}
+}
+
+// move has the set's places be a and b, then c too, then not a, and then not b. Pods wait for a node all the time, so that the
+// set's controller alone can delete those of one that has gone.
+func move(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default"}}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
+	set.Spec.Template.Labels = set.Spec.Selector.MatchLabels
+	set.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "ssd"}
+	set.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
+	if _, err := client.For[*appsv1.DaemonSet](c).Create(ctx, set, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	nodes := client.For[*corev1.Node](c)
+	for _, change := range []func() error{
+		func() error {
+			_, err := nodes.Create(ctx, place("c"), metav1.CreateOptions{})
+			return err
+		},
+		func() error {
+			patch := []byte(`{"metadata":{"labels":{"disk":null}}}`)
+			_, err := nodes.Patch(ctx, "", "a", "", types.MergePatchType, patch, metav1.PatchOptions{})
+			return err
+		},
+		func() error { return nodes.Delete(ctx, "", "b", metav1.DeleteOptions{}) },
+	} {
+		time.Sleep(time.Minute) // longer than anything is late
+		if err := change(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneForEach is broken when two pods are for one node.
+func oneForEach(s bowlinetest.State) error {
+	on := map[string]int{}
+	for _, pod := range s.Kind("Pod") {
+		if on[nodeOf(pod)]++; on[nodeOf(pod)] > 1 {
+			return fmt.Errorf("%d pods are for node %s", on[nodeOf(pod)], nodeOf(pod))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package daemonset_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/controllers/daemonset"
+)
+
+func TestNoFaultMakesTwoPodsOnANode(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, scenario(replacing, trial.Of(daemonset.Add).Once()))
+}
+
+func TestTwoControllersMakeOnePodOnANode(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, scenario(replacing, trial.Of(daemonset.Add).Twice()))
+}
+
+func TestNoFaultLeavesANodeWithoutWhenSurging(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, scenario(surging, trial.Of(daemonset.Add).Twice()))
+}
+
+// strategy is how another template comes to the nodes, and what may be seen on the way.
+type strategy struct {
+	patch string
+	// perNode is how many pods a node has at most, all how many all have, ready how many are ready at least once all were.
+	perNode, all, ready int
+}
+
+var (
+	replacing = strategy{`{"spec":{"updateStrategy":{"rollingUpdate":{"maxUnavailable":1}}}}`, 1, 3, 2}
+	surging   = strategy{`{"spec":{"updateStrategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}}}`, 2, 4, 3}
+)
+
+// scenario is a set on three nodes that gets another template and the first one back, with faults in the midst of it.
+func scenario(s strategy, processes []bowlinetest.Process) bowlinetest.Scenario {
+	node := func(name string) client.Object { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	return bowlinetest.Scenario{
+		Options: []bowlinetest.Option{
+			trial.Alone(), bowlinetest.Objects(node("a"), node("b"), node("c")), bowlinetest.Manage(trial.Running),
+		},
+		Setup:      ready,
+		Processes:  processes,
+		Act:        s.act,
+		Settle:     3 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{s.holds},
+		Compare:    byNode,
+		Skip:       trial.Events,
+		Budget:     30,
+	}
+}
+
+// ready takes away the taints that nodes have until they are ready.
+func ready(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	nodes := client.For[*corev1.Node](c)
+	all, err := nodes.List(ctx, "", metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, node := range all.Items {
+		if _, err := nodes.Patch(ctx, "", node.Name, "", types.MergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// act is what a user does.
+func (s strategy) act(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	sets := client.For[*appsv1.DaemonSet](c)
+	labels := map[string]string{"app": "agent"}
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default"}}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	set.Spec.Template.Labels = labels
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
+	if _, err := sets.Create(ctx, set, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	for _, patch := range []string{
+		s.patch,
+		`{"spec":{"template":{"spec":{"containers":[{"name":"agent","image":"agent:2"}]}}}}`,
+		`{"spec":{"template":{"spec":{"containers":[{"name":"agent","image":"agent:1"}]}}}}`,
+	} {
+		if _, err := sets.Patch(ctx, "default", "agent", "", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			return err
+		}
+		time.Sleep(time.Minute) // longer than anything is late: each template is seen
+	}
+	return nil
+}
+
+// holds is broken when a node, or all together, have more pods than they may, or fewer are ready.
+func (s strategy) holds(state bowlinetest.State) error {
+	on, all, ready := map[string]int{}, 0, 0
+	for _, pod := range state.Kind("Pod") {
+		all++
+		node := nodeOf(pod)
+		if on[node]++; on[node] > s.perNode {
+			return fmt.Errorf("%d pods are for node %s", on[node], node)
+		}
+		if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == "Running" {
+			ready++
+		}
+	}
+	if all > s.all {
+		return fmt.Errorf("there are %d pods, and %d are the most", all, s.all)
+	}
+	if set := state.Find("DaemonSet", "default", "agent"); set != nil && ready < s.ready {
+		if was, _, _ := unstructured.NestedInt64(set.Object, "status", "numberReady"); was == 3 {
+			return fmt.Errorf("%d pods are ready, and %d are the least", ready, s.ready)
+		}
+	}
+	return nil
+}
+
+// byNode calls pods by their nodes, since their names say nothing. A pod may be left from the first time that the template was
+// the set's.
+func byNode(s bowlinetest.State) bowlinetest.State {
+	for _, pod := range s.Kind("Pod") {
+		pod.SetGenerateName("")
+		pod.SetName("on " + nodeOf(pod))
+		labels := pod.GetLabels()
+		delete(labels, "pod-template-generation")
+		pod.SetLabels(labels)
+	}
+	return s
+}
+
+// nodeOf is the node that a pod may come to.
+func nodeOf(pod *unstructured.Unstructured) string {
+	terms, _, _ := unstructured.NestedSlice(pod.Object, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+	return fmt.Sprint(terms)
+}

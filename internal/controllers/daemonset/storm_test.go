@@ -1,0 +1,145 @@
+package daemonset_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/controllers/daemonset"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+)
+
+const (
+	stormNodes = 30
+	// enough is how many pods make a storm: whoever causes it leaves off, so that the test ends.
+	enough = 1000
+	// The pauses of an hour are of 1, 2, 4 seconds and so on, up to 15 minutes: twelve of them, or one more.
+	least, most = 8 * stormNodes, 14 * stormNodes
+)
+
+// stormy is a set, and nodes for its pods.
+func stormy(strategy appsv1.DaemonSetUpdateStrategy) bowlinetest.Option {
+	var all []client.Object
+	for i := range stormNodes {
+		all = append(all, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)}})
+	}
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "agent", Namespace: "default"}}
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "agent"}}
+	set.Spec.Template.Labels = set.Spec.Selector.MatchLabels
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "agent:1"}}
+	set.Spec.UpdateStrategy = strategy
+	return bowlinetest.Objects(append(all, set)...)
+}
+
+// On each of many nodes pods end as soon as they are made, for an hour. Each node's is made a dozen times, and none is left
+// lying.
+func TestPodsThatEndAreMadeLessAndLessOften(t *testing.T) {
+	t.Parallel()
+	surging := appsv1.DaemonSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateDaemonSet{
+		MaxSurge: new(intstr.FromInt32(1)), MaxUnavailable: new(intstr.FromInt32(0)),
+	}}
+	for _, c := range []struct {
+		name     string
+		strategy appsv1.DaemonSetUpdateStrategy
+		phase    corev1.PodPhase
+	}{
+		{"they fail", appsv1.DaemonSetUpdateStrategy{}, corev1.PodFailed},
+		{"they succeed", appsv1.DaemonSetUpdateStrategy{}, corev1.PodSucceeded},
+		{"they fail, and there may be two", surging, corev1.PodFailed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var made atomic.Int32
+			end := func(pod *corev1.Pod, _ []*corev1.Pod) {
+				if made.Add(1) < enough {
+					pod.Status.Phase = c.phase
+				}
+			}
+			bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+				if err := ready(t.Context(), p.Config()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{})
+				if err != nil || len(page.Items) != stormNodes {
+					t.Errorf("there are %d pods (%v) on %d nodes", len(page.Items), err, stormNodes)
+				}
+			}, trial.Alone(), stormy(c.strategy), bowlinetest.Manage(func(m *controller.Manager) error {
+				daemonset.Add(m)
+				return trial.Nodes(0, end)(m)
+			}))
+			if n := made.Load(); n > most || n < least {
+				t.Errorf("%d pods were made, and should be %d to %d", n, least, most)
+			}
+		})
+	}
+}
+
+// Somebody gives each pod another label as soon as it is made, for an hour, so that it is the set's no more.
+func TestASetWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
+	t.Parallel()
+	var taken atomic.Int32
+	var peace atomic.Bool
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		if err := ready(t.Context(), p.Config()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if n := taken.Load(); n > most || n < least {
+			t.Errorf("%d pods were made, and should be %d to %d", n, least, most)
+		}
+		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{
+			FieldSelector: "involvedObject.name=agent,reason=FightingSelectors",
+		})
+		const says = "has the labels app=mine,controller-revision-hash="
+		if err != nil || len(events.Items) == 0 || !strings.Contains(events.Items[0].Message, says) {
+			t.Errorf("what is told is %v (%v), want FightingSelectors with %q", events.Items, err, says)
+		}
+		peace.Store(true)
+		time.Sleep(time.Hour / 2)
+		synctest.Wait()
+		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{LabelSelector: "app=agent"})
+		if err != nil || len(page.Items) != stormNodes {
+			t.Errorf("half an hour after the fight there are %d pods (%v) on %d nodes", len(page.Items), err, stormNodes)
+		}
+	}, trial.Alone(), stormy(appsv1.DaemonSetUpdateStrategy{}), bowlinetest.Manage(func(m *controller.Manager) error {
+		daemonset.Add(m)
+		take(m, &taken, &peace)
+		return nil
+	}))
+}
+
+// take gives pods another label, until there is peace.
+func take(m *controller.Manager, taken *atomic.Int32, peace *atomic.Bool) {
+	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
+	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
+	m.Add(controller.Options{
+		Name:    "taker",
+		Sources: []controller.Source{controller.For(all)},
+		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
+			pod, ok := all.Indexer().Get(request)
+			if !ok || pod.Labels["app"] != "agent" || peace.Load() || taken.Load() >= enough {
+				return controller.Result{}, nil
+			}
+			taken.Add(1)
+			patch := []byte(`{"metadata":{"labels":{"app":"mine"}}}`)
+			_, err := writes.Patch(ctx, pod.Namespace, pod.Name, "", types.MergePatchType, patch, metav1.PatchOptions{})
+			return controller.Result{}, err
+		}),
+	})
+}

@@ -1,0 +1,222 @@
+package deployment_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/deployment"
+)
+
+// A replicaset has a size that is another one by now, and pods that it has not let go yet. The others grow by no more than
+// there is room for beside these.
+func TestANewSizeIsNotMadeBesidePodsThatAreStillThere(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		sets []set
+		want string
+	}{
+		{"one set", []set{{"web:2", 2, 2}}, "web:2 8"},
+		{"and another one that has shrunk", []set{{"web:1", 0, 4}, {"web:2", 2, 2}}, "web:2 6"},
+		{"in the midst of a rollout", []set{{"web:1", 4, 4}, {"web:2", 3, 3}}, "web:1 6, web:2 4"},
+		{"in its midst, with pods that are to go", []set{{"web:1", 4, 8}, {"web:2", 3, 3}}, "web:1 4, web:2 3"},
+	} {
+		d := deploymentOf(8)
+		if got := sizes(decide(d, c.sets...)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+	if got := sizes(decide(deploymentOf(4), set{"web:1", 4, 8}, set{"web:2", 3, 3})); got != "web:1 3, web:2 3" {
+		t.Errorf("fewer: %s, want the larger one smaller at once", got)
+	}
+}
+
+// A deployment that rolled until now has pods of two templates, and is to recreate them, and to have another size. What is to
+// be shared out is not: the old ones end.
+func TestWhoRecreatesFromTheMidstOfARolloutEndsTheOldPods(t *testing.T) {
+	t.Parallel()
+	d := deploymentOf(8)
+	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+	if got := sizes(decide(d, set{"web:1", 3, 3}, set{"web:2", 2, 2})); got != "web:1 0" {
+		t.Errorf("%q, want the old one with no pods", got)
+	}
+}
+
+// What others write into the annotations of a replicaset is no reason to stop.
+func TestAnnotationsThatAreNoNumbersDoNoHarm(t *testing.T) {
+	t.Parallel()
+	d := deploymentOf(8)
+	d.Status.Replicas = 7
+	for _, c := range []struct{ annotation, value, want string }{
+		{deployment.RevisionAnnotation, strings.Repeat("a", 3000), "web:1 6, web:2 4"},
+		{deployment.HistoryAnnotation, strings.Repeat("1,", 30_000), "web:1 6, web:2 4"},
+		{deployment.DesiredAnnotation, "many", "web:1 6, web:2 4"},
+		{deployment.MaxAnnotation, "-7", "web:1 6, web:2 4"},
+		{deployment.MaxAnnotation, "99999999999", "web:1 6, web:2 4"},
+	} {
+		s := seen(d, set{"web:1", 4, 4}, set{"web:2", 3, 3})
+		for i := range s.Sets {
+			s.Sets[i].Annotations[c.annotation] = c.value
+		}
+		if got := sizes(deployment.Decide(s)); got != c.want {
+			t.Errorf("%s %.20s: %s, want %s", c.annotation, c.value, got, c.want)
+		}
+	}
+}
+
+// A surge of more pods than can be counted is one of very many, and not of fewer than none.
+func TestAHugeSurgeIsNoNegativeOne(t *testing.T) {
+	t.Parallel()
+	d := deploymentOf(100)
+	d.Spec.Strategy.RollingUpdate.MaxSurge = new(intstr.FromString("4294967195%"))
+	s := seen(d, set{"web:1", 100, 100})
+	s.Sets[0].Annotations[deployment.DesiredAnnotation] = "100"
+	if got := sizes(deployment.Decide(s)); got != "web:2 100" {
+		t.Errorf("%q, want all new ones at once", got)
+	}
+}
+
+// The condition is as old as the replicaset's, whose it is.
+func TestAFailureIsAsOldAsTheReplicaSetSays(t *testing.T) {
+	t.Parallel()
+	since := metav1.NewTime(time.Now().Add(-time.Hour))
+	d := deploymentOf(5)
+	s := seen(d, set{"web:2", 5, 5})
+	s.Sets[0].Annotations[deployment.DesiredAnnotation] = "5"
+	s.Sets[0].Status.Conditions = []appsv1.ReplicaSetCondition{{
+		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", LastTransitionTime: since,
+	}}
+	c := said(deployment.Decide(s), appsv1.DeploymentReplicaFailure)
+	if !c.LastTransitionTime.Equal(&since) || !c.LastUpdateTime.Equal(&since) {
+		t.Errorf("the failure is %+v, want one of an hour ago", c)
+	}
+}
+
+// The one who made the replicaset did not come to say so, and the last rollout's end stands there. It ends for the new one too.
+func TestTheEndOfARolloutIsToldWhoeverBeganIt(t *testing.T) {
+	t.Parallel()
+	d := deploymentOf(5)
+	d.Spec.ProgressDeadlineSeconds = new(int32(600))
+	d.Status.Conditions = []appsv1.DeploymentCondition{{
+		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable",
+		Message: `ReplicaSet "web:1" has successfully progressed.`,
+	}}
+	for _, c := range []struct {
+		has  int32
+		want string
+	}{{3, `ReplicaSet "web:2" is progressing.`}, {5, `ReplicaSet "web:2" has successfully progressed.`}} {
+		s := seen(d, set{"web:1", 0, 0}, set{"web:2", 5, c.has})
+		s.Sets[1].Annotations[deployment.DesiredAnnotation] = "5"
+		if got := said(deployment.Decide(s), appsv1.DeploymentProgressing); got.Message != c.want {
+			t.Errorf("with %d pods it says %q, want %q", c.has, got.Message, c.want)
+		}
+	}
+}
+
+// said is a condition of the status that is written.
+func said(actions []action.Action, kind appsv1.DeploymentConditionType) (none appsv1.DeploymentCondition) {
+	for _, a := range actions {
+		if then, ok := a.(action.Then); ok {
+			for _, c := range then.Action.(action.Update[*appsv1.Deployment]).Object.Status.Conditions {
+				if c.Type == kind {
+					return c
+				}
+			}
+		}
+	}
+	return none
+}
+
+// set is a replicaset with the image of its template, and how many pods it should have and has.
+type set struct {
+	image         string
+	replicas, has int32
+}
+
+// deploymentOf is a deployment of web:2, with a surge of two.
+func deploymentOf(size int32) *appsv1.Deployment {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", UID: "d", Generation: 3}}
+	d.Spec.Replicas = &size
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	d.Spec.Template = templateOf("web:2")
+	d.Spec.Strategy.Type = appsv1.RollingUpdateDeploymentStrategyType
+	d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
+		MaxSurge: new(intstr.FromInt32(2)), MaxUnavailable: new(intstr.FromInt32(1)),
+	}
+	return d
+}
+
+func templateOf(image string) (t corev1.PodTemplateSpec) {
+	t.Labels = map[string]string{"app": "web"}
+	t.Spec.Containers = []corev1.Container{{Name: "web", Image: image}}
+	return t
+}
+
+// seen is a deployment with replicasets that were scaled when it had five pods.
+func seen(d *appsv1.Deployment, sets ...set) deployment.Seen {
+	s := deployment.Seen{
+		Deployment: d, Now: time.Now(), Told: &action.Told[deployment.Saying]{},
+		Pods:  func(types.UID) []*corev1.Pod { return nil },
+		Named: func(string) *appsv1.ReplicaSet { return nil },
+	}
+	for i, of := range sets {
+		r := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+			Name: of.image, Namespace: "default", UID: types.UID(of.image), Generation: 2, Labels: map[string]string{"app": "web"},
+			Annotations: map[string]string{
+				deployment.RevisionAnnotation: fmt.Sprint(i + 1), deployment.DesiredAnnotation: "5", deployment.MaxAnnotation: "7",
+			},
+			OwnerReferences:   []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+			CreationTimestamp: metav1.NewTime(s.Now.Add(time.Duration(i-10) * time.Minute)),
+		}}
+		r.Spec.Replicas, r.Spec.Template = &of.replicas, templateOf(of.image)
+		r.Status = appsv1.ReplicaSetStatus{ObservedGeneration: 2, Replicas: of.has, ReadyReplicas: of.has, AvailableReplicas: of.has}
+		s.Sets = append(s.Sets, r)
+	}
+	return s
+}
+
+func decide(d *appsv1.Deployment, sets ...set) []action.Action {
+	return deployment.Decide(seen(d, sets...))
+}
+
+// sizes are those that replicasets are given, by their images.
+func sizes(actions []action.Action) string {
+	given := map[string]int32{}
+	for _, a := range sure(actions) {
+		if o, ok := a.(action.Otherwise); ok {
+			a = o.Action
+		}
+		switch a := a.(type) {
+		case action.Update[*appsv1.ReplicaSet]:
+			given[a.Object.Spec.Template.Spec.Containers[0].Image] = *a.Object.Spec.Replicas
+		case action.Create[*appsv1.ReplicaSet]:
+			given[a.Object.Spec.Template.Spec.Containers[0].Image] = *a.Object.Spec.Replicas
+		}
+	}
+	var parts []string
+	for _, image := range slices.Sorted(maps.Keys(given)) {
+		parts = append(parts, fmt.Sprintf("%s %d", image, given[image]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sure are the actions that the server is asked about first.
+func sure(actions []action.Action) (all []action.Action) {
+	for _, a := range actions {
+		if s, ok := a.(action.Sure); ok {
+			all = append(all, s.Then...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,126 @@
+package deployment_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+)
+
+func TestNoFaultBreaksTheBoundsOfANewSize(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, resizing(controllers.Once()))
+}
+
+func TestTwoControllersAtOnceKeepTheBoundsOfANewSize(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, resizing(controllers.Twice()))
+}
+
+func TestNoFaultHasPodsOfTwoTemplatesAtOnce(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, recreating(controllers.Once()))
+}
+
+func TestTwoControllersAtOnceHaveNoPodsOfTwoTemplates(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, recreating(controllers.Twice()))
+}
+
+// resizing is a rollout without a surge, in the midst of which the deployment gets another size, and another one.
+func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
+	s := rolling(processes)
+	s.Invariants = []func(bowlinetest.State) error{noMoreThanItSays}
+	s.Act = func(ctx context.Context, config *rest.Config) error {
+		return declare(ctx, config, func(d *appsv1.Deployment) {
+			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
+				MaxSurge: new(intstr.FromInt32(0)), MaxUnavailable: new(intstr.FromInt32(2)),
+			}
+		},
+			later{20 * time.Second, image("web:2")}, later{time.Millisecond, `{"spec":{"replicas":5}}`},
+			later{3 * time.Second, `{"spec":{"replicas":7}}`})
+	}
+	return s
+}
+
+// noMoreThanItSays is broken when a deployment without a surge, which never becomes smaller, has too many pods.
+func noMoreThanItSays(s bowlinetest.State) error {
+	d, all := s.Find("Deployment", "default", "web"), int64(0)
+	if d == nil {
+		return nil
+	}
+	for _, pod := range s.Kind("Pod") {
+		if pod.GetDeletionTimestamp() == nil {
+			all++
+		}
+	}
+	if most, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas"); all > most {
+		return fmt.Errorf("there are %d pods, and %d are the most", all, most)
+	}
+	return nil
+}
+
+// recreating is a deployment that ends its old pods, which takes them five seconds, before it makes new ones. The second image
+// comes before the pods of the first one run.
+func recreating(processes []bowlinetest.Process) bowlinetest.Scenario {
+	s := rolling(processes)
+	s.Options = []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running), bowlinetest.Manage(ending)}
+	s.Invariants = []func(bowlinetest.State) error{oneTemplate}
+	s.Act = func(ctx context.Context, config *rest.Config) error {
+		return declare(ctx, config, func(d *appsv1.Deployment) {
+			d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType
+			d.Spec.Template.Spec.NodeName = "n"
+		}, later{time.Millisecond, image("web:2")}, later{20 * time.Second, image("web:3")})
+	}
+	return s
+}
+
+// oneTemplate is broken when there are pods of two images, that of one which is ending too.
+func oneTemplate(s bowlinetest.State) error {
+	images := map[any]bool{}
+	for _, pod := range s.Kind("Pod") {
+		containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
+		images[containers[0].(map[string]any)["image"]] = true
+	}
+	if len(images) > 1 {
+		return fmt.Errorf("there are pods of %v", images)
+	}
+	return nil
+}
+
+// ending has pods that are deleted end, five seconds later.
+func ending(m *controller.Manager) error {
+	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
+	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
+	m.Add(controller.Options{
+		Name:    "ending",
+		Sources: []controller.Source{controller.For(all)},
+		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
+			pod, ok := all.Indexer().Get(request)
+			if !ok || pod.DeletionTimestamp == nil {
+				return controller.Result{}, nil
+			}
+			// The time of the deletion is that at which it must have ended.
+			asked := pod.DeletionTimestamp.Add(-time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second)
+			if wait := time.Until(asked.Add(5 * time.Second)); wait > 0 {
+				return controller.Result{RequeueAfter: wait}, nil
+			}
+			return controller.Result{}, writes.Delete(ctx, pod.Namespace, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)})
+		}),
+	})
+	return nil
+}

@@ -1,0 +1,197 @@
+package deployment
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+)
+
+// The annotations of deployments and replicasets that kubectl and this controller know.
+const (
+	// RevisionAnnotation is the number of a template, of a deployment and of the replicaset that has it.
+	RevisionAnnotation = "deployment.kubernetes.io/revision"
+	// HistoryAnnotation are the numbers that a replicaset's template has had before.
+	HistoryAnnotation = "deployment.kubernetes.io/revision-history"
+	// DesiredAnnotation and MaxAnnotation are the deployment's size and how far it may be exceeded, when the replicaset was last
+	// scaled: by them the replicasets share out a change of that size.
+	DesiredAnnotation = "deployment.kubernetes.io/desired-replicas"
+	MaxAnnotation     = "deployment.kubernetes.io/max-replicas"
+)
+
+// ours are annotations of a deployment that its replicasets do not take over.
+var ours = []string{
+	RevisionAnnotation, HistoryAnnotation, DesiredAnnotation, MaxAnnotation,
+	corev1.LastAppliedConfigAnnotation, appsv1.DeprecatedRollbackTo,
+}
+
+// longestName is how many bytes the name of a replicaset may have.
+const longestName = 253
+
+// longestHistory is how many bytes of HistoryAnnotation are kept.
+const longestHistory = 2000
+
+// divide finds the replicaset of a template, the oldest if there are several, and the others by their age.
+func divide(sets []*appsv1.ReplicaSet, template *corev1.PodTemplateSpec) (next *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
+	sets = slices.Clone(sets)
+	slices.SortFunc(sets, byAge)
+	for _, set := range sets {
+		if next == nil && sameTemplate(&set.Spec.Template, template) {
+			next = set
+			continue
+		}
+		old = append(old, set)
+	}
+	return next, old
+}
+
+func byAge(a, b *appsv1.ReplicaSet) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// sameTemplate says whether two templates make the same pods; the hash is what a replicaset adds to its own.
+func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
+	return equality.Semantic.DeepEqual(withoutHash(*a), withoutHash(*b))
+}
+
+// withoutHash is a template, which shares all else with the one that it was made of, without the label that a replicaset adds.
+func withoutHash(t corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	if _, has := t.Labels[appsv1.DefaultDeploymentUniqueLabelKey]; has {
+		t.Labels = maps.Clone(t.Labels)
+		delete(t.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
+	}
+	return t
+}
+
+func revisionOf(set *appsv1.ReplicaSet) int64 {
+	n, err := strconv.ParseInt(set.Annotations[RevisionAnnotation], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// keepRevision gives the replicaset of the template the highest revision; one that comes back, as after an undo, a new one. Where
+// there is none it is made, if create says so. It is false after it has done something, which is to be seen first.
+func (r *rollout) keepRevision(create bool) bool {
+	var highest int64
+	for _, set := range r.old {
+		highest = max(highest, revisionOf(set))
+	}
+	if r.next == nil {
+		if create {
+			r.create(highest + 1)
+		}
+		return !create
+	}
+	number := strconv.FormatInt(highest+1, 10)
+	if revisionOf(r.next) > highest {
+		number = r.next.Annotations[RevisionAnnotation]
+	}
+	r.revision = number
+	if r.condition(appsv1.DeploymentProgressing) == nil && r.hasDeadline() {
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "FoundNewReplicaSet", fmt.Sprintf("Found new replica set %q", r.next.Name))
+	}
+	set := r.next.DeepCopy()
+	takeAnnotations(set, r.Deployment)
+	advance(set, number)
+	set.Spec.MinReadySeconds = r.spec.MinReadySeconds
+	if equality.Semantic.DeepEqual(set, r.next) {
+		return true
+	}
+	r.actions = append(r.actions, action.Update[*appsv1.ReplicaSet]{In: setsResource, Object: set})
+	r.next = set
+	return false
+}
+
+// takeAnnotations gives a replicaset the deployment's annotations.
+func takeAnnotations(set *appsv1.ReplicaSet, d *appsv1.Deployment) {
+	for key, value := range d.Annotations {
+		if !slices.Contains(ours, key) {
+			metav1.SetMetaDataAnnotation(&set.ObjectMeta, key, value)
+		}
+	}
+}
+
+// advance gives a replicaset a revision, and remembers the one that it had.
+func advance(set *appsv1.ReplicaSet, number string) {
+	had := set.Annotations[RevisionAnnotation]
+	if had == number {
+		return
+	}
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, RevisionAnnotation, number)
+	if had == "" {
+		return
+	}
+	history := had
+	if before := set.Annotations[HistoryAnnotation]; before != "" {
+		history = before + "," + had
+	}
+	for len(history) > longestHistory {
+		_, history, _ = strings.Cut(history, ",")
+	}
+	set.Annotations[HistoryAnnotation] = history
+}
+
+// create makes the replicaset of the template. Its name follows from the template, so that it is made once.
+func (r *rollout) create(revision int64) {
+	d := r.Deployment
+	hash := pods.Hash(&r.spec.Template, d.Status.CollisionCount)
+	name := d.Name[:min(len(d.Name), longestName-1-len(hash))] + "-" + hash
+	if there := r.Named(name); there != nil {
+		if !metav1.IsControlledBy(there, d) || !sameTemplate(&there.Spec.Template, &r.spec.Template) {
+			r.collide() // with another template that has this hash, or with somebody else's replicaset
+		}
+		return // else it has only just come, and will be seen
+	}
+	r.revision = strconv.FormatInt(revision, 10)
+	set := &appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: d.Namespace, OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(d, kind)},
+		},
+		Spec: appsv1.ReplicaSetSpec{
+			MinReadySeconds: r.spec.MinReadySeconds,
+			Selector:        d.Spec.Selector.DeepCopy(),
+			Template:        *r.spec.Template.DeepCopy(),
+		},
+	}
+	metav1.AddLabelToSelector(set.Spec.Selector, appsv1.DefaultDeploymentUniqueLabelKey, hash)
+	metav1.SetMetaDataLabel(&set.Spec.Template.ObjectMeta, appsv1.DefaultDeploymentUniqueLabelKey, hash)
+	set.Labels = set.Spec.Template.DeepCopy().Labels
+	takeAnnotations(set, d)
+	metav1.SetMetaDataAnnotation(&set.ObjectMeta, RevisionAnnotation, r.revision)
+	set.Spec.Replicas = new(int32)
+	size := r.sizeOfNext(set)
+	r.setSize(set, size)
+	failed := fmt.Sprintf("Failed to create new replica set %q: ", name)
+	make := action.Create[*appsv1.ReplicaSet]{In: setsResource, Object: set, Tell: action.Tell{
+		About: d, FailureReason: reasonNotCreated, FailureBegin: failed,
+	}}
+	if size > 0 {
+		make.Tell.Reason, make.Tell.Message = scaled, scaling(name, 0, size)
+	}
+	r.actions = append(r.actions, action.Otherwise{Action: make, Else: func(err error) action.Action { return r.notCreated(failed + err.Error()) }})
+	r.next = set
+	if r.hasDeadline() {
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated", fmt.Sprintf("Created new replica set %q", name))
+	}
+}
+
+// collide counts that a name was taken, which gives the template another one.
+func (r *rollout) collide() {
+	count := int32(1)
+	if had := r.status.CollisionCount; had != nil {
+		count = *had + 1
+	}
+	r.status.CollisionCount = &count
+}

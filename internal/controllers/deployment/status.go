@@ -1,0 +1,238 @@
+package deployment
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+)
+
+// The reasons of the condition Progressing, as kubectl rollout reads them.
+const (
+	reasonPaused    = "DeploymentPaused"
+	reasonResumed   = "DeploymentResumed"
+	reasonUpdated   = "ReplicaSetUpdated"
+	reasonAvailable = "NewReplicaSetAvailable"
+	reasonTimedOut  = "ProgressDeadlineExceeded"
+
+	reasonNotCreated = "ReplicaSetCreateError"
+)
+
+// count makes the status of what there is. It says when to look again although nothing happens; 0 is never.
+func (r *rollout) count() (again time.Duration) {
+	before := r.Deployment.Status
+	r.status = r.counted()
+	if r.status.AvailableReplicas >= r.least() {
+		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable", "Deployment has minimum availability.")
+	} else {
+		r.setCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+	}
+	if r.spec.Paused || r.Deployment.DeletionTimestamp != nil || r.resizing {
+		return 0 // none of it is a rollout's progress, or the lack of it
+	}
+	again = r.progress(&before)
+	r.fail()
+	return again
+}
+
+// counted is the status with its numbers.
+func (r *rollout) counted() appsv1.DeploymentStatus {
+	s := r.status
+	s.ObservedGeneration = r.Deployment.Generation
+	s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas = 0, 0, 0, 0, 0
+	total := wanted(r.all())
+	for _, set := range r.all() {
+		s.Replicas += set.Status.Replicas
+		s.ReadyReplicas += set.Status.ReadyReplicas
+		s.AvailableReplicas += set.Status.AvailableReplicas
+	}
+	if r.next != nil {
+		s.UpdatedReplicas = r.next.Status.Replicas
+	}
+	s.UnavailableReplicas = max(0, total-s.AvailableReplicas)
+	s.TerminatingReplicas = ending(r.all())
+	return s
+}
+
+// ending is how many pods are being deleted, or nil when a controller of replicasets does not say.
+func ending(sets []*appsv1.ReplicaSet) *int32 {
+	var sum int32
+	for _, set := range sets {
+		switch {
+		case set.Status.TerminatingReplicas != nil:
+			sum += *set.Status.TerminatingReplicas
+		case set.Status.ObservedGeneration > 0:
+			return nil
+		}
+	}
+	return &sum
+}
+
+// complete says that the rollout is over: all pods are of the template, and available.
+func (r *rollout) complete() bool { return r.isComplete(r.counted()) }
+
+func (r *rollout) isComplete(s appsv1.DeploymentStatus) bool {
+	size := r.size()
+	return s.UpdatedReplicas == size && s.Replicas == size && s.AvailableReplicas == size
+}
+
+// hasDeadline says that the deployment wants to know when it makes no progress.
+func (r *rollout) hasDeadline() bool {
+	return r.spec.ProgressDeadlineSeconds != nil && *r.spec.ProgressDeadlineSeconds != int32(1<<31-1)
+}
+
+// progress sets the condition Progressing, and says when its deadline is.
+func (r *rollout) progress(before *appsv1.DeploymentStatus) (again time.Duration) {
+	if !r.hasDeadline() {
+		r.dropCondition(appsv1.DeploymentProgressing)
+		return 0
+	}
+	what := fmt.Sprintf("Deployment %q", r.Deployment.Name)
+	if r.next != nil {
+		what = fmt.Sprintf("ReplicaSet %q", r.next.Name)
+	}
+	over := what + " has successfully progressed."
+	had := r.condition(appsv1.DeploymentProgressing)
+	// What is said of another replicaset is not of this rollout: its beginning could not be told.
+	done := had != nil && had.Reason == reasonAvailable && (r.next == nil || had.Message == over)
+	switch {
+	case done && r.status.Replicas == r.status.UpdatedReplicas:
+		return 0
+	case r.isComplete(r.status):
+		if !done {
+			r.renewProgress(reasonAvailable, over)
+		}
+		return 0
+	case r.progressed(before):
+		r.renewProgress(reasonUpdated, what+" is progressing.")
+	case r.timedOut():
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonTimedOut, what+" has timed out progressing.")
+	}
+	return r.untilDeadline()
+}
+
+// progressed says that there are more new pods than before, fewer old ones, or more that are ready or available.
+func (r *rollout) progressed(before *appsv1.DeploymentStatus) bool {
+	now := &r.status
+	return now.UpdatedReplicas > before.UpdatedReplicas || now.ReadyReplicas > before.ReadyReplicas ||
+		now.AvailableReplicas > before.AvailableReplicas ||
+		now.Replicas-now.UpdatedReplicas < before.Replicas-before.UpdatedReplicas
+}
+
+// renewProgress says that something moved, now.
+func (r *rollout) renewProgress(reason, message string) {
+	since := metav1.NewTime(r.Now)
+	if had := r.condition(appsv1.DeploymentProgressing); had != nil && had.Status == corev1.ConditionTrue {
+		since = had.LastTransitionTime
+	}
+	r.dropCondition(appsv1.DeploymentProgressing)
+	r.status.Conditions = append(r.status.Conditions, appsv1.DeploymentCondition{
+		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reason, Message: message,
+		LastUpdateTime: metav1.NewTime(r.Now), LastTransitionTime: since,
+	})
+}
+
+// timedOut says that nothing has moved for as long as the deployment allows.
+func (r *rollout) timedOut() bool {
+	c := r.condition(appsv1.DeploymentProgressing)
+	if c == nil || c.Reason == reasonAvailable { // the time since the last rollout ended is none of this one
+		return false
+	}
+	return c.Reason == reasonTimedOut || r.deadline(c).Before(r.Now)
+}
+
+func (r *rollout) deadline(c *appsv1.DeploymentCondition) time.Time {
+	return c.LastUpdateTime.Add(time.Duration(*r.spec.ProgressDeadlineSeconds) * time.Second)
+}
+
+// untilDeadline is when to look whether something has moved: a second late, since times have whole ones.
+func (r *rollout) untilDeadline() time.Duration {
+	c := r.condition(appsv1.DeploymentProgressing)
+	if c == nil || c.Reason == reasonTimedOut || c.Reason == reasonAvailable {
+		return 0
+	}
+	return max(0, r.deadline(c).Sub(r.Now)) + time.Second
+}
+
+// notCreated says in the status, as it stands there, why the replicaset of the template could not be made.
+func (r *rollout) notCreated(message string) action.Action {
+	failed := rollout{Seen: r.Seen, spec: r.spec, status: *r.Deployment.Status.DeepCopy()}
+	if failed.hasDeadline() {
+		failed.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonNotCreated, message)
+	}
+	return failed.written()
+}
+
+// fail says why the replicasets cannot make pods, in their words: in the new one's if it has some, else in the oldest one's.
+func (r *rollout) fail() {
+	sets := r.old
+	if r.next != nil {
+		sets = append([]*appsv1.ReplicaSet{r.next}, sets...)
+	}
+	for _, set := range sets {
+		for _, c := range set.Status.Conditions {
+			if c.Type == appsv1.ReplicaSetReplicaFailure {
+				r.putCondition(appsv1.DeploymentCondition{
+					Type: appsv1.DeploymentReplicaFailure, Status: c.Status, Reason: c.Reason, Message: c.Message,
+					LastUpdateTime: c.LastTransitionTime, LastTransitionTime: c.LastTransitionTime,
+				})
+				return
+			}
+		}
+	}
+	r.dropCondition(appsv1.DeploymentReplicaFailure)
+}
+
+// notePause says that the deployment is paused, or goes on: the time that it was is no lack of progress.
+func (r *rollout) notePause() {
+	if !r.hasDeadline() {
+		return
+	}
+	c := r.condition(appsv1.DeploymentProgressing)
+	paused := c != nil && c.Reason == reasonPaused
+	switch {
+	case c != nil && c.Reason == reasonTimedOut:
+	case r.spec.Paused && !paused:
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionUnknown, reasonPaused, "Deployment is paused")
+	case !r.spec.Paused && paused:
+		r.setCondition(appsv1.DeploymentProgressing, corev1.ConditionUnknown, reasonResumed, "Deployment is resumed")
+	}
+}
+
+func (r *rollout) condition(kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
+	for i := range r.status.Conditions {
+		if r.status.Conditions[i].Type == kind {
+			return &r.status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func (r *rollout) dropCondition(kind appsv1.DeploymentConditionType) {
+	r.status.Conditions = slices.DeleteFunc(slices.Clone(r.status.Conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
+}
+
+// setCondition sets a condition now, as putCondition does.
+func (r *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
+	now := metav1.NewTime(r.Now)
+	r.putCondition(appsv1.DeploymentCondition{
+		Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now,
+	})
+}
+
+// putCondition sets a condition, unless its status and reason are these already.
+func (r *rollout) putCondition(next appsv1.DeploymentCondition) {
+	if had := r.condition(next.Type); had != nil && had.Status == next.Status {
+		if had.Reason == next.Reason {
+			return
+		}
+		next.LastTransitionTime = had.LastTransitionTime
+	}
+	r.dropCondition(next.Type)
+	r.status.Conditions = append(r.status.Conditions, next)
+}

@@ -1,0 +1,79 @@
+package disruption
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+)
+
+// many is a budget of so many pods, in a namespace with so many others that select them too.
+func many(pods, others int) Seen {
+	least := intstr.FromInt32(1)
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 1}}
+	budget.Spec.MinAvailable = &least
+	s, web := Seen{Budget: budget, Fights: &Fights{}, Now: time.Now()}, map[string]string{"app": "web"}
+	for i := range pods {
+		name := fmt.Sprint("web-", i)
+		s.Pods = append(s.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: web}})
+	}
+	for range others {
+		s.Others = append(s.Others, labels.SelectorFromSet(web))
+	}
+	return s
+}
+
+// decide is what is told of pods; the budget becomes what is written.
+func (s *Seen) decide(t *testing.T) (told []action.Then) {
+	t.Helper()
+	actions, err := Decide(*s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range actions {
+		switch a := a.(type) {
+		case action.Then:
+			told = append(told, a)
+		case action.Update[*policyv1.PodDisruptionBudget]:
+			s.Budget = a.Object
+		}
+	}
+	return told
+}
+
+func TestOfAPodOfSeveralBudgetsItIsToldOnce(t *testing.T) {
+	t.Parallel()
+	s := many(100, 1)
+	told := s.decide(t)
+	if len(told) != 100 {
+		t.Fatalf("it is told of %d pods", len(told))
+	}
+	for _, a := range told {
+		a.Done()
+	}
+	s.Pods = append(s.Pods, many(101, 0).Pods[100])
+	if told := s.decide(t); len(told) != 1 {
+		t.Errorf("one more has come, and it is told of %d pods", len(told))
+	}
+}
+
+// Every change of a pod is a reason to count, and most change nothing.
+func TestACountThatChangesNothingCostsLittle(t *testing.T) {
+	s := many(1000, 200)
+	s.decide(t)
+	if n := testing.AllocsPerRun(10, func() {
+		if told := s.decide(t); len(told) > 0 {
+			t.Fatalf("it is told of %d pods again", len(told))
+		}
+	}); n > 100 {
+		t.Errorf("a count of 1,000 pods beside 200 budgets allocates %.0f times", n)
+	}
+}

@@ -1,0 +1,118 @@
+package disruption_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/disruption"
+	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
+)
+
+// A set grows from two pods to six, of which half may be away. Who has not heard of that counts with two, and would let five go.
+func TestABudgetThatIsAShareKnowsHowManyItIsAShareOf(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, bowlinetest.Scenario{
+		Options: []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+			replicaset.Add(m)
+			return trial.Running(m)
+		})},
+		Processes:  trial.Of(disruption.Add).Once(),
+		Act:        grow,
+		Invariants: []func(bowlinetest.State) error{half},
+		Compare:    withoutPods,
+		// What is late about pods and budgets is explored elsewhere.
+		Skip: func(p bowlinetest.Point) bool { return p.Resource != "replicasets.apps" },
+	})
+}
+
+// grow makes the set bigger, and evicts all pods that may go once all are ready, which it says then.
+func grow(ctx context.Context, config *rest.Config) error {
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	labels := map[string]string{"app": "web"}
+	share := intstr.FromString("50%")
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	budget.Spec = policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &share, Selector: &metav1.LabelSelector{MatchLabels: labels}}
+	if _, err := c.PolicyV1().PodDisruptionBudgets("default").Create(ctx, budget, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	set.Spec.Replicas = new(int32(2))
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	set.Spec.Template.Labels = labels
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
+	sets := c.AppsV1().ReplicaSets("default")
+	if _, err := sets.Create(ctx, set, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	for _, patch := range []string{`{"spec":{"replicas":6}}`, `{"metadata":{"annotations":{"ready":"all"}}}`} {
+		time.Sleep(20 * time.Second)
+		if _, err := sets.Patch(ctx, "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			return err
+		}
+	}
+	return evictAll(ctx, c)
+}
+
+// evictAll evicts the pods that there are, those that may go.
+func evictAll(ctx context.Context, c kubernetes.Interface) error {
+	all, err := c.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, pod := range all.Items {
+		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: "default"}}
+		eviction.DeleteOptions = metav1.NewDeleteOptions(0)
+		if err := c.CoreV1().Pods("default").EvictV1(ctx, eviction); err != nil && !apierrors.IsTooManyRequests(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// half is broken when, once all six were ready, fewer than three are.
+func half(s bowlinetest.State) error {
+	set := s.Find("ReplicaSet", "default", "web")
+	if set == nil || set.GetAnnotations()["ready"] == "" {
+		return nil
+	}
+	ready := 0
+	for _, pod := range s.Kind("Pod") {
+		if pod.GetDeletionTimestamp() == nil && isReady(pod.Object) {
+			ready++
+		}
+	}
+	if ready < 3 {
+		return fmt.Errorf("%d pods are ready, and 3 are the least", ready)
+	}
+	return nil
+}
+
+// withoutPods leaves out pods, of which other ones are evicted from run to run.
+func withoutPods(s bowlinetest.State) bowlinetest.State {
+	others := s.Objects[:0:0]
+	for _, o := range s.Objects {
+		if o.GetKind() != "Pod" {
+			others = append(others, o)
+		}
+	}
+	s.Objects = others
+	return s
+}

@@ -1,0 +1,131 @@
+package disruption_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/internal/controllers/disruption"
+)
+
+func TestNoFaultBreaksABudget(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, draining(trial.Of(disruption.Add).Once()))
+}
+
+func TestTwoAtOnceBreakNoBudget(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, draining(trial.Of(disruption.Add).Twice()))
+}
+
+// draining evicts three pods of a budget that needs two of them, each as soon as it may go, and makes another for each.
+func draining(processes []bowlinetest.Process) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{trial.Alone()},
+		Processes:  processes,
+		Act:        drain,
+		Settle:     5 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{enough},
+		Compare:    agreeing,
+		Skip:       trial.Events,
+		Budget:     30,
+	}
+}
+
+func drain(ctx context.Context, config *rest.Config) error {
+	c, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	least := intstr.FromInt32(2)
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	budget.Spec.MinAvailable = &least
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	if _, err := c.PolicyV1().PodDisruptionBudgets("default").Create(ctx, budget, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		if err := trial.RunPod(ctx, config, name, ""); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		time.Sleep(5 * time.Second)
+		for refused := range 60 {
+			err := c.CoreV1().Pods("default").EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+				DeleteOptions: metav1.NewDeleteOptions(0)})
+			if err == nil {
+				break
+			}
+			if !apierrors.IsTooManyRequests(err) || refused == 59 {
+				return err
+			}
+			time.Sleep(5 * time.Second)
+		}
+		if err := trial.RunPod(ctx, config, name, ""); err != nil { // another one, under the same name
+			return err
+		}
+	}
+	return nil
+}
+
+// agreeing puts in the place of what the budget says how far that is from the pods that there are. How many of them the user has
+// come to evict depends on how long the controller was kept from allowing it, and the user may stop anywhere.
+func agreeing(s bowlinetest.State) bowlinetest.State {
+	ready, others := int64(0), s.Objects[:0:0]
+	for _, o := range s.Objects {
+		switch {
+		case o.GetKind() != "Pod":
+			others = append(others, o)
+		case isReady(o.Object):
+			ready++
+		}
+	}
+	s.Objects = others
+	if budget := s.Find("PodDisruptionBudget", "default", "web"); budget != nil {
+		healthy, _, _ := unstructured.NestedInt64(budget.Object, "status", "currentHealthy")
+		allowed, _, _ := unstructured.NestedInt64(budget.Object, "status", "disruptionsAllowed")
+		conditions, _, _ := unstructured.NestedSlice(budget.Object, "status", "conditions")
+		saysSo := len(conditions) == 1 && (conditions[0].(map[string]any)["status"] == "True") == (allowed > 0)
+		budget.Object["status"] = map[string]any{
+			"healthy beyond those that are ready": healthy - ready,
+			"allowed beyond those to spare":       allowed - max(0, ready-2),
+			"says so":                             saysSo,
+		}
+	}
+	return s
+}
+
+func isReady(pod map[string]any) bool {
+	phase, _, _ := unstructured.NestedString(pod, "status", "phase")
+	return phase == string(corev1.PodRunning)
+}
+
+// enough is broken when, once three pods have been ready, fewer than two are.
+func enough(s bowlinetest.State) error {
+	ready, c := 0, s.Find("Pod", "default", "c")
+	if c == nil {
+		return nil // not begun, or the last one is being replaced
+	}
+	for _, pod := range s.Kind("Pod") {
+		if pod.GetDeletionTimestamp() == nil && isReady(pod.Object) {
+			ready++
+		}
+	}
+	if ready < 2 && isReady(c.Object) {
+		return fmt.Errorf("%d pods are ready, and 2 are the least", ready)
+	}
+	return nil
+}

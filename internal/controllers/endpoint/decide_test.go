@@ -1,0 +1,149 @@
+//lint:file-ignore SA1019 Kubernetes keeps its deprecated endpoints still
+
+package endpoint
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+)
+
+// Endpoints hold a thousand addresses: who is ready first, and of each subset its part.
+func TestTooManyAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ready, notReady [2]int // of two subsets
+		wantReady       [2]int
+		wantNotReady    [2]int
+		over            bool
+	}{
+		{[2]int{500, 0}, [2]int{0, 500}, [2]int{500, 0}, [2]int{0, 500}, false},
+		{[2]int{600, 300}, [2]int{100, 100}, [2]int{600, 300}, [2]int{50, 50}, true},
+		{[2]int{1500, 500}, [2]int{10, 10}, [2]int{750, 250}, [2]int{0, 0}, true},
+		{[2]int{1001, 2}, [2]int{0, 0}, [2]int{999, 1}, [2]int{0, 0}, true}, // rounded up, and the last gets less
+	} {
+		var all []corev1.EndpointSubset
+		for i := range c.ready {
+			all = append(all, corev1.EndpointSubset{Addresses: addresses(c.ready[i]), NotReadyAddresses: addresses(c.notReady[i])})
+		}
+		got, over := bounded(all)
+		for i := range got {
+			if len(got[i].Addresses) != c.wantReady[i] || len(got[i].NotReadyAddresses) != c.wantNotReady[i] || over != c.over {
+				t.Errorf("%v ready and %v not: subset %d has %d and %d, over %t", c.ready, c.notReady, i,
+					len(got[i].Addresses), len(got[i].NotReadyAddresses), over)
+			}
+		}
+	}
+}
+
+// The server takes no subset without an address.
+func TestWhatIsLeftWithNoAddressIsNoSubset(t *testing.T) {
+	t.Parallel()
+	got, over := bounded([]corev1.EndpointSubset{{Addresses: addresses(1001)}, {NotReadyAddresses: addresses(1)}})
+	if len(got) != 1 || len(got[0].Addresses) != most || !over {
+		t.Errorf("%d subsets, over %t", len(got), over)
+	}
+}
+
+// The time that is told is that of who has come to be ready, or not. Who is in no subset, as while it ends, is nobody's reason.
+func TestTheTimeToldIsOfWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	at := func(second int) metav1.Time { return metav1.Date(2000, 1, 1, 0, 0, second, 0, time.UTC) }
+	s := Seen{Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}}
+	s.Service.Spec.Selector = map[string]string{"app": "web"}
+	s.Service.Spec.ClusterIP = corev1.ClusterIPNone
+	for i, name := range []string{"ending", "lasting", "coming"} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID(name)}}
+		pod.Spec.NodeName = "n"
+		pod.Status.PodIPs = []corev1.PodIP{{IP: fmt.Sprintf("10.1.0.%d", i+1)}}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at(i)}}
+		s.Pods = append(s.Pods, pod)
+	}
+	coming := s.Pods[2]
+	s.Pods = s.Pods[:2]
+	told := func() string {
+		t.Helper()
+		actions := Decide(s)
+		if len(actions) != 1 {
+			t.Fatal(actions)
+		}
+		switch a := actions[0].(type) {
+		case action.Create[*corev1.Endpoints]:
+			s.Endpoints = a.Object
+		case action.Update[*corev1.Endpoints]:
+			s.Endpoints = a.Object
+		}
+		return s.Endpoints.Annotations[corev1.EndpointsLastChangeTriggerTime]
+	}
+	told()
+	now := at(9)
+	s.Pods[0].DeletionTimestamp = &now
+	if got := told(); got != "" {
+		t.Errorf("one has gone, which has no time of its own, and %q is told", got)
+	}
+	s.Pods = append(s.Pods, coming)
+	if got, want := told(), "2000-01-01T00:00:02Z"; got != want {
+		t.Errorf("%q is told, and it was at %s", got, want)
+	}
+	s.Pods[1].Status.Phase = corev1.PodSucceeded
+	if got := told(); got != "" {
+		t.Errorf("one has ended, and %q is told", got)
+	}
+}
+
+func addresses(n int) (all []corev1.EndpointAddress) {
+	for i := range n {
+		all = append(all, corev1.EndpointAddress{IP: fmt.Sprint(i)})
+	}
+	return all
+}
+
+// What is asked for is decided the same whatever else there is: the second decision of the same is none.
+func TestNothingIsWrittenTwice(t *testing.T) {
+	t.Parallel()
+	s := Seen{Service: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default", Labels: map[string]string{"a": "b"}}}}
+	s.Service.Spec.Selector = map[string]string{"app": "web"}
+	s.Service.Spec.ClusterIP = corev1.ClusterIPNone
+	for i := range 1200 {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), Namespace: "default"}}
+		pod.Spec.NodeName = "n"
+		pod.Status.PodIPs = []corev1.PodIP{{IP: fmt.Sprintf("10.1.%d.%d", i/250, i%250+1)}}
+		s.Pods = append(s.Pods, pod)
+	}
+	first := Decide(s)
+	if len(first) != 1 {
+		t.Fatal(first)
+	}
+	s.Endpoints = first[0].(action.Create[*corev1.Endpoints]).Object
+	if n := len(s.Endpoints.Subsets[0].NotReadyAddresses); n != most || s.Endpoints.Annotations[corev1.EndpointsOverCapacity] != "truncated" {
+		t.Errorf("%d addresses, %v", n, s.Endpoints.Annotations)
+	}
+	if again := Decide(s); len(again) > 0 {
+		t.Error(again)
+	}
+	s.Pods = s.Pods[:1]
+	again := Decide(s)
+	if len(again) != 1 || again[0].(action.Update[*corev1.Endpoints]).Object.Annotations[corev1.EndpointsOverCapacity] != "" {
+		t.Error(again)
+	}
+}
+
+// Old programs elect their leader by Endpoints without a service.
+func TestElectionsStay(t *testing.T) {
+	t.Parallel()
+	e := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"control-plane.alpha.kubernetes.io/leader": "{}"}}}
+	if got := Decide(Seen{Endpoints: e}); len(got) > 0 {
+		t.Error(got)
+	}
+	e = &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	got := fmt.Sprint(Decide(Seen{Endpoints: e}))
+	if want := "[make sure that none of the services is called web delete endpoint/web]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

@@ -1,0 +1,156 @@
+//lint:file-ignore SA1019 Kubernetes keeps its deprecated endpoints still
+
+package endpoint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/internal/controllers/backend"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+)
+
+// reached is a port, and who is reached at it.
+type reached struct {
+	port corev1.EndpointPort
+	at   []address
+}
+
+// address is one of a pod's, and whether anybody answers there.
+type address struct {
+	corev1.EndpointAddress
+	ready bool
+}
+
+// subsets are the addresses and ports of a service's pods: those ports that the same addresses have are together, in a fixed
+// order.
+func subsets(service *corev1.Service, all []*corev1.Pod) (result []corev1.EndpointSubset) {
+	bySet := map[string]*corev1.EndpointSubset{}
+	for _, r := range ports(service, all) {
+		slices.SortFunc(r.at, func(a, b address) int {
+			return cmp.Or(cmp.Compare(a.IP, b.IP), cmp.Compare(a.TargetRef.UID, b.TargetRef.UID))
+		})
+		key := addressesKey(r.at)
+		subset := bySet[key]
+		if subset == nil {
+			subset = &corev1.EndpointSubset{}
+			for _, a := range r.at {
+				if a.ready {
+					subset.Addresses = append(subset.Addresses, a.EndpointAddress)
+				} else {
+					subset.NotReadyAddresses = append(subset.NotReadyAddresses, a.EndpointAddress)
+				}
+			}
+			bySet[key] = subset
+		}
+		if r.port.Port > 0 {
+			subset.Ports = append(subset.Ports, r.port)
+		}
+	}
+	for _, subset := range bySet {
+		slices.SortFunc(subset.Ports, comparePorts)
+		result = append(result, *subset)
+	}
+	slices.SortFunc(result, func(a, b corev1.EndpointSubset) int { return slices.CompareFunc(a.Ports, b.Ports, comparePorts) })
+	return result
+}
+
+func comparePorts(a, b corev1.EndpointPort) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
+}
+
+// addressesKey is the same for the same addresses.
+func addressesKey(at []address) string {
+	var key strings.Builder
+	for _, a := range at {
+		fmt.Fprintf(&key, "%s %s;", a.IP, a.TargetRef.UID)
+	}
+	return key.String()
+}
+
+// ports are a service's, with their numbers in the pods: one that is named may have several. Who has none is reached at no port,
+// where a headless service asks for none.
+func ports(service *corev1.Service, all []*corev1.Pod) (found []*reached) {
+	add := func(port corev1.EndpointPort, at address) {
+		for _, r := range found {
+			if comparePorts(r.port, port) == 0 {
+				r.at = append(r.at, at)
+				return
+			}
+		}
+		found = append(found, &reached{port, []address{at}})
+	}
+	for _, pod := range all {
+		at, ok := addressOf(service, pod)
+		if !ok {
+			continue
+		}
+		if len(service.Spec.Ports) == 0 && backend.IsHeadless(service) {
+			add(corev1.EndpointPort{}, at)
+		}
+		for i := range service.Spec.Ports {
+			port := &service.Spec.Ports[i]
+			if number, ok := backend.Port(pod, port); ok {
+				add(corev1.EndpointPort{Name: port.Name, Port: number, Protocol: port.Protocol, AppProtocol: port.AppProtocol}, at)
+			}
+		}
+	}
+	return found
+}
+
+// addressOf is a pod's address of the service's first family. A pod that is ending is no longer there, unless the service asks
+// for those that are not ready; one without a node is nowhere.
+func addressOf(service *corev1.Service, pod *corev1.Pod) (a address, ok bool) {
+	notReady := service.Spec.PublishNotReadyAddresses
+	if !backend.Reachable(pod) || pod.DeletionTimestamp != nil && !notReady || pod.Spec.NodeName == "" {
+		return a, false
+	}
+	addresses := backend.Addresses(pod, backend.Families(service)[0])
+	if len(addresses) == 0 {
+		return a, false
+	}
+	return address{corev1.EndpointAddress{
+		IP: addresses[0], NodeName: &pod.Spec.NodeName, Hostname: backend.Hostname(pod, service), TargetRef: backend.Reference(pod),
+	}, notReady || pods.IsReady(pod)}, true
+}
+
+// most is how many addresses endpoints hold. Slices are for services with more.
+const most = 1000
+
+// bounded leaves addresses out where there are too many: those that are not ready first, and of each subset as large a part as
+// it is of the whole. What is left with none is no subset.
+func bounded(all []corev1.EndpointSubset) (result []corev1.EndpointSubset, over bool) {
+	ready, notReady := 0, 0
+	for _, subset := range all {
+		ready += len(subset.Addresses)
+		notReady += len(subset.NotReadyAddresses)
+	}
+	if ready+notReady <= most {
+		return all, false
+	}
+	room, whole := most-ready, notReady
+	if ready > most {
+		room, whole = most, ready
+	}
+	left := room
+	for i := range all {
+		subset := &all[i]
+		if ready > most {
+			subset.NotReadyAddresses = nil
+			subset.Addresses, left = part(subset.Addresses, whole, room, left)
+		} else {
+			subset.NotReadyAddresses, left = part(subset.NotReadyAddresses, whole, room, left)
+		}
+	}
+	return slices.DeleteFunc(all, func(s corev1.EndpointSubset) bool { return len(s.Addresses)+len(s.NotReadyAddresses) == 0 }), true
+}
+
+// part is as large a part of addresses as room is of the whole, rounded up, and no more than is left.
+func part(addresses []corev1.EndpointAddress, whole, room, left int) (kept []corev1.EndpointAddress, rest int) {
+	n := min((len(addresses)*room+whole-1)/whole, left, len(addresses))
+	return addresses[:n], left - n
+}

@@ -1,0 +1,207 @@
+package endpointslice
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/backend"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+)
+
+// managedBy is what the controller's slices are known by.
+const managedBy = "endpointslice-controller.k8s.io"
+
+// Seen is what a decision is made of.
+type Seen struct {
+	Service *corev1.Service
+	// Pods are those that the service selects, by name.
+	Pods []*corev1.Pod
+	// Slices are the controller's for the service, without those that are being deleted.
+	Slices []*discoveryv1.EndpointSlice
+	// Node finds a node, or nil.
+	Node func(name string) *corev1.Node
+	// Taken says that some slice of the namespace has a name.
+	Taken func(name string) bool
+}
+
+// Decide says which slices to make, change and delete. New ones come first, so that no endpoint is missing meanwhile.
+func Decide(s Seen) (actions []action.Action) {
+	slices.SortFunc(s.Slices, func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
+	var all plan
+	left := s.Slices
+	for _, family := range backend.Families(s.Service) {
+		existing := of(s.Slices, discoveryv1.AddressType(family))
+		left = slices.DeleteFunc(slices.Clone(left), func(e *discoveryv1.EndpointSlice) bool { return slices.Contains(existing, e) })
+		all.add(s.planFamily(family, existing))
+	}
+	all.deleted = append(all.deleted, left...) // of families that the service has no more
+	actions = all.actions(s)
+	if lost := s.lost(); lost != nil {
+		actions = append(actions, action.Event{
+			About: s.Service, Warning: true, Reason: failed, Message: failure(s.Service) + lost.Error(),
+		})
+	}
+	return actions
+}
+
+// lost says which pods nobody can reach, since the node that they are on is not there; nil when there are none.
+func (s Seen) lost() error {
+	var all []error
+	for _, pod := range s.Pods {
+		if backend.Reachable(pod) && !s.Service.Spec.PublishNotReadyAddresses && s.Node(pod.Spec.NodeName) == nil {
+			all = append(all, fmt.Errorf("skipping Pod %s for Service %s/%s: Node %s Not Found",
+				pod.Name, s.Service.Namespace, s.Service.Name, pod.Spec.NodeName))
+		}
+	}
+	return utilerrors.NewAggregate(all) // which says several as Kubernetes does
+}
+
+// of are the slices of an address type.
+func of(all []*discoveryv1.EndpointSlice, t discoveryv1.AddressType) (found []*discoveryv1.EndpointSlice) {
+	for _, slice := range all {
+		if slice.AddressType == t {
+			found = append(found, slice)
+		}
+	}
+	return found
+}
+
+// plan is what is to become of slices. Those that are changed and made are the decision's own.
+type plan struct {
+	made, changed, deleted []*discoveryv1.EndpointSlice
+	// pods are those whose endpoints change.
+	pods []*corev1.Pod
+}
+
+func (p *plan) add(o plan) {
+	p.made, p.changed, p.deleted = append(p.made, o.made...), append(p.changed, o.changed...), append(p.deleted, o.deleted...)
+	p.pods = append(p.pods, o.pods...)
+}
+
+// planFamily plans the slices with the addresses of one family: those with the same ports are shared out among themselves.
+func (s Seen) planFamily(family corev1.IPFamily, existing []*discoveryv1.EndpointSlice) (p plan) {
+	groups := s.groups(family)
+	for _, slice := range existing {
+		if !metav1.IsControlledBy(slice, s.Service) {
+			p.deleted = append(p.deleted, slice) // of a service of the same name that is gone
+			continue
+		}
+		g := groups.byPort[portsKey(slice.Ports)]
+		if g == nil {
+			p.deleted = append(p.deleted, slice)
+			continue
+		}
+		g.slices = append(g.slices, slice)
+	}
+	for _, g := range groups.all {
+		p.add(s.share(g))
+	}
+	if len(p.made) == 0 && len(p.deleted) == len(existing) {
+		p = s.leaveOne(p, discoveryv1.AddressType(family))
+	}
+	return s.hint(p, existing)
+}
+
+// leaveOne has a service that nobody is behind keep one empty slice, which says so.
+func (s Seen) leaveOne(p plan, t discoveryv1.AddressType) plan {
+	if len(p.deleted) == 1 {
+		only := p.deleted[0]
+		if len(only.Endpoints) == 0 && len(only.Ports) == 0 && metav1.IsControlledBy(only, s.Service) && maps.Equal(only.Labels, s.labels()) {
+			p.deleted = nil
+			return p
+		}
+	}
+	p.made = append(p.made, s.empty(t, nil))
+	return p
+}
+
+// labels are the service's, and what the slice is known by.
+func (s Seen) labels() map[string]string {
+	all := maps.Clone(s.Service.Labels)
+	if all == nil {
+		all = map[string]string{}
+	}
+	delete(all, corev1.IsHeadlessService)
+	if backend.IsHeadless(s.Service) {
+		all[corev1.IsHeadlessService] = ""
+	}
+	all[discoveryv1.LabelServiceName] = s.Service.Name
+	all[discoveryv1.LabelManagedBy] = managedBy
+	return all
+}
+
+// empty is a new slice. It gets its name when it is sure that it is made.
+func (s Seen) empty(t discoveryv1.AddressType, ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: s.Service.Name + "-", Namespace: s.Service.Namespace, Labels: s.labels(),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(s.Service, corev1.SchemeGroupVersion.WithKind("Service"))},
+		},
+		AddressType: t, Ports: ports,
+	}
+}
+
+// actions carry out a plan. What would be deleted while another is made is changed instead. Nothing goes before the server was
+// asked whether the service is as it was seen: slices may be those of one that has its name by now. A service that is being
+// deleted gets no new slices.
+func (p plan) actions(s Seen) (actions []action.Action) {
+	p = p.reuse(s.Service)
+	if len(p.deleted) > 0 {
+		actions = append(actions, action.Current[*corev1.Service]{In: backend.Services, Objects: []*corev1.Service{s.Service}})
+	}
+	triggered := backend.Triggered(s.Service, len(s.Slices) == 0, p.pods)
+	if s.Service.DeletionTimestamp == nil {
+		actions = append(actions, p.creations(s, triggered)...)
+	}
+	for _, slice := range p.changed {
+		backend.Tell(&slice.ObjectMeta, triggered)
+		actions = append(actions, action.Update[*discoveryv1.EndpointSlice]{In: resource, Object: slice})
+	}
+	for _, slice := range p.deleted {
+		actions = append(actions, action.Delete[*discoveryv1.EndpointSlice]{In: resource, Object: slice, Unchanged: true})
+	}
+	return actions
+}
+
+// creations make the new slices, under the first names of the service's that no slice has.
+func (p plan) creations(s Seen, triggered time.Time) (actions []action.Action) {
+	n := 0
+	for _, slice := range p.made {
+		for slice.Name = pods.Name(s.Service, n); s.Taken(slice.Name); slice.Name = pods.Name(s.Service, n) {
+			n++
+		}
+		n++
+		backend.Tell(&slice.ObjectMeta, triggered)
+		actions = append(actions, action.Create[*discoveryv1.EndpointSlice]{In: resource, Object: slice})
+	}
+	return actions
+}
+
+// reuse changes slices that would go into those that would come.
+func (p plan) reuse(service *corev1.Service) plan {
+	var made []*discoveryv1.EndpointSlice
+	for _, fresh := range p.made {
+		i := slices.IndexFunc(p.deleted, func(old *discoveryv1.EndpointSlice) bool {
+			return old.AddressType == fresh.AddressType && metav1.IsControlledBy(old, service)
+		})
+		if i < 0 {
+			made = append(made, fresh)
+			continue
+		}
+		old := p.deleted[i].DeepCopy()
+		old.Labels, old.Ports, old.Endpoints = fresh.Labels, fresh.Ports, fresh.Endpoints
+		p.changed = append(p.changed, old)
+		p.deleted = slices.Delete(slices.Clone(p.deleted), i, i+1)
+	}
+	p.made = made
+	return p
+}

@@ -1,0 +1,114 @@
+package endpointslice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/bowline-dev/bowline/internal/controllers/backend"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+)
+
+// group is the endpoints that have the same ports, and the slices with these.
+type group struct {
+	ports  []discoveryv1.EndpointPort
+	family corev1.IPFamily
+	wanted []wanted
+	slices []*discoveryv1.EndpointSlice
+}
+
+// wanted is an endpoint, and the pod that it stands for.
+type wanted struct {
+	discoveryv1.Endpoint
+	pod *corev1.Pod
+}
+
+// groups are in the order in which their pods came, and found by the keys of their ports.
+type groups struct {
+	all    []*group
+	byPort map[string]*group
+}
+
+// groups are the endpoints that there should be, by their ports: pods may have different numbers for a port that is named.
+func (s Seen) groups(family corev1.IPFamily) groups {
+	found := groups{byPort: map[string]*group{}}
+	for _, pod := range s.Pods {
+		if !backend.Reachable(pod) || !s.Service.Spec.PublishNotReadyAddresses && s.Node(pod.Spec.NodeName) == nil {
+			continue
+		}
+		addresses := backend.Addresses(pod, family)
+		ports := s.ports(pod)
+		key := portsKey(ports)
+		g := found.byPort[key]
+		if g == nil {
+			g = &group{ports: ports, family: family}
+			found.byPort[key], found.all = g, append(found.all, g)
+		}
+		if len(addresses) > 0 {
+			g.wanted = append(g.wanted, wanted{s.endpoint(pod, addresses), pod})
+		}
+	}
+	return found
+}
+
+// ports are those of the service, with their numbers in a pod; those that the pod does not have are left out.
+func (s Seen) ports(pod *corev1.Pod) (ports []discoveryv1.EndpointPort) {
+	for i := range s.Service.Spec.Ports {
+		port := &s.Service.Spec.Ports[i]
+		if number, ok := backend.Port(pod, port); ok {
+			ports = append(ports, discoveryv1.EndpointPort{Name: &port.Name, Port: &number, Protocol: &port.Protocol, AppProtocol: port.AppProtocol})
+		}
+	}
+	return ports
+}
+
+// portsKey is the same for the same ports, in any order.
+func portsKey(ports []discoveryv1.EndpointPort) string {
+	keys := make([]string, len(ports))
+	for i, p := range ports {
+		keys[i] = fmt.Sprintf("%q %s %d %q", text(p.Name), text(p.Protocol), number(p.Port), text(p.AppProtocol))
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, ";")
+}
+
+func text[S ~string](s *S) S {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func number(n *int32) int32 {
+	if n == nil {
+		return -1
+	}
+	return *n
+}
+
+// endpoint is a pod as it is reached. One that is ending is never ready, but may serve those that it serves still.
+func (s Seen) endpoint(pod *corev1.Pod, addresses []string) discoveryv1.Endpoint {
+	serving, terminating := pods.IsReady(pod), pod.DeletionTimestamp != nil
+	ready := s.Service.Spec.PublishNotReadyAddresses || serving && !terminating
+	e := discoveryv1.Endpoint{
+		Addresses:  addresses,
+		Conditions: discoveryv1.EndpointConditions{Ready: &ready, Serving: &serving, Terminating: &terminating},
+		TargetRef:  backend.Reference(pod),
+	}
+	if pod.Spec.NodeName != "" {
+		e.NodeName = &pod.Spec.NodeName
+	}
+	if node := s.Node(pod.Spec.NodeName); node != nil && zone(node) != "" {
+		z := zone(node)
+		e.Zone = &z
+	}
+	if name := backend.Hostname(pod, s.Service); name != "" {
+		e.Hostname = &name
+	}
+	return e
+}
+
+func zone(node *corev1.Node) string { return node.Labels[corev1.LabelTopologyZone] }

@@ -1,0 +1,113 @@
+package garbagecollector_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/controllers/garbagecollector"
+)
+
+// family is what a user declares: owners, and what belongs to them.
+type family struct {
+	ctx     context.Context
+	configs client.Resource[*corev1.ConfigMap]
+	secrets client.Resource[*corev1.Secret]
+	made    map[string]*corev1.ConfigMap
+	failed  error
+}
+
+// add makes an object that belongs to others, and blocks them.
+func (f *family) add(name string, owners ...string) {
+	if f.failed == nil {
+		f.made[name], f.failed = f.configs.Create(f.ctx, &corev1.ConfigMap{ObjectMeta: f.of(name, owners)}, metav1.CreateOptions{})
+	}
+}
+
+// addSecret makes one of another kind, whose cache may be as late as it likes.
+func (f *family) addSecret(name string, owners ...string) {
+	if f.failed == nil {
+		_, f.failed = f.secrets.Create(f.ctx, &corev1.Secret{ObjectMeta: f.of(name, owners)}, metav1.CreateOptions{})
+	}
+}
+
+func (f *family) of(name string, owners []string) metav1.ObjectMeta {
+	var all []*corev1.ConfigMap
+	for _, owner := range owners {
+		all = append(all, f.made[owner])
+	}
+	return belonging(name, nil, all)
+}
+
+func (f *family) remove(name string, policy metav1.DeletionPropagation) {
+	if f.failed == nil {
+		f.failed = f.configs.Delete(f.ctx, "default", name, metav1.DeleteOptions{PropagationPolicy: &policy})
+	}
+}
+
+// aLife is what users do: three owners are deleted, each in another way.
+func aLife(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	f := &family{ctx: ctx, made: map[string]*corev1.ConfigMap{},
+		configs: client.For[*corev1.ConfigMap](c), secrets: client.For[*corev1.Secret](c)}
+	f.add("lasting")
+	f.add("first")
+	f.add("child", "first")
+	f.add("grandchild", "child")
+	f.add("shared", "first", "lasting")
+	f.add("slow")
+	f.add("waited-for", "slow")
+	f.addSecret("waited-for", "slow")
+	f.add("parent")
+	f.add("orphan", "parent")
+	f.addSecret("orphan", "parent")
+	f.add("all-made")
+	time.Sleep(5 * time.Second)
+	f.remove("first", metav1.DeletePropagationBackground)
+	f.remove("slow", metav1.DeletePropagationForeground)
+	f.remove("parent", metav1.DeletePropagationOrphan)
+	return f.failed
+}
+
+// nothingGoesTooSoon is broken when something goes whose owner is there, or is not waited for.
+func nothingGoesTooSoon(s bowlinetest.State) error {
+	there := func(name string) bool { return s.Find("ConfigMap", "default", name) != nil }
+	secret := func(name string) bool { return s.Find("Secret", "default", name) != nil }
+	switch {
+	case !there("all-made"):
+		return nil
+	case !there("shared"):
+		return errors.New("what has an owner left was collected")
+	case !there("orphan") || !secret("orphan"):
+		return errors.New("an orphan was collected")
+	case !there("child") && there("first"):
+		return errors.New("what belongs to something was collected before that has gone")
+	case (there("waited-for") || secret("waited-for")) && !there("slow"):
+		return errors.New("who waits for what belongs to them has gone before it")
+	}
+	return nil
+}
+
+func TestWhatBelongedToSomethingGoesWithItWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
+	program := trial.Of(garbagecollector.Add)
+	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {
+		s := bowlinetest.Scenario{
+			Options: []bowlinetest.Option{trial.Alone()}, Processes: processes,
+			Act: aLife, Invariants: []func(bowlinetest.State) error{nothingGoesTooSoon}, Budget: 30,
+		}
+		r := bowlinetest.Explore(t, s)
+		t.Logf("%d fault points with %d collectors", r.Tried(), len(processes))
+	}
+}

@@ -1,0 +1,38 @@
+package job_test
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/internal/controllers/job"
+)
+
+// A pod waits to be counted until the server says that its job has gone, which is not said where nobody finds the way to it.
+func TestAPodWaitsForAJobThatAProxyDoesNotFind(t *testing.T) {
+	t.Parallel()
+	way := &trial.Astray{Path: "/jobs/"}
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		gone := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "gone", UID: "gone"}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, Spec: trial.Web().Spec}
+		pod.Finalizers = []string{batchv1.JobTrackingFinalizer}
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(gone, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		pods := bowlinetest.Client[*corev1.Pod](t, p)
+		if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			time.Sleep(time.Hour)
+			is, err := pods.Get(t.Context(), "default", "a")
+			if err != nil || (len(is.Finalizers) == 0) != way.Mended.Load() {
+				t.Errorf("the way is mended: %t; the pod: %v, %v", way.Mended.Load(), is.Finalizers, err)
+			}
+			way.Mended.Store(true)
+		}
+	}, trial.Alone(), bowlinetest.Controllers(way.Of(trial.Of(job.Add))))
+}

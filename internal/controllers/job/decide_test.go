@@ -1,0 +1,274 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/failing"
+)
+
+var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// aJob is one of so many completions, as many at a time, with what a server gives it.
+func aJob(completions int32) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "work", Namespace: "default", UID: "job", CreationTimestamp: metav1.NewTime(noon)},
+		Spec: batchv1.JobSpec{
+			Completions: &completions, Parallelism: &completions, BackoffLimit: ptr.To[int32](6),
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "work"}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "work"}}},
+		},
+		Status: batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon))},
+	}
+}
+
+// podOf is the n-th pod of a job, in a phase, which waits to be counted.
+func podOf(j *batchv1.Job, n int, phase corev1.PodPhase) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("work-%04d", n), Namespace: "default", UID: types.UID(fmt.Sprintf("pod-%d", n)),
+			Labels: map[string]string{"app": "work"}, Finalizers: []string{batchv1.JobTrackingFinalizer},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(j, kind)}, CreationTimestamp: metav1.NewTime(noon),
+		},
+		Status: corev1.PodStatus{Phase: phase},
+	}
+}
+
+func decided(j *batchv1.Job, pods ...*corev1.Pod) *Decision {
+	return Decide(Seen{
+		Job: j, Selector: labels.SelectorFromSet(labels.Set{"app": "work"}), Pods: pods, Now: noon.Add(time.Hour),
+		Pauses: failing.New(),
+		Taken:  func(string) bool { return false },
+	})
+}
+
+func text(actions []action.Action) string {
+	var lines []string
+	for _, a := range actions {
+		lines = append(lines, a.String())
+	}
+	return strings.Join(lines, "; ")
+}
+
+// What is not counted yet is looked up before it is, and what the cache does not show any more before its place in the list goes.
+func TestTheServerIsAskedBeforeAnythingIsCounted(t *testing.T) {
+	t.Parallel()
+	j := aJob(1)
+	d := decided(j, podOf(j, 1, corev1.PodSucceeded))
+	if got := text(d.Claim); got != "make sure that there are 1 pods, 1 of them as they were seen, and that 0 are gone" {
+		t.Errorf("before a pod is counted: %s", got)
+	}
+	if got := text(d.Report(nil)); got != "update status job/work; release pod/work-0001" {
+		t.Errorf("a pod that is counted: %s", got)
+	}
+	if d.status.Succeeded != 0 || len(d.status.UncountedTerminatedPods.Succeeded) != 1 || HasEnded(&batchv1.Job{Status: d.status}) != "" {
+		t.Errorf("the status while it is counted: %+v", d.status)
+	}
+	j.Status = d.status
+	d = decided(j)
+	if got := text(d.Claim); got != "make sure that there are 0 pods, 0 of them as they were seen, and that 1 are gone" {
+		t.Errorf("before one that is gone is counted: %s", got)
+	}
+	d.Report(nil)
+	if d.status.Succeeded != 1 || HasEnded(&batchv1.Job{Status: d.status}) != batchv1.JobComplete {
+		t.Errorf("the status once it is counted: %+v", d.status)
+	}
+}
+
+// How many pods are made follows from all that there are, and so does it when none is left at the end.
+func TestTheServerIsAskedForPodsThatNobodyHasSeen(t *testing.T) {
+	t.Parallel()
+	j := aJob(2)
+	j.Status = batchv1.JobStatus{}
+	if d := decided(j); len(d.Claim) != 0 || d.created != 2 {
+		t.Errorf("before the first pods, which have the names that anybody would give them: %s", text(d.Claim))
+	}
+	j = aJob(2)
+	if d := decided(j, podOf(j, 1, corev1.PodRunning)); d.created != 1 ||
+		text(d.Claim) != "make sure that there are 1 pods, 0 of them as they were seen, and that 0 are gone" {
+		t.Errorf("before another pod is made: %s", text(d.Claim))
+	}
+	j.Spec.BackoffLimit = new(int32)
+	d := decided(j, podOf(j, 1, corev1.PodRunning), podOf(j, 2, corev1.PodFailed))
+	if text(d.Claim) != "make sure that there are 2 pods, 2 of them as they were seen, and that 0 are gone" || len(d.deleted) != 1 {
+		t.Errorf("before the job ends: %s", text(d.Claim))
+	}
+}
+
+// A thousand pods are counted in parts, so that the list does not get too long, and the job ends when all are.
+func TestManyPodsAreCountedInParts(t *testing.T) {
+	t.Parallel()
+	j := aJob(1000)
+	var all []*corev1.Pod
+	for n := range 1000 {
+		all = append(all, podOf(j, n, corev1.PodSucceeded))
+	}
+	d := decided(j, all...)
+	release := d.Report(nil)
+	if n := len(d.status.UncountedTerminatedPods.Succeeded); n != most || HasEnded(&batchv1.Job{Status: d.status}) != "" {
+		t.Errorf("%d at a time: %s", n, text(release))
+	}
+	for _, pod := range all[:most] {
+		pod.Finalizers = nil
+	}
+	j.Status = d.status
+	d = decided(j, all...)
+	d.Report(nil)
+	if n := len(d.status.UncountedTerminatedPods.Succeeded); n != most || d.status.Succeeded != most {
+		t.Errorf("%d counted, %d next", d.status.Succeeded, n)
+	}
+}
+
+func TestNamesOfIndexedPodsFitTheirBounds(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"work": "work-7-", strings.Repeat("a", 63): strings.Repeat("a", 55) + "-7-"} {
+		if got := indexPrefix(name, 7); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// One job cannot pull two of the same index, and none without one.
+func TestSurplusPodsOfAnIndexGoFirst(t *testing.T) {
+	t.Parallel()
+	j := aJob(2)
+	j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+	of := func(n int, index string) *corev1.Pod {
+		pod := podOf(j, n, corev1.PodRunning)
+		if index != "" {
+			pod.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
+		}
+		return pod
+	}
+	d := decided(j, of(1, "0"), of(2, "0"), of(3, "1"), of(4, ""), of(5, "7"))
+	var names []string
+	for _, pod := range d.deleted {
+		names = append(names, pod.Name)
+	}
+	if len(names) != 3 || strings.Contains(strings.Join(names, " "), "work-0003") {
+		t.Errorf("%v are deleted", names)
+	}
+}
+
+func TestContainersThatAreRestartedCountAsPodsDo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		limit, restarts int32
+		ends            bool
+	}{{0, 0, false}, {0, 1, true}, {3, 2, false}, {3, 3, true}} {
+		j := aJob(1)
+		j.Spec.BackoffLimit = &c.limit
+		j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+		pod := podOf(j, 1, corev1.PodRunning)
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: c.restarts}}
+		if d := decided(j, pod); (d.end != nil) != c.ends {
+			t.Errorf("%d restarts of %d: %v", c.restarts, c.limit, d.end)
+		}
+	}
+}
+
+// A job that ends deletes its pods in parts as well, and has not ended before all are gone.
+func TestManyPodsAreStoppedInParts(t *testing.T) {
+	t.Parallel()
+	j := aJob(1200)
+	j.Spec.ActiveDeadlineSeconds = ptr.To[int64](60)
+	var all []*corev1.Pod
+	for n := range 1200 {
+		all = append(all, podOf(j, n, corev1.PodRunning))
+	}
+	d := decided(j, all...)
+	release := d.Report(nil)
+	uncounted := len(d.status.UncountedTerminatedPods.Failed)
+	if len(d.deleted) != most || len(d.settling) != most || d.status.Active != 1200-most || uncounted != most {
+		t.Errorf("%d are deleted, %d released, %d go on: %s", len(d.deleted), len(d.settling), d.status.Active, text(release))
+	}
+	j.Status = d.status
+	if d = decided(j, all[most:most+1]...); len(d.deleted) != 1 {
+		t.Errorf("%d of the others are deleted", len(d.deleted))
+	}
+	j.Status.UncountedTerminatedPods = nil
+	for n, pod := range all {
+		pod.Finalizers = nil
+		if n > 0 {
+			pod.Status.Phase = corev1.PodFailed
+		}
+	}
+	d = decided(j, all[:1]...)
+	if d.Report(errors.New("one is still there")); HasEnded(&batchv1.Job{Status: d.status}) != "" {
+		t.Errorf("the job has ended, and a pod is at work: %+v", d.status)
+	}
+}
+
+// What is deleted is the least loss: the newest, whatever pods say of the cost.
+func TestTheNewestPodsGoFirst(t *testing.T) {
+	t.Parallel()
+	j := aJob(3)
+	j.Spec.Parallelism = ptr.To[int32](1)
+	var all []*corev1.Pod
+	for n, ago := range []time.Duration{100, 120, 110} {
+		pod := podOf(j, n, corev1.PodRunning)
+		since := metav1.NewTime(noon.Add(time.Hour - ago*time.Second))
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}}
+		pod.Annotations = map[string]string{corev1.PodDeletionCost: fmt.Sprint(-n)}
+		all = append(all, pod)
+	}
+	if d := decided(j, all...); len(d.deleted) != 2 || d.deleted[all[1].UID] != nil {
+		t.Errorf("%v are deleted, and the oldest is %s", d.deleted, all[1].Name)
+	}
+}
+
+// The names of pods that the job lets go are still theirs.
+func TestNoPodIsNamedAsOneThatIsLetGo(t *testing.T) {
+	t.Parallel()
+	j := aJob(1)
+	first := decided(j)
+	name := first.newName(t)
+	gone := podOf(j, 1, corev1.PodRunning)
+	gone.Name, gone.Labels = name, nil
+	if next := decided(j, gone); next.newName(t) == name {
+		t.Errorf("two pods are called %s", name)
+	}
+}
+
+// newName is that of the pod which is made.
+func (d *Decision) newName(t *testing.T) string {
+	t.Helper()
+	_, name, made := strings.Cut(text(d.Keep), "create pod/")
+	if !made {
+		t.Fatalf("no pod is made: %s", text(d.Keep))
+	}
+	return name
+}
+
+// Whether pods can be made does not change whether the job rests.
+func TestAJobGoesOnThatCannotMakePods(t *testing.T) {
+	t.Parallel()
+	j := aJob(1)
+	j.Status = batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}}
+	d := decided(j)
+	d.Report(errors.New("there is no quota"))
+	if c := find(d.status.Conditions, batchv1.JobSuspended); c.Status != corev1.ConditionFalse || d.status.StartTime == nil {
+		t.Errorf("%+v", d.status)
+	}
+}
+
+func TestADeadlineThatNobodyLivesToSeeIsNone(t *testing.T) {
+	t.Parallel()
+	j := aJob(1)
+	j.Spec.ActiveDeadlineSeconds = ptr.To[int64](math.MaxInt64)
+	if d := decided(j, podOf(j, 1, corev1.PodRunning)); d.end != nil {
+		t.Errorf("%+v", d.end)
+	}
+}

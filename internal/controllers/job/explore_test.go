@@ -1,0 +1,88 @@
+package job_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/controllers/job"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+)
+
+func TestNoFaultHasAPodCountedTwice(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, counting(trial.Of(job.Add).Once()))
+}
+
+func TestTwoControllersAtOnceCountEachPodOnce(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, counting(trial.Of(job.Add).Twice()))
+}
+
+// counting is a job of three, of whose pods the first one fails.
+func counting(processes []bowlinetest.Process) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Nodes(2*time.Second, end))},
+		Processes:  processes,
+		Act:        work,
+		Settle:     2 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{counted},
+		Skip:       trial.Events,
+		Budget:     30,
+	}
+}
+
+// work is what a user does: a job of three, two at a time.
+func work(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "work", Namespace: "default"}}
+	j.Spec.Completions, j.Spec.Parallelism = new(int32(3)), new(int32(2))
+	j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	j.Spec.Template.Spec.Containers = []corev1.Container{{Name: "work", Image: "work:1"}}
+	_, err = client.For[*batchv1.Job](c).Create(ctx, j, metav1.CreateOptions{})
+	return err
+}
+
+// end has the first pod fail, and the others succeed.
+func end(pod *corev1.Pod, all []*corev1.Pod) {
+	pod.Status.Phase = corev1.PodFailed
+	if slices.ContainsFunc(all, pods.HasEnded) {
+		pod.Status.Phase = corev1.PodSucceeded
+	}
+}
+
+// counted is broken when the job has counted what there was not, or there is more at work than there may be.
+func counted(s bowlinetest.State) error {
+	j := s.Find("Job", "default", "work")
+	if j == nil {
+		return nil
+	}
+	all := map[string]int64{}
+	for _, pod := range s.Kind("Pod") {
+		phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase")
+		all[phase]++
+	}
+	if all["Pending"] > 2 {
+		return fmt.Errorf("%d pods are at work", all["Pending"])
+	}
+	for field, phase := range map[string]string{"succeeded": "Succeeded", "failed": "Failed"} {
+		if n, _, _ := unstructured.NestedInt64(j.Object, "status", field); n > all[phase] {
+			return fmt.Errorf("the job counts %d pods as %s, and there are %d", n, field, all[phase])
+		}
+	}
+	return nil
+}

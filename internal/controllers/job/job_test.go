@@ -1,0 +1,24 @@
+package job_test
+
+import (
+	"testing"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/transcript"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/garbagecollector"
+	"github.com/bowline-dev/bowline/internal/controllers/job"
+)
+
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(manage))
+}
+
+// manage adds what is tested, and what has what belonged to something go with it.
+func manage(m *controller.Manager) error {
+	job.Add(m)
+	garbagecollector.Add(m)
+	return nil
+}

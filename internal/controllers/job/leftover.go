@@ -1,0 +1,80 @@
+package job
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+)
+
+// addLeftover adds the controller that releases pods which wait to be counted and never will be: their job is gone, or has
+// ended, or they belong to none any more. Nobody could delete them.
+func addLeftover(m *controller.Manager, r *reconciler) *controller.Controller {
+	tracked := controller.If(func(_, now *corev1.Pod) bool { return now != nil && isTracked(now) })
+	left := controller.If(func(_, now *batchv1.Job) bool { return now == nil || HasEnded(now) != "" })
+	return m.Add(controller.Options{
+		Name:       Name + "-leftover",
+		Reconciler: controller.Func(r.release),
+		Sources:    []controller.Source{controller.For(r.pods.Informer, tracked), controller.Watches(r.jobs, r.podsOf, left)},
+		Workers:    workers,
+	})
+}
+
+// podsOf are the pods of a job, which goes on no more, that wait to be counted.
+func (r *reconciler) podsOf(j *batchv1.Job) (requests []controller.Request) {
+	for _, pod := range r.pods.ControlledBy(j.UID) {
+		if isTracked(pod) {
+			requests = append(requests, informer.KeyOf(pod))
+		}
+	}
+	return requests
+}
+
+// release releases a pod, unless its job will.
+func (r *reconciler) release(ctx context.Context, request controller.Request) (controller.Result, error) {
+	pod, there := r.pods.Indexer().Get(request)
+	if !there || !isTracked(pod) {
+		return controller.Result{}, nil
+	}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		waits, err := r.waitsFor(ctx, pod, owner)
+		if err != nil || waits {
+			return controller.Result{}, err
+		}
+	}
+	// If it is as it was seen: a pod that belonged to nobody may be another job's by now, which counts it.
+	_, err := r.hand.Do(ctx, release(pod, map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion}))
+	if apierrors.IsConflict(err) { // and the cache will show why
+		return controller.Result{}, nil
+	}
+	return controller.Result{}, err
+}
+
+// waitsFor says whether a pod's controller is, or may be, a job that will count it. Before it says that it is not it asks the
+// server.
+func (r *reconciler) waitsFor(ctx context.Context, pod *corev1.Pod, owner *metav1.OwnerReference) (waits bool, err error) {
+	if schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind) != kind {
+		return true, nil
+	}
+	counts := func(j *batchv1.Job) bool { return j.UID == owner.UID && (HasEnded(j) == "" || isOthers(j)) }
+	if j, there := r.jobs.Indexer().Get(informer.Key{Namespace: pod.Namespace, Name: owner.Name}); there && counts(j) {
+		return true, nil
+	}
+	err = action.Soon(func() error {
+		j, err := client.Of[*batchv1.Job](r.hand.Client, resource).Get(ctx, pod.Namespace, owner.Name)
+		waits = err == nil && counts(j)
+		if err = action.Unserved(err, resource, owner.Name); action.IsGone(err) {
+			return nil
+		}
+		return err
+	})
+	return waits, err
+}

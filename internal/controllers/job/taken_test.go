@@ -1,0 +1,88 @@
+package job_test
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/controllers/job"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+)
+
+const (
+	parallel = 10
+	// enough is how many pods make a storm: whoever causes it leaves off, so that the test ends.
+	enough = 1000
+	// The pauses of an hour are of 1, 2, 4 seconds and so on, up to 15 minutes: twelve of them, or one more.
+	least, most = 8 * parallel, 14 * parallel
+)
+
+// Somebody takes each pod's label away as soon as it is made, for an hour, so that it is the job's no more.
+func TestAJobWhosePodsAreTakenSaysSoAndMakesLessAndLess(t *testing.T) {
+	t.Parallel()
+	var taken atomic.Int32
+	var peace atomic.Bool
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "work", Namespace: "default"}}
+		j.Spec.Completions, j.Spec.Parallelism = new(int32(parallel)), new(int32(parallel))
+		j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+		j.Spec.Template.Spec.Containers = []corev1.Container{{Name: "work", Image: "work:1"}}
+		if _, err := bowlinetest.Client[*batchv1.Job](t, p).Create(t.Context(), j, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if n := taken.Load(); n > most || n < least {
+			t.Errorf("%d pods were made, and should be %d to %d", n, least, most)
+		}
+		events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{
+			FieldSelector: "involvedObject.name=work,reason=FightingSelectors",
+		})
+		const says = "the pods are given other labels as soon as they are made: pod \"work-"
+		if err != nil || len(events.Items) == 0 || !strings.HasPrefix(events.Items[0].Message, says) {
+			t.Errorf("what is told is %v (%v), want FightingSelectors with %q", events.Items, err, says)
+		}
+		peace.Store(true)
+		time.Sleep(time.Hour / 2)
+		named := metav1.ListOptions{LabelSelector: batchv1.JobNameLabel}
+		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", named)
+		if err != nil || len(page.Items) != parallel {
+			t.Errorf("half an hour after the fight there are %d pods (%v) of %d", len(page.Items), err, parallel)
+		}
+	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		job.Add(m)
+		take(m, &taken, &peace)
+		return nil
+	}))
+}
+
+// take takes pods' labels away, until there is peace.
+func take(m *controller.Manager, taken *atomic.Int32, peace *atomic.Bool) {
+	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
+	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
+	m.Add(controller.Options{
+		Name:    "taker",
+		Sources: []controller.Source{controller.For(all)},
+		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
+			pod, ok := all.Indexer().Get(request)
+			if !ok || len(pod.Labels) == 0 || peace.Load() || taken.Load() >= enough {
+				return controller.Result{}, nil
+			}
+			taken.Add(1)
+			patch := []byte(`{"metadata":{"labels":null}}`)
+			_, err := writes.Patch(ctx, pod.Namespace, pod.Name, "", types.MergePatchType, patch, metav1.PatchOptions{})
+			return controller.Result{}, err
+		}),
+	})
+}

@@ -1,0 +1,105 @@
+package namespace_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/controllers/namespace"
+)
+
+// doomed is what a user does: a namespace is filled and deleted, what holds it is let go later, and when it is gone there is one
+// of its name again, with something in it.
+func doomed(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	spaces, configs, running := client.For[*corev1.Namespace](c), client.For[*corev1.ConfigMap](c), client.For[*corev1.Pod](c)
+	if _, err := spaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	for _, cm := range []*corev1.ConfigMap{{ObjectMeta: meta("plain")}, {ObjectMeta: meta("held", "example.com/hold")}} {
+		if _, err := configs.Create(ctx, cm, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	if _, err := running.Create(ctx, boundPod("lost", "gone"), metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	time.Sleep(time.Second)
+	if err := spaces.Delete(ctx, "", "doomed", metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	time.Sleep(time.Minute)
+	letGo := []byte(`{"metadata":{"finalizers":null}}`)
+	if _, err = configs.Patch(ctx, "doomed", "held", "", types.MergePatchType, letGo, metav1.PatchOptions{}); err != nil {
+		return err
+	}
+	return again(ctx, spaces, configs)
+}
+
+// again makes the namespace, with the ConfigMap kept, as soon as it is gone.
+func again(ctx context.Context, spaces client.Resource[*corev1.Namespace], configs client.Resource[*corev1.ConfigMap]) error {
+	for range 1000 {
+		time.Sleep(100 * time.Millisecond)
+		_, err := spaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "doomed"}}, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) {
+			continue
+		}
+		if err == nil {
+			_, err = configs.Create(ctx, &corev1.ConfigMap{ObjectMeta: meta("kept")}, metav1.CreateOptions{})
+		}
+		if err == nil {
+			filled := []byte(`{"metadata":{"labels":{"filled":"yes"}}}`)
+			_, err = spaces.Patch(ctx, "", "doomed", "", types.MergePatchType, filled, metav1.PatchOptions{})
+		}
+		return err
+	}
+	return errors.New("the namespace does not go")
+}
+
+// keepsWhatItHas is broken when what is in the namespace that was made again has been deleted.
+func keepsWhatItHas(s bowlinetest.State) error {
+	if ns := s.Find("Namespace", "", "doomed"); ns == nil || ns.GetLabels()["filled"] == "" {
+		return nil
+	}
+	if kept := s.Find("ConfigMap", "doomed", "kept"); kept == nil || kept.GetDeletionTimestamp() != nil {
+		return errors.New("the namespace was made again, and what was in it has been deleted")
+	}
+	return nil
+}
+
+// nothingOutlivesItsNamespace is broken by an object in a namespace that is not there.
+func nothingOutlivesItsNamespace(s bowlinetest.State) error {
+	for _, obj := range s.Objects {
+		if in := obj.GetNamespace(); in != "" && s.Find("Namespace", "", in) == nil {
+			return fmt.Errorf("%s %s/%s has outlived its namespace", obj.GetKind(), in, obj.GetName())
+		}
+	}
+	return nil
+}
+
+func TestNamespacesEndWhateverGoesWrong(t *testing.T) {
+	t.Parallel()
+	program := trial.Of(namespace.Add)
+	for _, processes := range [][]bowlinetest.Process{program.Once(), program.Twice()} {
+		s := bowlinetest.Scenario{
+			Options: []bowlinetest.Option{trial.Alone()}, Processes: processes,
+			Act: doomed, Invariants: []func(bowlinetest.State) error{nothingOutlivesItsNamespace, keepsWhatItHas}, Budget: 30,
+		}
+		r := bowlinetest.Explore(t, s)
+		t.Logf("%d fault points with %d controllers", r.Tried(), len(processes))
+	}
+}

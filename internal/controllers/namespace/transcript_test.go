@@ -1,0 +1,19 @@
+package namespace_test
+
+import (
+	"testing"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/transcript"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/namespace"
+)
+
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		namespace.Add(m)
+		return nil
+	}))
+}

@@ -1,0 +1,105 @@
+package nodelifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+)
+
+// onPods does what the node's state means for its pods. What cannot be done about one of them does not keep the others.
+func (w *watcher) onPods(ctx context.Context, node *corev1.Node, now time.Time) (result controller.Result, err error) {
+	unknown := statusOf(node, corev1.NodeReady) == corev1.ConditionUnknown
+	evicts := func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute }
+	if !unknown && !slices.ContainsFunc(node.Spec.Taints, evicts) {
+		return result, nil
+	}
+	since := w.since(node.Name)
+	asks := []action.Question{action.Current[*corev1.Node]{In: resource, Objects: []*corev1.Node{node}}}
+	var failures []error
+	for pod := range w.pods.Indexer().Each("node", node.Name) {
+		then, wait, err := onPod(pod, node, since, unknown, now)
+		if err == nil && len(then) > 0 {
+			_, err = w.hand.Do(ctx, action.Sure{Asks: asks, Then: then})
+		}
+		if errors.Is(err, action.ErrBehind) {
+			return result, err
+		}
+		failures = append(failures, err)
+		if wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {
+			result.RequeueAfter = wait
+		}
+	}
+	return result, errors.Join(failures...)
+}
+
+// onPod is what a node's state means for one pod, and in how long that changes. What is to be said of the pod is said at once.
+func onPod(
+	pod *corev1.Pod, node *corev1.Node, since func(*corev1.Taint) time.Time, unknown bool, now time.Time,
+) (actions []action.Action, wait time.Duration, err error) {
+	var conditions []corev1.PodCondition
+	if unknown && pods.IsReady(pod) {
+		conditions = append(conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
+		actions = append(actions, action.Event{About: pod, Warning: true, Reason: "NodeNotReady", Message: "Node is not ready"})
+	}
+	at, leaves := EvictAt(pod, node.Spec.Taints, since)
+	switch {
+	case !leaves || pod.DeletionTimestamp != nil || !pods.IsActive(pod):
+	case at.After(now):
+		wait = at.Sub(now)
+	default:
+		if !disrupted(pod) {
+			conditions = append(conditions, corev1.PodCondition{
+				Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+				Reason: "DeletionByTaintManager", Message: "Taint manager: deleting due to NoExecute taint",
+			})
+		}
+		actions = append(actions, action.Delete[*corev1.Pod]{In: pods.Resource, Object: pod, Tell: action.Tell{
+			About: pod, Reason: "TaintManagerEviction", Message: fmt.Sprintf("Marking for deletion Pod %s/%s", pod.Namespace, pod.Name),
+		}})
+	}
+	if len(conditions) > 0 {
+		say, err := said(pod, conditions, now)
+		return append([]action.Action{say}, actions...), wait, err
+	}
+	return actions, wait, nil
+}
+
+// disrupted says whether a pod says already that it was made to go.
+func disrupted(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
+}
+
+// said gives a pod conditions, if it is as it was seen.
+func said(pod *corev1.Pod, all []corev1.PodCondition, now time.Time) (action.Action, error) {
+	var conditions []map[string]any
+	for _, c := range all {
+		says := map[string]any{
+			"type": c.Type, "status": c.Status, "lastTransitionTime": metav1.NewTime(now), "observedGeneration": pod.Generation,
+		}
+		if c.Reason != "" {
+			says["reason"], says["message"] = c.Reason, c.Message
+		}
+		conditions = append(conditions, says)
+	}
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
+		"status":   map[string]any{"conditions": conditions},
+	})
+	return action.Patch[*corev1.Pod]{
+		In: pods.Resource, Object: pod, Subresource: "status", Type: types.StrategicMergePatchType, Body: body,
+		Does: "say what it means for",
+	}, err
+}

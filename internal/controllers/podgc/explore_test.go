@@ -1,0 +1,154 @@
+package podgc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/podgc"
+)
+
+func TestNoFaultRemovesAPodThatSomebodyLooksAfter(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, losing(trial.Of(keeping2).Once()))
+}
+
+func TestTwoCollectorsAtOnceRemoveNoMore(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, losing(trial.Of(keeping2).Twice()))
+}
+
+// keeping2 adds a controller that keeps two pods that have ended.
+func keeping2(m *controller.Manager) *controller.Controller { return podgc.AddKeeping(m, 2) }
+
+// losing is nodes that come and go, and pods that end.
+func losing(processes []bowlinetest.Process) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{trial.Alone()},
+		Processes:  processes,
+		Act:        loseNodes,
+		Settle:     3 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{lookedAfter, endedAreKept},
+		Budget:     40,
+	}
+}
+
+// outOfService is the taint of a node that its administrator says is dead; none ends it.
+const (
+	outOfService = `{"spec":{"taints":[{"key":"node.kubernetes.io/out-of-service","effect":"NoExecute"}]}}`
+	inService    = `{"spec":{"taints":null}}`
+)
+
+// world is where a scenario's users act.
+type world struct {
+	nodes client.Resource[*corev1.Node]
+	pods  client.Resource[*corev1.Pod]
+}
+
+// loseNodes has the node away go, back go and come again, dead die, and mended die and be mended before a pod on it is deleted.
+func loseNodes(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	w := world{client.For[*corev1.Node](c), client.For[*corev1.Pod](c)}
+	for _, name := range []string{"stays", "away", "back", "dead", "mended"} {
+		if err := errors.Join(w.run(ctx, "on-"+name, name), w.addNode(ctx, name)); err != nil {
+			return err
+		}
+	}
+	time.Sleep(5 * time.Second)
+	if err := errors.Join(
+		w.nodes.Delete(ctx, "", "away", metav1.DeleteOptions{}), w.nodes.Delete(ctx, "", "back", metav1.DeleteOptions{}),
+		w.taint(ctx, "dead", outOfService), w.taint(ctx, "mended", outOfService),
+	); err != nil {
+		return err
+	}
+	time.Sleep(10 * time.Second)
+	if err := errors.Join(
+		w.addNode(ctx, "back"), w.taint(ctx, "mended", inService),
+		w.pods.Delete(ctx, "default", "on-mended", metav1.DeleteOptions{}),
+		w.pods.Delete(ctx, "default", "on-dead", metav1.DeleteOptions{}),
+	); err != nil {
+		return err
+	}
+	for i := range 4 {
+		time.Sleep(2 * time.Second)
+		name := fmt.Sprintf("ended-%d", i)
+		if err := errors.Join(w.run(ctx, name, "stays"), w.status(ctx, name, corev1.PodSucceeded)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w world) addNode(ctx context.Context, name string) error {
+	_, err := w.nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	return err
+}
+
+func (w world) taint(ctx context.Context, node, patch string) error {
+	_, err := w.nodes.Patch(ctx, "", node, "", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
+}
+
+// run makes a pod that runs on a node.
+func (w world) run(ctx context.Context, name, node string) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	pod.Spec.NodeName = node
+	pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	if _, err := w.pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	return w.status(ctx, name, corev1.PodRunning)
+}
+
+func (w world) status(ctx context.Context, pod string, phase corev1.PodPhase) error {
+	patch := fmt.Appendf(nil, `{"status":{"phase":%q}}`, phase)
+	_, err := w.pods.PatchStatus(ctx, "default", pod, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// lookedAfter is broken when a pod is removed or has failed whose node is there: each comes before its node.
+func lookedAfter(s bowlinetest.State) error {
+	for _, name := range []string{"stays", "back", "mended"} {
+		if s.Find("Node", "", name) == nil {
+			continue
+		}
+		pod := s.Find("Pod", "default", "on-"+name)
+		if pod == nil {
+			return fmt.Errorf("the pod of %s is gone, and the node is there", name)
+		}
+		if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == string(corev1.PodFailed) {
+			return fmt.Errorf("the pod of %s has failed, and the node is there", name)
+		}
+	}
+	return nil
+}
+
+// endedAreKept is broken when fewer pods are left that have ended than are kept. The last one is there when the one before it
+// has ended.
+func endedAreKept(s bowlinetest.State) error {
+	ended := 0
+	for _, pod := range s.Kind("Pod") {
+		if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == string(corev1.PodSucceeded) {
+			ended++
+		}
+	}
+	if s.Find("Pod", "default", "ended-2") != nil && s.Find("Pod", "default", "ended-3") != nil && ended < 2 {
+		return fmt.Errorf("%d pods are left that have ended", ended)
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+package podgc_test
+
+import (
+	"testing"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/transcript"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/podgc"
+)
+
+// Pods that have ended go when there are more than two, so that a transcript is short.
+func TestTranscripts(t *testing.T) {
+	t.Parallel()
+	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		podgc.AddKeeping(m, 2)
+		return nil
+	}))
+}

@@ -1,0 +1,77 @@
+package pvcprotection_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/pvcprotection"
+)
+
+const nobodyInitializes = `
+apiVersion: admissionregistration.k8s.io/v1alpha1
+kind: InitializerConfiguration
+metadata: {name: nobody}
+initializers:
+- {name: nobody.initializer.example.com, rules: [{apiGroups: [""], apiVersions: [v1], resources: [%s]}]}`
+
+func core[T client.Object](t *testing.T, p *bowlinetest.Plane, resource string) client.Resource[T] {
+	t.Helper()
+	c, err := client.New(p.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Of[T](c, schema.GroupVersionResource{Version: "v1", Resource: resource}).Uninitialized()
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWhatIsHiddenIsProtectedToo: a pod that is still to be initialized keeps the claim, until it goes, and a claim that is
+// still to be initialized is let go of when it is deleted.
+func TestWhatIsHiddenIsProtectedToo(t *testing.T) {
+	t.Parallel()
+	for _, hidden := range []string{"pods", "persistentvolumeclaims", "pods, persistentvolumeclaims"} {
+		t.Run(hidden, func(t *testing.T) {
+			t.Parallel()
+			bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+				p.Apply(t, fmt.Sprintf(nobodyInitializes, hidden))
+				useAndLetGo(t, p)
+			}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+				pvcprotection.Add(m)
+				return nil
+			}))
+		})
+	}
+}
+
+func useAndLetGo(t *testing.T, p *bowlinetest.Plane) {
+	claims, pods := core[*corev1.PersistentVolumeClaim](t, p, "persistentvolumeclaims"), core[*corev1.Pod](t, p, "pods")
+	_, err := claims.Create(t.Context(), claim("data"), metav1.CreateOptions{})
+	check(t, err)
+	_, err = pods.Create(t.Context(), podOn("n1", "data"), metav1.CreateOptions{})
+	check(t, err)
+	check(t, claims.Delete(t.Context(), "default", "data", metav1.DeleteOptions{}))
+	time.Sleep(5 * time.Minute)
+	if _, err := claims.Get(t.Context(), "default", "data"); err != nil {
+		t.Errorf("while a pod uses it: %v", err)
+	}
+	check(t, pods.Delete(t.Context(), "default", "user", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+	time.Sleep(time.Minute)
+	if _, err := claims.Get(t.Context(), "default", "data"); !apierrors.IsNotFound(err) {
+		t.Errorf("when the pod has gone: %v", err)
+	}
+}

@@ -1,0 +1,132 @@
+package replicaset_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
+)
+
+// Somebody gives each pod of the replicaset one the label that two selects, which wants none and deletes it. Unless one of them
+// gives in, that goes on as fast as the server answers.
+func TestSelectorsThatFightAreNamedAndStopped(t *testing.T) {
+	t.Parallel()
+	var robbed atomic.Int32
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		p.Apply(t, setOf("two", 0))
+		p.Apply(t, setOf("one", 2))
+		pass(59 * time.Minute) // all that was told is still there
+		c := conditionOf(t, p, "one")
+		const says = "has the labels app=two, and the selector is app=one, while that of replicaset/two matches it"
+		if c == nil || c.Type != appsv1.ReplicaSetReplicaFailure || c.Reason != "FightingSelectors" || !strings.Contains(c.Message, says) {
+			t.Fatalf("the condition is %+v, want FightingSelectors, with %q", c, says)
+		}
+		if n := told(t, p, "FightingSelectors"); n != 1 {
+			t.Errorf("it was told %d times, want once", n)
+		}
+		before := robbed.Load()
+		pass(time.Hour)
+		if made := robbed.Load() - before; made < 6 || made > 30 {
+			t.Errorf("%d pods were made in the second hour of the fight, want about one each five minutes", made)
+		}
+		if n := told(t, p, "FightingSelectors"); n != 0 {
+			t.Errorf("it was told %d times in the second hour, want never again", n)
+		}
+
+		p.Apply(t, strings.ReplaceAll(setOf("one", 2), "{app: one}}\n    spec", "{app: one, robbed: none}}\n    spec"))
+		pass(10 * time.Minute)
+		if c := conditionOf(t, p, "one"); c != nil {
+			t.Errorf("the pods are left alone, and there is still the condition %+v", c)
+		}
+	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		replicaset.Add(m)
+		rob(m, &robbed)
+		return nil
+	}))
+}
+
+func setOf(name string, replicas int) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: %[1]s}
+spec:
+  replicas: %[2]d
+  selector: {matchLabels: {app: %[1]s}}
+  template:
+    metadata: {labels: {app: %[1]s}}
+    spec: {containers: [{name: web, image: "nginx:1"}]}
+`, name, replicas)
+}
+
+// pass lets time pass, and everybody do what follows from it.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// conditionOf is the condition of a replicaset, or nil.
+func conditionOf(t *testing.T, p *bowlinetest.Plane, name string) *appsv1.ReplicaSetCondition {
+	t.Helper()
+	set, err := bowlinetest.Client[*appsv1.ReplicaSet](t, p).Get(t.Context(), "default", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(set.Status.Conditions) == 0 {
+		return nil
+	}
+	return &set.Status.Conditions[0]
+}
+
+// told is how often something was told of the replicaset one in the last hour: events stay no longer.
+func told(t *testing.T, p *bowlinetest.Plane, reason string) (times int32) {
+	t.Helper()
+	page, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "default", metav1.ListOptions{
+		FieldSelector: "involvedObject.name=one,reason=" + reason,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range page.Items {
+		times += event.Count
+	}
+	return times
+}
+
+// rob gives pods of app=one the label app=two, and counts them.
+func rob(m *controller.Manager, robbed *atomic.Int32) {
+	all := informer.For[*corev1.Pod](m.Informers(), pods.Resource)
+	writes := client.Of[*corev1.Pod](m.Client(), pods.Resource)
+	m.Add(controller.Options{
+		Name:    "robber",
+		Sources: []controller.Source{controller.For(all)},
+		Reconciler: controller.Func(func(ctx context.Context, request controller.Request) (controller.Result, error) {
+			pod, ok := all.Indexer().Get(request)
+			if !ok || pod.Labels["app"] != "one" || pod.Labels["robbed"] == "none" {
+				return controller.Result{}, nil
+			}
+			patch := []byte(`{"metadata":{"labels":{"app":"two"}}}`)
+			_, err := writes.Patch(ctx, pod.Namespace, pod.Name, "", types.MergePatchType, patch, metav1.PatchOptions{})
+			if err == nil {
+				robbed.Add(1)
+			}
+			return controller.Result{}, err
+		}),
+	})
+}

@@ -1,0 +1,37 @@
+package replicaset_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
+)
+
+// The name of a pod is cut where a generated one would be, behind the dot here. What it was generated from is the whole name, as
+// Kubernetes has it: cut there, it would be none that an object may have.
+func TestALongNameWithADotIsNoObstacle(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 57) + ".b"
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		p.Apply(t, setOf(long, 1))
+		pass(time.Second)
+		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{})
+		if err != nil || len(page.Items) != 1 {
+			t.Fatalf("there are %d pods (%v), want 1: %+v", len(page.Items), err, conditionOf(t, p, long))
+		}
+		pod := page.Items[0]
+		if pod.GenerateName != long+"-" || !strings.HasPrefix(pod.Name, long[:58]) || len(pod.Name) != 63 {
+			t.Errorf("the pod is called %q, of %q", pod.Name, pod.GenerateName)
+		}
+	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		replicaset.Add(m)
+		return nil
+	}))
+}

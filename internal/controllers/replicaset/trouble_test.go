@@ -1,0 +1,81 @@
+package replicaset_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
+)
+
+// Each pod fails as soon as it is made, as those do that a node refuses. Who replaced each at once would make them as fast as
+// the server answers.
+func TestPodsThatFailAtOnceAreReplacedEverLater(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		p.Apply(t, setOf("one", 2))
+		pass(59 * time.Minute)
+		first := countPods(t, p)
+		if first < 4 || first > 30 {
+			t.Errorf("%d pods were made in an hour, want some, and not without end", first)
+		}
+		if n := told(t, p, "FailingPods"); n != 1 {
+			t.Errorf("it was told %d times, want once", n)
+		}
+		c := conditionOf(t, p, "one")
+		if c == nil || c.Reason != "FailingPods" || !strings.Contains(c.Message, "OutOfcpu: no room") {
+			t.Fatalf("the condition is %+v, want FailingPods and why", c)
+		}
+		pass(time.Hour)
+		if second := countPods(t, p) - first; second < 4 || second > 20 {
+			t.Errorf("%d pods were made in the second hour, want about one each five minutes", second)
+		}
+		if n := told(t, p, "FailingPods"); n != 0 {
+			t.Errorf("it was told %d times in the second hour, want never again", n)
+		}
+
+		// Who takes away the cause and the failed pods has it tried at once.
+		p.Apply(t, strings.ReplaceAll(setOf("one", 2), "{app: one}}\n    spec", "{app: one, taken: gladly}}\n    spec"))
+		all := bowlinetest.Client[*corev1.Pod](t, p)
+		if err := all.DeleteCollection(t.Context(), "default", metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if n := countPods(t, p); n != 2 {
+			t.Errorf("%d pods, want 2", n)
+		}
+		if c := conditionOf(t, p, "one"); c != nil {
+			t.Errorf("no pod fails any more, and there is still the condition %+v", c)
+		}
+	}, trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		replicaset.Add(m)
+		return refuse(m)
+	}))
+}
+
+func countPods(t *testing.T, p *bowlinetest.Plane) int {
+	t.Helper()
+	page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(page.Items)
+}
+
+// refuse has each pod fail, as a node does that has no room for it; those that are taken gladly run.
+func refuse(m *controller.Manager) error {
+	return trial.Nodes(0, func(pod *corev1.Pod, _ []*corev1.Pod) {
+		pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu", Message: "no room"}
+		if pod.Labels["taken"] == "gladly" {
+			pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{
+				Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
+			}}}
+		}
+	})(m)
+}

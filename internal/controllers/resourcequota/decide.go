@@ -1,0 +1,74 @@
+package resourcequota
+
+import (
+	"iter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+)
+
+// seen is what a decision is made of: a quota, and the objects of its namespace, of each resource that it counts.
+type seen struct {
+	quota   *corev1.ResourceQuota
+	objects map[schema.GroupResource]iter.Seq[client.Object]
+	now     time.Time
+}
+
+// decide writes down what is used, if it is not so already. What is counted in objects that were not seen stays as it was.
+func decide(s seen) (actions []action.Action) {
+	status := corev1.ResourceQuotaStatus{Hard: s.quota.Spec.Hard.DeepCopy(), Used: corev1.ResourceList{}}
+	if status.Hard == nil {
+		status.Hard = corev1.ResourceList{}
+	}
+	names := map[schema.GroupResource][]corev1.ResourceName{}
+	for name := range s.quota.Spec.Hard {
+		in, counted := countedIn(name)
+		if _, was := s.objects[in]; counted && was {
+			names[in] = append(names[in], name)
+			status.Used[name] = resource.Quantity{Format: resource.DecimalSI}
+		} else if before, ok := s.quota.Status.Used[name]; ok {
+			status.Used[name] = before
+		}
+	}
+	next := longest
+	for in, names := range names {
+		for obj := range s.objects[in] {
+			if pod, is := obj.(*corev1.Pod); is {
+				if in := endsIn(pod, s.now); in >= 0 {
+					next = min(next, in)
+				}
+			}
+			s.add(obj, names, status.Used)
+		}
+	}
+	if !equality.Semantic.DeepEqual(status, s.quota.Status) {
+		quota := s.quota.DeepCopy()
+		quota.Status = status
+		actions = append(actions, action.Update[*corev1.ResourceQuota]{In: quotas, Object: quota, Subresource: "status"})
+	}
+	if next < longest {
+		actions = append(actions, action.Again{After: next + time.Millisecond})
+	}
+	return actions
+}
+
+// add counts an object that is in all scopes of the quota.
+func (s seen) add(obj client.Object, names []corev1.ResourceName, used corev1.ResourceList) {
+	for _, scope := range scopesOf(s.quota) {
+		if !isIn(obj, scope) {
+			return
+		}
+	}
+	takes := usageOf(obj, s.now)
+	for _, name := range names {
+		sum := used[name]
+		sum.Add(takes(name))
+		used[name] = sum
+	}
+}

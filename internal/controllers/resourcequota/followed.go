@@ -1,0 +1,161 @@
+package resourcequota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/informer"
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+	"github.com/bowline-dev/bowline/internal/controllers/resources"
+)
+
+// patience is how long a new cache is waited for.
+const patience = 5 * time.Second
+
+// errNotServed is that nobody serves what is to be counted, at the moment.
+var errNotServed = errors.New("it is not served")
+
+// followed are the caches of what some quota has counted.
+type followed struct {
+	manager *controller.Manager
+	others  *informer.Factory // of what nobody else follows, which may be dropped
+	changed func(resource schema.GroupResource, namespace string)
+
+	mu      sync.Mutex
+	caches  map[schema.GroupResource]cache
+	defined map[schema.GroupResource]time.Time // when a definition of a custom resource was seen to change
+}
+
+// cache is that of the objects of a resource, as they are served.
+type cache struct {
+	resource schema.GroupVersionResource
+	asked    time.Time // when the server has last said that it is served so
+	filled   <-chan struct{}
+	in       func(namespace string) iter.Seq[client.Object]
+	end      func()
+}
+
+func newFollowed(m *controller.Manager, changed func(schema.GroupResource, string)) *followed {
+	f := &followed{
+		manager: m, others: m.MoreInformers(informer.FactoryOptions{}), changed: changed,
+		caches: map[schema.GroupResource]cache{}, defined: map[schema.GroupResource]time.Time{},
+	}
+	f.followDefinitions()
+	return f
+}
+
+// in are the objects of a resource in a namespace.
+func (f *followed) in(ctx context.Context, resource schema.GroupResource, namespace string) (iter.Seq[client.Object], error) {
+	c, err := f.cache(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case <-c.filled:
+		return c.in(namespace), nil
+	case <-waiting.Done():
+		return nil, fmt.Errorf("nobody knows how many %s there are: they cannot be listed", resource)
+	}
+}
+
+// cache begins to follow a resource, if that is not done already, and in another version where it is served in another one now.
+func (f *followed) cache(ctx context.Context, resource schema.GroupResource) (cache, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	c, known := f.caches[resource]
+	if known && !isToBeAsked(f.defined[resource], c.asked, now) {
+		return c, nil
+	}
+	found, failures := resources.Discover(ctx, f.manager.Client())
+	for _, r := range found {
+		if r.GroupResource() != resource || !r.Namespaced || !r.Serves("list") || !r.Serves("watch") {
+			continue
+		}
+		if !known || c.resource != r.GroupVersionResource {
+			if known {
+				c.end()
+			}
+			c = f.begin(r.GroupVersionResource)
+		}
+		c.asked = now
+		f.caches[resource] = c
+		return c, nil
+	}
+	if len(failures) > 0 {
+		return cache{}, errors.Join(failures...)
+	}
+	if known { // it is told what became of the last objects
+		return c, nil
+	}
+	return cache{}, errNotServed
+}
+
+func (f *followed) begin(resource schema.GroupVersionResource) cache {
+	shared := f.manager.Informers()
+	switch resource.GroupResource() {
+	case pods.Resource.GroupResource():
+		return follow[*corev1.Pod](f, shared, resource)
+	case services:
+		return follow[*corev1.Service](f, shared, resource)
+	case claims:
+		return follow[*corev1.PersistentVolumeClaim](f, shared, resource)
+	}
+	c := follow[*metav1.PartialObjectMetadata](f, f.others, resource)
+	leave := c.end
+	c.end = func() {
+		leave()
+		informer.Drop[*metav1.PartialObjectMetadata](f.others, resource)
+	}
+	return c
+}
+
+// follow makes the cache of a resource as T.
+func follow[T client.Object](f *followed, informers *informer.Factory, resource schema.GroupVersionResource) cache {
+	objects := informer.For[T](informers, resource)
+	tell := func(obj T) { f.changed(resource.GroupResource(), obj.GetNamespace()) }
+	told := objects.AddHandler(informer.HandlerFuncs[T]{
+		Add: func(obj T, _ bool) { tell(obj) },
+		Update: func(old, obj T) {
+			if matters(old, obj) {
+				tell(obj)
+			}
+		},
+		Delete: func(obj T, _ bool) { tell(obj) },
+	})
+	return cache{resource: resource, filled: objects.Synced(), end: told.Remove, in: func(namespace string) iter.Seq[client.Object] {
+		return func(yield func(client.Object) bool) {
+			for obj := range objects.Indexer().Each("namespace", namespace) {
+				if !yield(obj) {
+					return
+				}
+			}
+		}
+	}}
+}
+
+// matters says whether a change may be one of what an object takes.
+func matters(old, obj client.Object) bool {
+	switch obj := obj.(type) {
+	case *corev1.Pod:
+		old := old.(*corev1.Pod)
+		return pods.HasEnded(old) != pods.HasEnded(obj) || (old.DeletionTimestamp == nil) != (obj.DeletionTimestamp == nil) ||
+			old.Generation != obj.Generation || !reflect.DeepEqual(old.Status.ContainerStatuses, obj.Status.ContainerStatuses)
+	case *metav1.PartialObjectMetadata:
+		return false
+	}
+	return true // few, and seldom
+}

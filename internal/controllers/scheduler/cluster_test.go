@@ -1,0 +1,201 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
+)
+
+// Nodes and pods come, change, end and go in any order, also under names that were there before; a part of them in one instant.
+func TestWhatIsCountedIsWhatThereIs(t *testing.T) {
+	t.Parallel()
+	const seed = 7
+	var check func() error
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		r := rand.New(rand.NewPCG(seed, seed))
+		nodes, pods := bowlinetest.Client[*corev1.Node](t, p), bowlinetest.Client[*corev1.Pod](t, p)
+		for i := range 800 {
+			if err := disturb(t.Context(), r, nodes, pods); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+				t.Fatal(err)
+			}
+			if r.IntN(5) > 0 {
+				continue
+			}
+			synctest.Wait()
+			if err := check(); err != nil {
+				t.Fatalf("after %d: %v", i, err)
+			}
+			time.Sleep(time.Duration(r.IntN(3)) * time.Second)
+		}
+	}, trial.Alone(), bowlinetest.Objects(
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 10},
+	), bowlinetest.Manage(func(m *controller.Manager) error {
+		check = scheduler.AddChecked(m)
+		return ready(m)
+	}))
+}
+
+// disturb does one thing at random.
+func disturb(ctx context.Context, r *rand.Rand, nodes client.Resource[*corev1.Node], pods client.Resource[*corev1.Pod]) error {
+	nodeName, podName := fmt.Sprintf("node-%d", r.IntN(4)), fmt.Sprintf("pod-%02d", r.IntN(20))
+	merge := func(subresource, patch string) error {
+		_, err := pods.Patch(ctx, "default", podName, subresource, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	}
+	switch r.IntN(9) {
+	case 0:
+		n := node(nodeName, map[string]string{corev1.LabelTopologyZone: fmt.Sprint(r.IntN(2))})
+		n, err := nodes.Create(ctx, n, metav1.CreateOptions{})
+		if err == nil {
+			n.ResourceVersion, n.Status = "", node(nodeName, nil).Status
+			_, err = nodes.UpdateStatus(ctx, n, metav1.UpdateOptions{})
+		}
+		return err
+	case 1:
+		if r.IntN(3) > 0 {
+			return nil
+		}
+		return nodes.Delete(ctx, "", nodeName, metav1.DeleteOptions{})
+	case 2, 3, 4, 5:
+		_, err := pods.Create(ctx, asks(podName, r), metav1.CreateOptions{})
+		return err
+	case 6:
+		return pods.Delete(ctx, "default", podName, metav1.DeleteOptions{})
+	case 7:
+		return merge("status", `{"status":{"phase":"Succeeded"}}`)
+	default:
+		return merge("", fmt.Sprintf(`{"metadata":{"labels":{"app":"%d"}}}`, r.IntN(3)))
+	}
+}
+
+// asks is a pod that asks for a node in one of several ways, or is on one already.
+func asks(name string, r *rand.Rand) *corev1.Pod {
+	p := asking(name, []string{"", "urgent"}[r.IntN(2)])
+	p.Labels = map[string]string{"app": fmt.Sprint(r.IntN(3))}
+	switch r.IntN(4) {
+	case 0:
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey: corev1.LabelTopologyZone, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels},
+			}},
+		}}
+	case 1:
+		p.Spec.NodeName = fmt.Sprintf("node-%d", r.IntN(4))
+	}
+	return p
+}
+
+// All pods have been looked at when there comes to be room for two; nobody has others leave.
+func TestTheMoreImportantPodGoesFirst(t *testing.T) {
+	t.Parallel()
+	never := corev1.PreemptNever
+	class := func(name string, value int32) *schedulingv1.PriorityClass {
+		return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, PreemptionPolicy: &never}
+	}
+	all := []client.Object{class("high", 10), node("one", nil)}
+	for i := range 20 {
+		all = append(all, asking(fmt.Sprintf("a-low-one-%d", i), ""))
+	}
+	all = append(all, asking("high", "high"), asking("higher-still", "high"))
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		untaint := []byte(`{"spec":{"taints":null}}`)
+		if _, err := bowlinetest.Client[*corev1.Node](t, p).Patch(t.Context(), "", "one", "", types.MergePatchType, untaint,
+			metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		page, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "default", metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pod := range page.Items {
+			if bound, first := pod.Spec.NodeName != "", pod.Spec.PriorityClassName == "high"; bound != first {
+				t.Errorf("pod %s is on the node %q", pod.Name, pod.Spec.NodeName)
+			}
+		}
+	}, trial.Alone(), bowlinetest.Objects(all...), bowlinetest.Manage(func(m *controller.Manager) error {
+		scheduler.Add(m)
+		return nil
+	}))
+}
+
+// Many pods wait for a large node. They are told so once, however many small ones come; and once more when a large one comes
+// that has room for two of them.
+func TestPodsThatWaitAreLookedAtForAReason(t *testing.T) {
+	t.Parallel()
+	const waiting = 50
+	all := []client.Object{node("small", nil)}
+	for i := range waiting {
+		p := asking(fmt.Sprintf("pod-%02d", i), "")
+		p.Spec.NodeSelector = map[string]string{"size": "large"}
+		all = append(all, p)
+	}
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		add := func(n *corev1.Node) {
+			status := n.Status
+			n, err := bowlinetest.Client[*corev1.Node](t, p).Create(t.Context(), n, metav1.CreateOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.ResourceVersion, n.Status = "", status
+			if _, err := bowlinetest.Client[*corev1.Node](t, p).UpdateStatus(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		for i := range 20 {
+			add(node(fmt.Sprintf("small-%d", i), nil))
+		}
+		synctest.Wait()
+		if bound, told := outcome(t, p); bound != 0 || told != waiting {
+			t.Errorf("%d pods are bound, and %d times one was told why not", bound, told)
+		}
+		add(node("large", map[string]string{"size": "large"}))
+		synctest.Wait()
+		if bound, told := outcome(t, p); bound != 2 || told != 2*waiting-2 {
+			t.Errorf("with a large node %d pods are bound, and %d times one was told why not", bound, told)
+		}
+	}, trial.Alone(), bowlinetest.Objects(all...), bowlinetest.Manage(func(m *controller.Manager) error {
+		scheduler.Add(m)
+		return ready(m)
+	}))
+}
+
+// outcome is how many pods have a node, and how often one was told why it has none.
+func outcome(t *testing.T, p *bowlinetest.Plane) (bound, told int) {
+	pods, err := bowlinetest.Client[*corev1.Pod](t, p).List(t.Context(), "", metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pod := range pods.Items {
+		if pod.Spec.NodeName != "" {
+			bound++
+		}
+	}
+	events, err := bowlinetest.Client[*corev1.Event](t, p).List(t.Context(), "", metav1.ListOptions{FieldSelector: "reason=FailedScheduling"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events.Items {
+		told += int(event.Count)
+	}
+	return bound, told
+}

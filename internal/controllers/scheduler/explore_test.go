@@ -1,0 +1,167 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/controllers/scheduler"
+)
+
+// asking is a pod for half a node, which ends at once.
+func asking(name, class string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	p.Spec.PriorityClassName = class
+	p.Spec.TerminationGracePeriodSeconds = new(int64(0))
+	p.Spec.Containers = []corev1.Container{{Name: "web", Image: "web", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")},
+	}}}
+	return p
+}
+
+// aFullDay is what users do: they fill two nodes, and one pod more waits until another one goes; then comes an important one, for
+// which the one leaves that is expendable.
+func aFullDay(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	pods := client.For[*corev1.Pod](c)
+	for _, p := range []*corev1.Pod{asking("one", ""), asking("two", ""), asking("three", ""), asking("expendable", "expendable")} {
+		if _, err := pods.Create(ctx, p, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		time.Sleep(5 * time.Second)
+	}
+	time.Sleep(15 * time.Second)
+	if _, err := pods.Create(ctx, asking("late", ""), metav1.CreateOptions{}); err != nil {
+		return err
+	}
+	time.Sleep(20 * time.Second)
+	return pods.Delete(ctx, "default", "one", metav1.DeleteOptions{})
+}
+
+// full is broken when a node has more pods than it has room for.
+func full(s bowlinetest.State) error {
+	on := map[string]int{}
+	for _, pod := range s.Kind("Pod") {
+		if node, _, _ := unstructured.NestedString(pod.Object, "spec", "nodeName"); node != "" {
+			on[node]++
+		}
+	}
+	for node, pods := range on {
+		if pods > 2 {
+			return fmt.Errorf("node %s has %d pods, and room for 2", node, pods)
+		}
+	}
+	return nil
+}
+
+// spared is broken when a pod has gone that nobody has deleted and that is not expendable.
+func spared(s bowlinetest.State) error {
+	if s.Find("Pod", "default", "late") != nil && (s.Find("Pod", "default", "two") == nil || s.Find("Pod", "default", "three") == nil) {
+		return fmt.Errorf("a pod had to leave that is as important as any")
+	}
+	return nil
+}
+
+// anyNode leaves out which node a pod is on: one is as good as the other. What becomes of the expendable pod hangs on whether
+// it got a node before the late one came: if so it has to leave, and else it waits for the room that is free in the end.
+func anyNode(s bowlinetest.State) bowlinetest.State {
+	s.Objects = slices.DeleteFunc(slices.Clone(s.Objects), func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "Pod" && o.GetName() == "expendable"
+	})
+	for i, o := range s.Objects {
+		if node, _, _ := unstructured.NestedString(o.Object, "spec", "nodeName"); o.GetKind() == "Pod" && node != "" {
+			o = &unstructured.Unstructured{Object: runtime.DeepCopyJSON(o.Object)}
+			_ = unstructured.SetNestedField(o.Object, "some", "spec", "nodeName")
+			s.Objects[i] = o
+		}
+	}
+	return s
+}
+
+func day(processes []bowlinetest.Process, nodes ...client.Object) bowlinetest.Scenario {
+	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "expendable"}, Value: -10}
+	return bowlinetest.Scenario{
+		Options: []bowlinetest.Option{
+			trial.Alone(), bowlinetest.Objects(append(nodes, class)...), bowlinetest.Manage(ready),
+		},
+		Processes:  processes,
+		Act:        aFullDay,
+		Settle:     2 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{spared},
+		Compare:    anyNode,
+		Skip:       trial.Events,
+		Budget:     30,
+	}
+}
+
+func TestNoFaultMakesTheSchedulerFillANodeTwice(t *testing.T) {
+	t.Parallel()
+	s := day(trial.Of(scheduler.Add).Once(), node("a", nil), node("b", nil))
+	s.Invariants = append(s.Invariants, full)
+	bowlinetest.Explore(t, s)
+}
+
+// Two that work at once each decide alike of what they see alike. Where they do not, two pods may get the last room of a node,
+// as from two of Kubernetes' without an election, and it is for the node to refuse one; but each pod gets one node, and nobody
+// leaves who need not.
+func TestTwoSchedulersAtOnceGiveEachPodOneNode(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, day(trial.Of(scheduler.Add).Twice(), node("a", nil), node("b", nil)))
+}
+
+// uncordon is what an administrator does: of two expendable pods on a node that takes nobody one goes, and then the node takes
+// pods again. An important one, for which there is room by then, waits for that.
+func uncordon(ctx context.Context, config *rest.Config) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	pods, nodes := client.For[*corev1.Pod](c), client.For[*corev1.Node](c)
+	gone, stays := asking("gone", "expendable"), asking("stays", "expendable")
+	gone.Spec.NodeName, stays.Spec.NodeName = "a", "a"
+	for _, p := range []*corev1.Pod{gone, stays, asking("important", "")} {
+		if _, err := pods.Create(ctx, p, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	time.Sleep(time.Minute)
+	if err := pods.Delete(ctx, "default", "gone", metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	time.Sleep(5 * time.Second)
+	_, err = nodes.Patch(ctx, "", "a", "", types.MergePatchType, []byte(`{"spec":{"unschedulable":false}}`), metav1.PatchOptions{})
+	return err
+}
+
+// The scheduler hears late that there is room, and has nobody leave for what is free.
+func TestNobodyLeavesForRoomThatIsThere(t *testing.T) {
+	t.Parallel()
+	cordoned := node("a", nil)
+	cordoned.Spec.Unschedulable = true
+	s := day(trial.Of(scheduler.Add).Twice(), cordoned)
+	s.Act, s.Compare = uncordon, nil
+	s.Invariants = []func(bowlinetest.State) error{full, func(s bowlinetest.State) error {
+		if s.Find("Pod", "default", "important") != nil && s.Find("Pod", "default", "stays") == nil {
+			return fmt.Errorf("a pod had to leave although there is room")
+		}
+		return nil
+	}}
+	bowlinetest.Explore(t, s)
+}

@@ -1,0 +1,85 @@
+package serviceaccount_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/serviceaccount"
+)
+
+// knowing is the controller as a program of its own, which knows the server by some certificates.
+func knowing(authority string) func(context.Context, *rest.Config) error {
+	return func(ctx context.Context, config *rest.Config) error {
+		m, err := controller.NewManager(config, controller.ManagerOptions{
+			Authority: []byte(authority), Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			return err
+		}
+		serviceaccount.Add(m)
+		return m.Run(ctx)
+	}
+}
+
+// corrections runs the controller twice for an hour, and returns how often the bundle of the namespace default was written
+// over, and what it says in the end.
+func corrections(t *testing.T, one, other string) (count int, says string) {
+	t.Helper()
+	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
+		maps := bowlinetest.Client[*corev1.ConfigMap](t, p)
+		w, err := maps.Watch(t.Context(), "default", metav1.ListOptions{FieldSelector: "metadata.name=" + serviceaccount.Bundle})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for {
+				what, _, err := w.Next()
+				if err != nil {
+					return
+				}
+				if what == watch.Modified {
+					count++
+				}
+			}
+		}()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		w.Stop()
+		<-ended
+		bundle, err := maps.Get(t.Context(), "default", serviceaccount.Bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		says = bundle.Data["ca.crt"]
+	}, trial.Alone(), bowlinetest.Controllers(knowing(one), knowing(other)))
+	return count, says
+}
+
+// Two that know the server by other certificates cannot agree. They do not write as fast as they can.
+func TestTwoThatKnowOtherCertificatesTakeTheirTime(t *testing.T) {
+	t.Parallel()
+	if count, _ := corrections(t, "one", "other"); count < 2 || count > 600 {
+		t.Errorf("in an hour the bundle was written over %d times", count)
+	}
+}
+
+// Who does not know the certificates has nothing to say about them: another one, such as Kubernetes' own, may.
+func TestWhoKnowsNoCertificatesLeavesWhatIsSaid(t *testing.T) {
+	t.Parallel()
+	if count, says := corrections(t, "", "other"); count > 1 || says != "other" {
+		t.Errorf("the bundle was written over %d times, and says %q", count, says)
+	}
+}

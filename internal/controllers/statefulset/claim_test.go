@@ -1,0 +1,202 @@
+package statefulset
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/internal/controllers/action"
+	"github.com/bowline-dev/bowline/internal/controllers/history"
+	"github.com/bowline-dev/bowline/internal/controllers/sets"
+)
+
+// Whom a claim goes with, by the policy (what happens when the set is deleted, and when it shrinks), and by whether the set
+// should still have the pod.
+func TestWhomAClaimGoesWith(t *testing.T) {
+	t.Parallel()
+	const another = "another!" // a controller that is not ours
+	for _, c := range []struct {
+		name            string
+		deleted, scaled string
+		condemned       bool
+		has, want       string // the owners: ! marks controllers
+		conflict        bool
+	}{
+		{name: "nobody by default", deleted: "Retain", scaled: "Retain"},
+		{name: "nobody any more", deleted: "Retain", scaled: "Retain", has: "web!"},
+		{name: "the set", deleted: "Delete", scaled: "Retain", want: "web!"},
+		{name: "the set again", deleted: "Delete", scaled: "Retain", has: "web", want: "web!"},
+		{name: "the set although it shrinks", deleted: "Delete", scaled: "Retain", condemned: true, want: "web!"},
+		{name: "nobody while the pod stays", deleted: "Retain", scaled: "Delete"},
+		{name: "the pod that goes", deleted: "Retain", scaled: "Delete", condemned: true, want: "web-1!"},
+		{name: "the set while the pod stays", deleted: "Delete", scaled: "Delete", has: "web-1!", want: "web!"},
+		{name: "the pod instead of the set", deleted: "Delete", scaled: "Delete", condemned: true, has: "web!", want: "web-1!"},
+		{name: "others too", deleted: "Delete", scaled: "Retain", has: "user", want: "user web!"},
+		{name: "another controller alone", deleted: "Delete", scaled: "Retain", has: "web! " + another, want: another, conflict: true},
+		{name: "another controller that nobody minds", deleted: "Retain", scaled: "Retain", has: another, want: another},
+		{name: "a set that had the name before", deleted: "Delete", scaled: "Delete", has: "web@old!", want: "web@old!"},
+		{name: "a pod that had the name before", deleted: "Retain", scaled: "Retain", has: "web-1@old!", want: "web-1@old!"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "web"}}
+			set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+				WhenDeleted: appsv1.PersistentVolumeClaimRetentionPolicyType(c.deleted),
+				WhenScaled:  appsv1.PersistentVolumeClaimRetentionPolicyType(c.scaled),
+			}
+			w := &work{Seen: Seen{Seen: sets.Seen[*appsv1.StatefulSet]{Set: set}}, size: 2}
+			if c.condemned {
+				w.size = 1
+			}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1", UID: "web-1"}}
+			owners, conflict := w.owners(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: owned(c.has)}}, pod, 1)
+			if got := written(owners); got != c.want || conflict != c.conflict {
+				t.Errorf("owners %q, conflict %v; want %q, %v", got, conflict, c.want, c.conflict)
+			}
+		})
+	}
+}
+
+// claims is a decision about a set of one pod that has two templates for its claim, whose policy is that it goes with the set.
+func claims(has ...*corev1.PersistentVolumeClaim) *work {
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: "web"}}
+	set.Spec.Selector = &metav1.LabelSelector{}
+	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
+		WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+		WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+	}
+	template := func(of string) corev1.PersistentVolumeClaim {
+		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: map[string]string{"template": of}}}
+	}
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{template("first"), template("second")}
+	find := func(name string) *corev1.PersistentVolumeClaim {
+		for _, claim := range has {
+			if claim.Name == name {
+				return claim
+			}
+		}
+		return nil
+	}
+	return &work{
+		Seen: Seen{sets.Seen[*appsv1.StatefulSet]{Set: set}, find}, size: 1,
+		line: history.Line{Now: &appsv1.ControllerRevision{}}, current: &appsv1.ControllerRevision{},
+	}
+}
+
+func does(actions []action.Action) string {
+	var all []string
+	for _, a := range actions {
+		all = append(all, a.String())
+	}
+	return strings.Join(all, "; ")
+}
+
+func TestAPodHasOneVolumeOfAName(t *testing.T) {
+	t.Parallel()
+	w := claims()
+	pod := newPod(w.Set, &w.Set.Spec.Template, "revision", 0)
+	if len(pod.Spec.Volumes) != 1 || !isWhole(w.Set, pod, 0) {
+		t.Errorf("the pod has the volumes %v", pod.Spec.Volumes)
+	}
+	if got := does(w.make(pod, 0)); got != "create persistentvolumeclaim/data-web-0; create pod/web-0" {
+		t.Errorf("for the pod it does %s", got)
+	}
+	if claim := newClaim(w.Set, claimTemplates(w.Set)[0], 0); claim.Labels["template"] != "second" {
+		t.Errorf("the claim is of the template with labels %v", claim.Labels)
+	}
+}
+
+// A pod that was adopted cannot get volumes any more, however often it is tried. Its claims are the set's all the same.
+func TestClaimsAreSeenToBeforeWhatTheServerRefuses(t *testing.T) {
+	t.Parallel()
+	w := claims(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0"}})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", UID: "web-0"}}
+	pod.Status.Phase = corev1.PodRunning
+	w.replicas = map[int]*corev1.Pod{0: pod}
+	todo, _ := w.replica(0, false)
+	if got := does(todo); got != "update persistentvolumeclaim/data-web-0; update pod/web-0" {
+		t.Errorf("it does %s", got)
+	}
+}
+
+func TestWhenAPodIsMadeItIsToldThatSomebodyElseHasItsClaim(t *testing.T) {
+	t.Parallel()
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-web-0", OwnerReferences: owned("another!")}}
+	w := claims(claim)
+	pod := newPod(w.Set, &w.Set.Spec.Template, "revision", 0)
+	got, told := does(w.make(pod, 0)), "tell ConflictingController of web"
+	if !strings.HasPrefix(got, told) || !strings.HasSuffix(got, "; create pod/web-0") {
+		t.Errorf("it does %s", got)
+	}
+	pod.UID = "web-0"
+	if got := does(w.retain(pod, 0)); got != "" {
+		t.Errorf("and then %s", got)
+	}
+}
+
+// A rollout that may not come to a pod does not come to it because nobody knows any more what was there before.
+func TestWithoutTheRevisionBeforeNoPodIsMadeBelowThePartition(t *testing.T) {
+	t.Parallel()
+	w := claims()
+	w.Set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{
+		Type:          appsv1.RollingUpdateStatefulSetStrategyType,
+		RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(1))},
+	}
+	if todo, _ := w.replica(0, true); len(todo) > 0 || w.unread == nil {
+		t.Errorf("it does %s (%v)", does(todo), w.unread)
+	}
+}
+
+// owned reads owners: NAME, NAME@UID, with ! behind those that are controllers.
+func owned(text string) (owners []metav1.OwnerReference) {
+	kinds := map[string][2]string{"web": {"apps/v1", "StatefulSet"}, "web-1": {"v1", "Pod"}}
+	for _, word := range strings.Fields(text) {
+		name, isController := strings.CutSuffix(word, "!")
+		name, uid, other := strings.Cut(name, "@")
+		if !other {
+			uid = name
+		}
+		ref := metav1.OwnerReference{APIVersion: kinds[name][0], Kind: kinds[name][1], Name: name, UID: types.UID(uid)}
+		if isController {
+			ref.Controller = new(true)
+		}
+		owners = append(owners, ref)
+	}
+	return owners
+}
+
+func written(owners []metav1.OwnerReference) string {
+	var words []string
+	for _, ref := range owners {
+		word := ref.Name
+		if string(ref.UID) != ref.Name {
+			word += "@" + string(ref.UID)
+		}
+		if ref.Controller != nil && *ref.Controller {
+			word += "!"
+		}
+		words = append(words, word)
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+func TestTheSetsThatAClaimMayBeOfFollowFromItsName(t *testing.T) {
+	t.Parallel()
+	sets := func(of string) string {
+		return strings.Join(claimsOf(of, func(set string) bool { return strings.HasPrefix(set, "web") }), " ")
+	}
+	for name, want := range map[string]string{
+		"data-web-0": "web", "my-data-web-12": "web", "data-web-api-0": "web-api", "data-web-web-0": "web-web web",
+		"data-web": "", "data-web-01": "", "web-0": "", "data-db-0": "",
+	} {
+		if got := sets(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package statefulset_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline/bowlinetest"
+	"github.com/bowline-dev/bowline/bowlinetest/trial"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/controller"
+	"github.com/bowline-dev/bowline/internal/controllers/garbagecollector"
+	"github.com/bowline-dev/bowline/internal/controllers/pvcprotection"
+	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
+)
+
+func TestNoFaultMakesTwoPodsOfAnOrdinal(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, scenario(trial.Of(statefulset.Add).Once()))
+}
+
+func TestTwoControllersMakeOnePodOfAnOrdinal(t *testing.T) {
+	t.Parallel()
+	bowlinetest.Explore(t, scenario(trial.Of(statefulset.Add).Twice()))
+}
+
+// A claim goes with the pod that the set is too small for, the pod that comes back has another, and with the set all goes.
+func TestNoFaultLeavesAClaimBehind(t *testing.T) {
+	t.Parallel()
+	s := scenario(trial.Of(statefulset.Add).Once())
+	s.Options = []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {
+		garbagecollector.Add(m)
+		pvcprotection.Add(m)
+		return trial.Running(m)
+	})}
+	s.Invariants = []func(bowlinetest.State) error{oneOfAnOrdinal, withClaims}
+	s.Act = func(ctx context.Context, config *rest.Config) error {
+		if err := create(ctx, config, appsv1.DeletePersistentVolumeClaimRetentionPolicyType); err != nil {
+			return err
+		}
+		return change(ctx, config, `{"spec":{"replicas":1}}`, `{"spec":{"replicas":2}}`, "")
+	}
+	bowlinetest.Explore(t, s)
+}
+
+// scenario is a set of three that gets another template and becomes smaller, with faults in the midst of it.
+func scenario(processes []bowlinetest.Process) bowlinetest.Scenario {
+	return bowlinetest.Scenario{
+		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running)},
+		Processes:  processes,
+		Act:        act,
+		Settle:     3 * time.Minute,
+		Invariants: []func(bowlinetest.State) error{oneOfAnOrdinal, oneAtATime, withClaims},
+		Compare:    byName,
+		Skip:       trial.Events,
+		Budget:     30,
+	}
+}
+
+// act is what a user does.
+func act(ctx context.Context, config *rest.Config) error {
+	if err := create(ctx, config, appsv1.RetainPersistentVolumeClaimRetentionPolicyType); err != nil {
+		return err
+	}
+	return change(ctx, config, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`, `{"spec":{"replicas":2}}`)
+}
+
+// create makes a set of three, whose claims stay, or go with the set and with pods that it is too small for.
+func create(ctx context.Context, config *rest.Config, retention appsv1.PersistentVolumeClaimRetentionPolicyType) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	labels := map[string]string{"app": "web"}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
+	set.Spec.Replicas = new(int32(3))
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	set.Spec.Template.Labels = labels
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
+	set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{WhenDeleted: retention, WhenScaled: retention}
+	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
+	_, err = client.For[*appsv1.StatefulSet](c).Create(ctx, set, metav1.CreateOptions{})
+	return err
+}
+
+// change patches the set, and deletes it for an empty patch, each a minute later: that is longer than anything is late.
+func change(ctx context.Context, config *rest.Config, patches ...string) error {
+	c, err := client.New(config)
+	if err != nil {
+		return err
+	}
+	sets := client.For[*appsv1.StatefulSet](c)
+	for _, patch := range patches {
+		time.Sleep(time.Minute)
+		if patch == "" {
+			err = sets.Delete(ctx, "default", "web", metav1.DeleteOptions{})
+		} else {
+			_, err = sets.Patch(ctx, "default", "web", "", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// byName has pods compared by their names, which only look as if their ends were made up.
+func byName(s bowlinetest.State) bowlinetest.State {
+	for _, pod := range s.Kind("Pod") {
+		pod.SetGenerateName("")
+	}
+	return s
+}
+
+// oneOfAnOrdinal is broken by two pods that say that they have the same ordinal.
+func oneOfAnOrdinal(s bowlinetest.State) error {
+	of := map[string]string{}
+	for _, pod := range s.Kind("Pod") {
+		ordinal := pod.GetLabels()[appsv1.PodIndexLabel]
+		if other := of[ordinal]; other != "" {
+			return fmt.Errorf("%s and %s are both number %s", other, pod.GetName(), ordinal)
+		}
+		of[ordinal] = pod.GetName()
+	}
+	return nil
+}
+
+// oneAtATime is broken when more than one of the pods up to the highest is missing or not ready.
+func oneAtATime(s bowlinetest.State) error {
+	highest, ready := -1, 0
+	for _, pod := range s.Kind("Pod") {
+		ordinal, err := strconv.Atoi(pod.GetLabels()[appsv1.PodIndexLabel])
+		if err != nil {
+			return err
+		}
+		highest = max(highest, ordinal)
+		if phase, _, _ := unstructured.NestedString(pod.Object, "status", "phase"); phase == "Running" {
+			ready++
+		}
+	}
+	if missing := highest + 1 - ready; missing > 1 {
+		return fmt.Errorf("of %d pods %d are missing or not ready", highest+1, missing)
+	}
+	return nil
+}
+
+// withClaims is broken by a pod whose claim is not there, unless all go because their set has.
+func withClaims(s bowlinetest.State) error {
+	if s.Find("StatefulSet", "default", "web") == nil {
+		return nil
+	}
+	for _, pod := range s.Kind("Pod") {
+		if s.Find("PersistentVolumeClaim", "default", "data-"+pod.GetName()) == nil {
+			return fmt.Errorf("%s has no claim", pod.GetName())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package statefulset
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/bowline-dev/bowline/internal/controllers/pods"
+)
+
+// status counts pods, and says which revisions they are of. A rollout is over when all are of the template's and ready.
+func (w *work) status() appsv1.StatefulSetStatus {
+	status := appsv1.StatefulSetStatus{
+		ObservedGeneration: w.Set.Generation, CollisionCount: w.line.Collisions, Conditions: w.Set.Status.Conditions,
+		CurrentRevision: w.current.Name, UpdateRevision: w.line.Now.Name,
+	}
+	for _, pod := range w.pods {
+		status.Replicas++
+		if pods.IsReady(pod) && pod.Status.Phase == corev1.PodRunning {
+			status.ReadyReplicas++
+			if w.available(pod) {
+				status.AvailableReplicas++
+			}
+		}
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		if revisionOf(pod) == w.current.Name {
+			status.CurrentReplicas++
+		}
+		if revisionOf(pod) == w.line.Now.Name {
+			status.UpdatedReplicas++
+		}
+	}
+	status.CurrentReplicas -= w.deleted
+	if was := w.Set.Status; w.Set.DeletionTimestamp != nil { // its revisions may have gone before it
+		status.CurrentRevision, status.UpdateRevision, status.CollisionCount = was.CurrentRevision, was.UpdateRevision, was.CollisionCount
+		return status
+	}
+	wanted := int32(w.size)
+	if w.Set.Spec.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType &&
+		status.UpdatedReplicas == wanted && status.ReadyReplicas == wanted && status.Replicas == wanted {
+		status.CurrentReplicas, status.CurrentRevision = status.UpdatedReplicas, status.UpdateRevision
+	}
+	return status
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/object"
+)
+
+const pod = `"spec":{"containers":[{"name":"c","image":"i"}]}`
+
+// examples are the rest of an object of each resource beside its name.
+var examples = map[string]string{
+	"configmaps":             `"data":{"a":"b"}`,
+	"endpoints":              `"subsets":[]`,
+	"events":                 `"involvedObject":{"namespace":"default"}`,
+	"namespaces":             `"spec":{}`,
+	"nodes":                  `"spec":{}`,
+	"persistentvolumeclaims": `"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}`,
+	"pods":                   pod,
+	"podtemplates":           `"template":{` + pod + `}`,
+	"replicationcontrollers": `"spec":{"template":{"metadata":{"labels":{"a":"b"}},` + pod + `}}`,
+	"resourcequotas":         `"spec":{"hard":{"pods":"1"}}`,
+	"secrets":                `"stringData":{"a":"b"}`,
+	"serviceaccounts":        `"automountServiceAccountToken":false`,
+	"services":               `"spec":{"ports":[{"port":80}]}`,
+
+	"initializerconfigurations.admissionregistration.k8s.io":       `"initializers":[]`,
+	"mutatingwebhookconfigurations.admissionregistration.k8s.io":   webhooks,
+	"validatingwebhookconfigurations.admissionregistration.k8s.io": webhooks,
+	"customresourcedefinitions.apiextensions.k8s.io": `"spec":{"group":"example.com","scope":"Namespaced",
+		"names":{"plural":"widgets","singular":"widget","kind":"Widget"},
+		"versions":[{"name":"v1","served":true,"storage":true,
+			"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
+			"subresources":{"status":{},"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}}}]}`,
+	"controllerrevisions.apps":        `"revision":1,"data":{"a":"b"}`,
+	"daemonsets.apps":                 workload,
+	"deployments.apps":                workload,
+	"replicasets.apps":                workload,
+	"statefulsets.apps":               workload,
+	"jobs.batch":                      job,
+	"cronjobs.batch":                  `"spec":{"schedule":"* * * * *","jobTemplate":{` + job + `}}`,
+	"leases.coordination.k8s.io":      `"spec":{}`,
+	"daemonsets.extensions":           workload,
+	"deployments.extensions":          workload,
+	"replicasets.extensions":          workload,
+	"endpointslices.discovery.k8s.io": `"addressType":"IPv4","endpoints":[]`,
+	"events.events.k8s.io": `"regarding":{"namespace":"default"},"eventTime":"2026-01-01T00:00:00.000000Z",
+		"reportingController":"c","reportingInstance":"i","action":"a","reason":"r","type":"Normal"`,
+	"ingressclasses.networking.k8s.io":  `"spec":{"controller":"example.com/c"}`,
+	"ingresses.networking.k8s.io":       `"spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}}`,
+	"poddisruptionbudgets.policy":       `"spec":{"minAvailable":1}`,
+	"priorityclasses.scheduling.k8s.io": `"value":1`,
+	"widgets.example.com":               `"spec":{"replicas":1}`,
+}
+
+const webhooks = `"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://example.com"},"sideEffects":"None","admissionReviewVersions":["v1"]}]`
+
+const workload = `"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},` + pod + `}}`
+
+const job = `"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}`
+
+// bodies are what a create of a subresource sends.
+var bodies = map[string]string{
+	"binding":  `{"metadata":{"name":"example"},"target":{"name":"node"}}`,
+	"rollback": `{"name":"example","rollbackTo":{"revision":0}}`,
+	"eviction": `{"metadata":{"name":"example"}}`,
+}
+
+// live is a running server and what it said that it serves.
+type live struct {
+	t      *testing.T
+	client *http.Client
+	url    string
+}
+
+// TestEveryVerbIsAnswered asks a running server for everything that its discovery lists, each verb of each resource and
+// subresource of each version, on an object that is there.
+func TestEveryVerbIsAnswered(t *testing.T) {
+	t.Parallel()
+	plane, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plane.Close()
+	config := plane.RESTConfig()
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &live{t, client, config.Host}
+	asked := 0
+	seen := map[string]bool{}
+	for range 2 { // the example of a definition makes another resource
+		_, lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerGroupsAndResources()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, list := range lists {
+			for _, r := range list.APIResources {
+				if at := list.GroupVersion + "/" + r.Name; !seen[at] {
+					seen[at] = true
+					asked += l.ask(list.GroupVersion, r)
+				}
+			}
+		}
+	}
+	want := 0
+	for _, gv := range servedGroups(kind.NewRegistry(builtin.Kinds(object.NewCache(0))...)) {
+		for _, k := range gv.kinds {
+			want += len(k.Kind.Info().ServedVerbs())
+			for _, s := range k.Kind.Info().SubresourcesOf(gv.GroupVersion) {
+				want += len(s.Verbs)
+			}
+		}
+	}
+	want += len(allVerbs) + 3 + 3 // widgets, their scale and status
+	if asked != want {
+		t.Errorf("asked for %d verbs, and the kinds have %d", asked, want)
+	}
+}
+
+// ask sends a request for each verb of a resource or subresource, and counts them.
+func (l *live) ask(groupVersion string, r metav1.APIResource) int {
+	gv, err := schema.ParseGroupVersion(groupVersion)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	plural, sub, _ := strings.Cut(r.Name, "/")
+	name := "example"
+	if plural == "customresourcedefinitions" {
+		name = "widgets.example.com"
+	}
+	all := collection(gv, r.Namespaced) + "/" + plural
+	one := all + "/" + name
+	if sub != "" {
+		one += "/" + sub
+	} else {
+		l.create(all, gv.WithKind(r.Kind), plural, name)
+	}
+	for _, verb := range r.Verbs {
+		switch verb {
+		case "create":
+			if sub != "" {
+				l.send(http.MethodPost, one+"?dryRun=All", "", bodies[sub])
+			}
+		case "get":
+			l.send(http.MethodGet, one, "", "")
+		case "list":
+			l.send(http.MethodGet, all, "", "")
+		case "watch":
+			l.send(http.MethodGet, all+"?watch=true&timeoutSeconds=1", "", "")
+		case "update":
+			current := l.send(http.MethodGet, strings.TrimSuffix(one, "/finalize"), "", "")
+			l.send(http.MethodPut, one+"?dryRun=All", "", current)
+		case "patch":
+			l.send(http.MethodPatch, one+"?dryRun=All", "application/merge-patch+json", `{"metadata":{"labels":{"a":"c"}}}`)
+		case "delete":
+			l.send(http.MethodDelete, one+"?dryRun=All", "", "")
+		case "deletecollection":
+			l.send(http.MethodDelete, all+"?dryRun=All", "", "")
+		default:
+			l.t.Errorf("%s has the verb %s, which nobody knows", r.Name, verb)
+		}
+	}
+	return len(r.Verbs)
+}
+
+// collection is the path above the resources of a group-version.
+func collection(gv schema.GroupVersion, namespaced bool) string {
+	path := "/apis/" + gv.String()
+	if gv.Group == "" {
+		path = "/api/" + gv.Version
+	}
+	if namespaced {
+		path += "/namespaces/default"
+	}
+	return path
+}
+
+// create makes the example of a resource; another version of it may have made it already.
+func (l *live) create(path string, gvk schema.GroupVersionKind, plural, name string) {
+	l.t.Helper()
+	resource := schema.GroupResource{Group: gvk.Group, Resource: plural}.String()
+	example, ok := examples[resource]
+	if !ok {
+		l.t.Errorf("there is no example of %s: add one", resource)
+		return
+	}
+	body := `{"apiVersion":"` + gvk.GroupVersion().String() + `","kind":"` + gvk.Kind + `","metadata":{"name":"` + name + `"},` + example + `}`
+	l.send(http.MethodPost, path, "", body)
+}
+
+// send makes a request, which must be understood, and returns the answer's body.
+func (l *live) send(method, path, contentType, body string) string {
+	l.t.Helper()
+	r, err := http.NewRequestWithContext(l.t.Context(), method, l.url+path, strings.NewReader(body))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if contentType == "" {
+		contentType = "application/json"
+	}
+	r.Header.Set("Content-Type", contentType)
+	resp, err := l.client.Do(r)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if strings.Contains(path, "watch=true") {
+		return "" // its headers are the answer
+	}
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var status metav1.Status
+	_ = json.Unmarshal(answer, &status) // what is no Status says no reason
+	if resp.StatusCode >= 300 && status.Reason != metav1.StatusReasonAlreadyExists {
+		l.t.Errorf("%s %s: %d %s", method, path, resp.StatusCode, bytes.TrimSpace(answer))
+	}
+	return string(answer)
+}

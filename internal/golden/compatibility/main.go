@@ -1,0 +1,79 @@
+// Command compatibility writes docs/compatibility.md: every group, version, resource and verb that a server without
+// custom resources serves, read from its kinds; what a real kube-apiserver served beside them, read from the recordings;
+// what shows the behaviour of Kubernetes' conformance tests (conformance.md); and each known difference, which
+// differences.md tells in words. Developers run it through `go generate
+// ./internal/golden/compatibility`; its test says when that is due.
+package main
+
+import (
+	"bytes"
+	"log"
+	"os"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/object"
+)
+
+//go:generate go run . ../../../docs/compatibility.md
+
+// The files that the page is made from, seen from this folder.
+const (
+	conformanceFile = "conformance.md"
+	differencesFile = "differences.md"
+	recordedFile    = "../differences.txt"
+	factsFolder     = "../testdata/facts"
+)
+
+func main() {
+	log.SetFlags(0)
+	if len(os.Args) != 2 {
+		log.Fatal("usage: compatibility FILE.md")
+	}
+	page, err := generate()
+	if err == nil {
+		err = os.WriteFile(os.Args[1], page, 0o644)
+	}
+	if err != nil {
+		log.Fatalf("compatibility: %v", err)
+	}
+}
+
+const head = `# Compatibility
+
+<!-- Written by go generate ./internal/golden/compatibility: change golden/compatibility/differences.md or the kinds instead. -->
+
+What a server speaks of the Kubernetes API, and where it differs from Kubernetes. The wire is that of the k8s.io
+libraries in go.mod, v0.37: Kubernetes 1.37. How closely, ` + "`go test ./golden`" + ` shows: it replays what a real
+kube-apiserver 1.36 answered.
+
+`
+
+// generate makes the page.
+func generate() ([]byte, error) {
+	conformance, err := os.ReadFile(conformanceFile)
+	if err != nil {
+		return nil, err
+	}
+	differences, err := os.ReadFile(differencesFile)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := readFacts(factsFolder)
+	if err != nil {
+		return nil, err
+	}
+	reasons, err := readReasons(recordedFile)
+	if err != nil {
+		return nil, err
+	}
+	groups := servedGroups(kind.NewRegistry(builtin.Kinds(object.NewCache(0))...))
+	page := bytes.NewBufferString(head)
+	writeServed(page, groups)
+	writeMissing(page, groups, facts)
+	page.Write(conformance)
+	page.WriteByte('\n')
+	page.Write(differences)
+	writeReasons(page, reasons)
+	return page.Bytes(), nil
+}

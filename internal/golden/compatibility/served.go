@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+)
+
+// groupVersion is a group-version with the kinds that it serves, by their plural names.
+type groupVersion struct {
+	schema.GroupVersion
+	kinds []kind.Entry
+}
+
+// servedGroups are what a registry serves, by group and version, the core group first.
+func servedGroups(registry *kind.Registry) []groupVersion {
+	var served []groupVersion
+	for _, g := range registry.Groups() {
+		for _, v := range g.Versions {
+			of := groupVersion{GroupVersion: schema.GroupVersion{Group: g.Name, Version: v}}
+			for _, k := range registry.Kinds() {
+				if e := k.Info().Endpoint(of.GroupVersion); e != nil && !e.Unserved {
+					of.kinds = append(of.kinds, kind.Entry{Kind: k, Endpoint: e})
+				}
+			}
+			slices.SortFunc(of.kinds, func(a, b kind.Entry) int { return cmp.Compare(a.Kind.Info().Plural, b.Kind.Info().Plural) })
+			served = append(served, of)
+		}
+	}
+	slices.SortStableFunc(served, func(a, b groupVersion) int { return cmp.Compare(a.Group, b.Group) })
+	return served
+}
+
+// allVerbs are those of a resource that serves everything.
+var allVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+
+// writeServed writes a table for each group-version.
+func writeServed(w *bytes.Buffer, served []groupVersion) {
+	fmt.Fprintf(w, "## What is served\n\nAll verbs are %s.\nApply is a patch. An asterisk marks a resource of a namespace.\n\n", strings.Join(allVerbs, ", "))
+	for _, gv := range served {
+		fmt.Fprintf(w, "### %s\n\n", gv)
+		for _, k := range gv.kinds {
+			if k.Endpoint.Deprecated != "" {
+				fmt.Fprintf(w, "Each answer warns: %s.\n\n", k.Endpoint.Deprecated)
+				break
+			}
+		}
+		w.WriteString("| resource | kind | verbs | subresources |\n|---|---|---|---|\n")
+		for _, k := range gv.kinds {
+			info := k.Kind.Info()
+			name := info.Plural
+			if info.Namespaced {
+				name += " *"
+			}
+			fmt.Fprintf(w, "| %s | %s | %s | %s |\n", name, info.Kind, verbs(info.ServedVerbs()), subresources(k))
+		}
+		w.WriteByte('\n')
+	}
+	w.WriteString(`### Custom resources
+
+Each served version of a CustomResourceDefinition, under its group: all verbs, and the subresources scale (get, patch,
+update; autoscaling/v1 Scale) and status (get, patch, update) where the version declares them.
+
+`)
+}
+
+func verbs(served []string) string {
+	if slices.Equal(slices.Sorted(slices.Values(served)), allVerbs) {
+		return "all"
+	}
+	return strings.Join(served, ", ")
+}
+
+func subresources(e kind.Entry) string {
+	info := e.Kind.Info()
+	var out []string
+	for _, s := range info.SubresourcesOf(e.Endpoint.GroupVersion()) {
+		text := strings.Join(s.Verbs, ", ")
+		if s.Kind.Kind != "" && s.Kind.GroupVersion() != info.Endpoints[0].GroupVersion() {
+			text += "; " + s.Kind.GroupVersion().String() + " " + s.Kind.Kind
+		}
+		out = append(out, s.Name+" ("+text+")")
+	}
+	return strings.Join(out, "<br>")
+}

@@ -1,0 +1,112 @@
+// Package recorded reads what a real kube-apiserver answered, from internal/golden/testdata, for the tests of every package that
+// answers a part of it by itself. Package golden replays the whole; nothing but tests calls this package.
+package recorded
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Step is one recorded request and its answer, or a pause. internal/golden/testdata/README.md says what each part is.
+type Step struct {
+	Method, Path string
+	Headers      map[string]string
+	Body         string
+	Save         map[string]string
+	Response     Response
+	StatusOnly   bool `json:"status_only"`
+	Subset       []string
+	Sleep        float64 // seconds
+}
+
+// Response is a recorded answer. Header names are in lower case.
+type Response struct {
+	Status  int
+	Headers map[string]string
+	// Body is JSON: an object, a list of the events of a watch, or a text in quotes.
+	Body json.RawMessage
+}
+
+// JSON is the parsed body, which belongs to the caller.
+func (r *Response) JSON(t testing.TB) any {
+	t.Helper()
+	return parse(t, r.Body)
+}
+
+func parse(t testing.TB, data []byte) (v any) {
+	t.Helper()
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatalf("%v in %s", err, data)
+	}
+	return v
+}
+
+// File reads a file of internal/golden/testdata, wherever below the module's root the test runs.
+func File(t testing.TB, name string) []byte {
+	t.Helper()
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		data, err := os.ReadFile(filepath.Join(root, "internal", "golden", "testdata", name))
+		if err == nil {
+			return data
+		}
+		above := filepath.Dir(root)
+		if !os.IsNotExist(err) || above == root {
+			t.Fatalf("internal/golden/testdata/%s is in no folder above this test: %v", name, err)
+		}
+		root = above
+	}
+}
+
+// Steps are those of a file, such as pods.json.
+func Steps(t testing.TB, file string) []Step {
+	t.Helper()
+	var steps []Step
+	if err := json.Unmarshal(File(t, file), &steps); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return steps
+}
+
+// serverSet are the fields that differ from run to run.
+var serverSet = []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "lastTransitionTime"}
+
+// listAtEnd is a text that ends with a list in brackets, whose order a real server does not keep.
+var listAtEnd = regexp.MustCompile(`(?s)^(.*?: )\[(.*)\]$`)
+
+// Plain is a JSON value without what differs from run to run: fields that a server sets, and the order of lists.
+func Plain(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for name, value := range v {
+			if !slices.Contains(serverSet, name) {
+				kept[name] = Plain(value)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(v))
+		for i := range v {
+			kept[i] = Plain(v[i])
+		}
+		slices.SortFunc(kept, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		return kept
+	case string:
+		if parts := listAtEnd.FindStringSubmatch(v); parts != nil {
+			items := strings.Split(parts[2], ", ")
+			slices.Sort(items)
+			return parts[1] + strings.Join(items, ", ")
+		}
+	}
+	return v
+}

@@ -1,0 +1,131 @@
+// Package admissionregistration is the kinds of the admissionregistration.k8s.io group that say whom the server asks about
+// writes: mutating and validating webhook configurations, as v1, which is stored, and as v1beta1, which Kubernetes no longer
+// serves and old manifests still use; and initializer configurations, v1alpha1 of Kubernetes 1.7 to 1.13. What a rule refuses,
+// and in which words, follows Kubernetes 1.36 and, of initializers, 1.13 (pkg/apis/admissionregistration/validation).
+//
+// The package asks nobody: package admission/webhook reads the configurations of webhooks and calls what they name, package
+// admission those of initializers. Package kind/builtin puts the kinds into a server's registry.
+package admissionregistration
+
+import (
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionv1beta1 "k8s.io/api/admissionregistration/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+const (
+	hub    = "admissionregistration.k8s.io/v1"
+	legacy = "admissionregistration.k8s.io/v1beta1"
+)
+
+type (
+	mutating   = admissionv1.MutatingWebhookConfiguration
+	validating = admissionv1.ValidatingWebhookConfiguration
+)
+
+// Kinds are all kinds of the group, for one server. The cache bounds their second encodings.
+func Kinds(cache *object.Cache) []kind.Kind {
+	return []kind.Kind{mutatingKind(cache), validatingKind(cache), initializerKind(cache)}
+}
+
+func mutatingKind(cache *object.Cache) kind.Kind {
+	return kind.NewTyped(cache, info("MutatingWebhookConfiguration"), kind.Rules[*mutating]{
+		Default: func(c *mutating) {
+			for i := range c.Webhooks {
+				defaultWebhook(mutatingView(&c.Webhooks[i]))
+			}
+		},
+		Validate: func(c, old *mutating, _ string) fieldErrors {
+			a, hooks := allowed(c.APIVersion), mutatingViews(c)
+			if old != nil {
+				a = allowedBefore(a, hooks, mutatingViews(old))
+			}
+			return validateWebhooks(hooks, a)
+		},
+		Warnings: func(c, _ *mutating) []string { return warnings(c.Name) },
+		Columns:  columns,
+		Row: func(c *mutating, now time.Time) []any {
+			return []any{c.Name, int64(len(c.Webhooks)), kind.Age(c.CreationTimestamp.Time, now)}
+		},
+		Versions: map[string]kind.Version[*mutating]{legacy: {
+			New: func() runtime.Object { return &admissionv1beta1.MutatingWebhookConfiguration{} },
+			ToHub: func(obj runtime.Object) (*mutating, error) {
+				old := obj.(*admissionv1beta1.MutatingWebhookConfiguration)
+				defaultLegacyMutating(old)
+				return as(old, &mutating{})
+			},
+			FromHub: func(c *mutating) (runtime.Object, error) {
+				return inLegacy(c, &admissionv1beta1.MutatingWebhookConfiguration{})
+			},
+		}},
+	})
+}
+
+func validatingKind(cache *object.Cache) kind.Kind {
+	return kind.NewTyped(cache, info("ValidatingWebhookConfiguration"), kind.Rules[*validating]{
+		Default: func(c *validating) {
+			for i := range c.Webhooks {
+				defaultWebhook(validatingView(&c.Webhooks[i]))
+			}
+		},
+		Validate: func(c, old *validating, _ string) fieldErrors {
+			a, hooks := allowed(c.APIVersion), validatingViews(c)
+			if old != nil {
+				a = allowedBefore(a, hooks, validatingViews(old))
+			}
+			return validateWebhooks(hooks, a)
+		},
+		Warnings: func(c, _ *validating) []string { return warnings(c.Name) },
+		Columns:  columns,
+		Row: func(c *validating, now time.Time) []any {
+			return []any{c.Name, int64(len(c.Webhooks)), kind.Age(c.CreationTimestamp.Time, now)}
+		},
+		Versions: map[string]kind.Version[*validating]{legacy: {
+			New: func() runtime.Object { return &admissionv1beta1.ValidatingWebhookConfiguration{} },
+			ToHub: func(obj runtime.Object) (*validating, error) {
+				old := obj.(*admissionv1beta1.ValidatingWebhookConfiguration)
+				defaultLegacyValidating(old)
+				return as(old, &validating{})
+			},
+			FromHub: func(c *validating) (runtime.Object, error) {
+				return inLegacy(c, &admissionv1beta1.ValidatingWebhookConfiguration{})
+			},
+		}},
+	})
+}
+
+func info(name string) kind.Info {
+	singular := strings.ToLower(name)
+	return kind.Info{
+		Kind: name, Plural: singular + "s", Singular: singular, Categories: []string{"api-extensions"},
+		Endpoints: []kind.Endpoint{
+			{Group: admissionv1.GroupName, Version: "v1"},
+			{Group: admissionv1.GroupName, Version: "v1beta1", Deprecated: legacy + " " + name +
+				" is deprecated in v1.16+, unavailable in v1.22+; use " + hub + " " + name},
+		},
+		Generation: true, ConditionalUpdate: true,
+	}
+}
+
+var columns = []metav1.TableColumnDefinition{
+	kind.NameColumn,
+	{Name: "Webhooks", Type: "integer", Description: "Webhooks indicates the number of webhooks registered in this configuration"},
+	kind.AgeColumn,
+}
+
+// static ends the names that Kubernetes keeps for configurations in files beside the server.
+const static = ".static.k8s.io"
+
+func warnings(name string) []string {
+	if !strings.HasSuffix(name, static) {
+		return nil
+	}
+	return []string{`metadata.name: names ending with "` + static + `" are reserved for static manifest-based configurations and cannot be managed via the API`}
+}

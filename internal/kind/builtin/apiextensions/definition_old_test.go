@@ -1,0 +1,99 @@
+package apiextensions
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/kind/structural"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// TestV1beta1RoundTrip: what v1beta1 says for all versions stands in each version of v1, and comes back as it was.
+func TestV1beta1RoundTrip(t *testing.T) {
+	t.Parallel()
+	spec := things + `,"version":"v1","preserveUnknownFields":false,"validation":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object"}}}},` +
+		`"subresources":{"status":{}},"additionalPrinterColumns":[{"name":"A","type":"string","JSONPath":".spec.a"}]`
+	k := newKind()
+	crd, status := write(t, k, object.Form{APIVersion: legacy}, manifest(legacy, "example.com", "", spec), nil)
+	if status != nil {
+		t.Fatal(status.Message)
+	}
+	v := crd.Spec.Versions[0]
+	if v.Name != "v1" || !v.Served || !v.Storage || v.Subresources.Status == nil || v.AdditionalPrinterColumns[0].JSONPath != ".spec.a" || v.Schema.OpenAPIV3Schema.Type != "object" {
+		t.Errorf("hub: %+v", v)
+	}
+	before := stored(t, k, crd)
+	data, err := k.Encode(object.Form{APIVersion: legacy}, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shown struct {
+		APIVersion string
+		Spec       map[string]any
+	}
+	if err := json.Unmarshal(data, &shown); err != nil {
+		t.Fatal(err)
+	}
+	if shown.APIVersion != legacy || shown.Spec["version"] != "v1" || shown.Spec["validation"] == nil || shown.Spec["subresources"] == nil || shown.Spec["additionalPrinterColumns"] == nil {
+		t.Errorf("shown as %s", data)
+	}
+	back, err := k.Decode(object.Form{APIVersion: legacy}, data)
+	if err != nil || !reflect.DeepEqual(back, stored(t, k, crd)) {
+		t.Errorf("read back %+v, %v", back, err)
+	}
+	if !reflect.DeepEqual(before, stored(t, k, crd)) {
+		t.Error("encoding changed the definition")
+	}
+}
+
+// TestStoredAsHub: however it was sent, a definition is stored as v1, in JSON and in protobuf.
+func TestStoredAsHub(t *testing.T) {
+	t.Parallel()
+	k := newKind()
+	crd, status := write(t, k, object.Form{APIVersion: legacy}, manifest(legacy, "example.com", "", things+`,"version":"v1"`), nil)
+	if status != nil {
+		t.Fatal(status.Message)
+	}
+	for _, format := range []object.Format{object.JSON, object.Protobuf} {
+		form := object.Form{APIVersion: hub, Format: format}
+		data, err := k.Encode(form, crd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if format == object.JSON && !strings.HasPrefix(string(data), `{"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1",`) {
+			t.Errorf("stored %s", data)
+		}
+		obj, err := k.Decode(form, data)
+		if err != nil || obj.(*definition).APIVersion != hub || !obj.(*definition).Spec.PreserveUnknownFields {
+			t.Errorf("read back %+v, %v", obj, err)
+		}
+	}
+}
+
+// TestOldManifest: the definition of a Network from the days of v1beta1 makes a kind that keeps every field.
+func TestOldManifest(t *testing.T) {
+	t.Parallel()
+	for _, group := range []string{"samplecrd.k8s.io", "sample.k8s.io"} {
+		body := fmt.Appendf(nil, `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"networks.%s"},
+			"spec":{"group":%q,"version":"v1","names":{"kind":"Network","plural":"networks"},"scope":"Namespaced"}}`, group, group)
+		crd, status := write(t, newKind(), object.Form{APIVersion: legacy}, body, nil)
+		if status != nil {
+			t.Fatal(status.Message)
+		}
+		Establish(crd, taking(), noon)
+		if !IsEstablished(crd) || crd.Status.AcceptedNames.ListKind != "NetworkList" {
+			t.Error(conditions(crd))
+		}
+		k, err := structural.New(object.NewCache(0), crd, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		obj, strict, err := k.DecodeRequest(object.Form{APIVersion: group + "/v1"}, fmt.Appendf(nil, `{"apiVersion":"%s/v1","kind":"Network","metadata":{"name":"n"},"spec":{"cidr":"192.168.0.0/16","gatewar":"192.168.0.1"}}`, group), false)
+		if err != nil || len(strict) > 0 || len(k.Validate(t.Context(), obj, nil, "")) > 0 {
+			t.Errorf("%v %q", err, strict)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package apps
+
+import (
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+)
+
+func validateStatefulSet(s, old *appsv1.StatefulSet, sub string) field.ErrorList {
+	if sub == "status" {
+		return validateStatefulSetStatus(&s.Status, &old.Status, field.NewPath("status"))
+	}
+	path := field.NewPath("spec")
+	if old == nil {
+		return validateStatefulSetSpec(&s.Spec, nil, path)
+	}
+	return append(validateStatefulSetSpec(&s.Spec, &old.Spec, path), validateStatefulSetUpdate(&s.Spec, &old.Spec, path)...)
+}
+
+// validateStatefulSetSpec checks the parts of a spec in the order in which Kubernetes tells what is wrong. What an update
+// cannot change was checked on create; old is nil there.
+func validateStatefulSetSpec(spec, old *appsv1.StatefulSetSpec, path *field.Path) (errs field.ErrorList) {
+	if p := spec.PodManagementPolicy; p != appsv1.OrderedReadyPodManagement && p != appsv1.ParallelPodManagement {
+		errs = append(errs, field.Invalid(path.Child("podManagementPolicy"), p,
+			fmt.Sprintf("must be '%s' or '%s'", appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement)))
+	}
+	errs = append(errs, validateStatefulStrategy(&spec.UpdateStrategy, path.Child("updateStrategy"))...)
+	errs = append(errs, validateRetention(spec.PersistentVolumeClaimRetentionPolicy, path.Child("persistentVolumeClaimRetentionPolicy"))...)
+	if old == nil {
+		for i := range spec.VolumeClaimTemplates {
+			at := path.Child("volumeClaimTemplates").Index(i).Child("spec")
+			errs = append(errs, core.ValidateClaimSpec(&spec.VolumeClaimTemplates[i].Spec, at)...)
+		}
+	}
+	errs = append(errs, nonNegative(path.Child("replicas"), *spec.Replicas)...)
+	errs = append(errs, nonNegative(path.Child("minReadySeconds"), spec.MinReadySeconds)...)
+	if spec.Ordinals != nil {
+		errs = append(errs, nonNegative(path.Child("ordinals.start"), spec.Ordinals.Start)...)
+	}
+	if old == nil && spec.ServiceName != "" {
+		errs = append(errs, core.InvalidFor(path.Child("serviceName"), spec.ServiceName, validation.IsDNS1123Label(spec.ServiceName))...)
+	}
+	errs = append(errs, validateStatefulSelector(spec.Selector, path.Child("selector"))...)
+	errs = append(errs, validateStatefulTemplate(spec, old, path)...)
+	return append(errs, core.ValidateLasting(&spec.Template, path.Child("template"), "StatefulSet")...)
+}
+
+// rollingShown and strategyShown are what Kubernetes reports of a strategy: all of it, by its Go names.
+type rollingShown struct {
+	Partition      int32
+	MaxUnavailable *intstr.IntOrString // none: see defaultStatefulSet
+}
+
+type strategyShown struct {
+	Type          appsv1.StatefulSetUpdateStrategyType
+	RollingUpdate *rollingShown
+}
+
+func validateStatefulStrategy(s *appsv1.StatefulSetUpdateStrategy, path *field.Path) field.ErrorList {
+	shown := strategyShown{Type: s.Type}
+	if r := s.RollingUpdate; r != nil {
+		shown.RollingUpdate = &rollingShown{}
+		if r.Partition != nil {
+			shown.RollingUpdate.Partition = *r.Partition
+		}
+	}
+	switch {
+	case s.Type == appsv1.OnDeleteStatefulSetStrategyType && shown.RollingUpdate != nil:
+		return field.ErrorList{field.Invalid(path.Child("rollingUpdate"), shown.RollingUpdate,
+			fmt.Sprintf("only allowed for updateStrategy '%s'", appsv1.RollingUpdateStatefulSetStrategyType))}
+	case s.Type == appsv1.RollingUpdateStatefulSetStrategyType && shown.RollingUpdate != nil:
+		return nonNegative(path.Child("rollingUpdate", "partition"), shown.RollingUpdate.Partition)
+	case s.Type == appsv1.OnDeleteStatefulSetStrategyType, s.Type == appsv1.RollingUpdateStatefulSetStrategyType:
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, shown,
+		fmt.Sprintf("must be '%s' or '%s'", appsv1.RollingUpdateStatefulSetStrategyType, appsv1.OnDeleteStatefulSetStrategyType))}
+}
+
+func validateRetention(p *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy, path *field.Path) field.ErrorList {
+	if p == nil {
+		return nil
+	}
+	return append(validateRetentionOf(p.WhenDeleted, path.Child("whenDeleted")), validateRetentionOf(p.WhenScaled, path.Child("whenScaled"))...)
+}
+
+func validateRetentionOf(p appsv1.PersistentVolumeClaimRetentionPolicyType, path *field.Path) field.ErrorList {
+	known := []appsv1.PersistentVolumeClaimRetentionPolicyType{
+		appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+	}
+	if slices.Contains(known, p) {
+		return nil
+	}
+	return field.ErrorList{field.NotSupported(path, p, known)}
+}
+
+func validateStatefulSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	if selector == nil {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	return append(validLabels(selector, nil, path), notEmpty(selector, path, "statefulset")...)
+}
+
+// validateStatefulTemplate checks the template as the pods will have it: each gets a host name and a subdomain of its own,
+// and a volume for each claim.
+func validateStatefulTemplate(spec, old *appsv1.StatefulSetSpec, path *field.Path) field.ErrorList {
+	selector, err := metav1.LabelSelectorAsSelector(spec.Selector)
+	if err != nil {
+		return field.ErrorList{field.Invalid(path.Child("selector"), spec.Selector, "")}
+	}
+	errs := selects(selector, &spec.Template, path.Child("template"))
+	if old == nil {
+		return append(errs, core.ValidatePodTemplate(withIdentity(spec), nil, path.Child("template"))...)
+	}
+	was := withIdentity(old)
+	wrong := core.ValidatePodTemplate(withIdentity(spec), was, path.Child("template"))
+	if len(wrong) > 0 && len(core.ValidatePodTemplate(was, was, path)) > 0 {
+		return errs // the set came with a template that today's rules refuse: it may still be scaled
+	}
+	return append(errs, wrong...)
+}
+
+func withIdentity(spec *appsv1.StatefulSetSpec) *corev1.PodTemplateSpec {
+	template := spec.Template
+	template.Spec.Hostname, template.Spec.Subdomain = "", ""
+	claims := map[string]bool{}
+	var volumes []corev1.Volume
+	for i := range spec.VolumeClaimTemplates {
+		name := spec.VolumeClaimTemplates[i].Name
+		if claims[name] {
+			continue
+		}
+		claims[name] = true
+		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+		}})
+	}
+	for _, v := range template.Spec.Volumes {
+		if !claims[v.Name] {
+			volumes = append(volumes, v)
+		}
+	}
+	template.Spec.Volumes = volumes
+	return &template
+}
+
+// validateStatefulSetUpdate refuses to change what makes the pods and their claims the same as before.
+func validateStatefulSetUpdate(spec, old *appsv1.StatefulSetSpec, path *field.Path) field.ErrorList {
+	fixed := *spec
+	fixed.Replicas = old.Replicas
+	fixed.Template = old.Template
+	fixed.UpdateStrategy = old.UpdateStrategy
+	fixed.MinReadySeconds = old.MinReadySeconds
+	fixed.Ordinals = old.Ordinals
+	fixed.RevisionHistoryLimit = old.RevisionHistoryLimit
+	fixed.PersistentVolumeClaimRetentionPolicy = old.PersistentVolumeClaimRetentionPolicy
+	if equality.Semantic.DeepEqual(&fixed, old) {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "+
+		"'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden")}
+}
+
+func validateStatefulSetStatus(s, old *appsv1.StatefulSetStatus, path *field.Path) field.ErrorList {
+	errs := nonNegative(path.Child("replicas"), s.Replicas)
+	errs = append(errs, nonNegative(path.Child("readyReplicas"), s.ReadyReplicas)...)
+	errs = append(errs, nonNegative(path.Child("currentReplicas"), s.CurrentReplicas)...)
+	errs = append(errs, nonNegative(path.Child("updatedReplicas"), s.UpdatedReplicas)...)
+	errs = append(errs, nonNegative(path.Child("availableReplicas"), s.AvailableReplicas)...)
+	errs = append(errs, nonNegative(path.Child("observedGeneration"), s.ObservedGeneration)...)
+	if n := s.CollisionCount; n != nil {
+		errs = append(errs, nonNegative(path.Child("collisionCount"), *n)...)
+	}
+	errs = append(errs, atMost(path.Child("readyReplicas"), s.ReadyReplicas, s.Replicas, "status.replicas")...)
+	errs = append(errs, atMost(path.Child("currentReplicas"), s.CurrentReplicas, s.Replicas, "status.replicas")...)
+	errs = append(errs, atMost(path.Child("updatedReplicas"), s.UpdatedReplicas, s.Replicas, "status.replicas")...)
+	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.Replicas, "status.replicas")...)
+	errs = append(errs, atMost(path.Child("availableReplicas"), s.AvailableReplicas, s.ReadyReplicas, "status.readyReplicas")...)
+	return append(errs, counted(path.Child("collisionCount"), s.CollisionCount, old.CollisionCount)...)
+}

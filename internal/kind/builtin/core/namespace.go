@@ -1,0 +1,126 @@
+package core
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// namespaces is a typed kind that holds its deleted objects until their spec.finalizers are empty.
+type namespaces struct {
+	*kind.Typed[corev1.Namespace, *corev1.Namespace]
+}
+
+var _ kind.DeletePreparer = namespaces{}
+
+func namespaceKind(cache *object.Cache) kind.Kind {
+	return namespaces{kind.NewTyped(cache, kind.Info{
+		Kind: "Namespace", Plural: "namespaces", Singular: "namespace", ShortNames: []string{"ns"},
+		Endpoints: []kind.Endpoint{{Version: "v1", Selectable: map[string]string{"status.phase": ""}}},
+		// There is no deletecollection: it would empty the server.
+		Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
+		Subresources: []kind.Subresource{
+			{Name: "finalize", Verbs: []string{"update"}},
+			{Name: "status", Verbs: []string{"get", "patch", "update"}},
+		},
+		ValidName: apivalidation.ValidateNamespaceName,
+	}, kind.Rules[*corev1.Namespace]{
+		Default:  labelWithName,
+		Prepare:  prepareNamespace,
+		Validate: validateNamespace,
+		Fields: func(ns *corev1.Namespace) map[string]string {
+			return map[string]string{"status.phase": string(ns.Status.Phase)}
+		},
+		Columns: []metav1.TableColumnDefinition{
+			kind.NameColumn,
+			{Name: "Status", Type: "string", Description: "The status of the namespace"},
+			kind.AgeColumn,
+		},
+		Row: func(ns *corev1.Namespace, now time.Time) []any {
+			return []any{ns.Name, string(ns.Status.Phase), kind.Age(ns.CreationTimestamp.Time, now)}
+		},
+	})}
+}
+
+// labelWithName sets the label that lets a selector name a namespace. A name that is still to be generated is not there
+// when defaults are set; prepareNamespace sets its label.
+func labelWithName(ns *corev1.Namespace) {
+	if ns.Name == "" {
+		return
+	}
+	if ns.Labels == nil {
+		ns.Labels = map[string]string{}
+	}
+	ns.Labels[corev1.LabelMetadataName] = ns.Name
+}
+
+// prepareNamespace makes a new namespace active and held by the namespace controller. Only the finalize subresource
+// changes who holds it.
+func prepareNamespace(ns, old *corev1.Namespace, sub string) {
+	labelWithName(ns)
+	switch {
+	case old == nil:
+		ns.Status = corev1.NamespaceStatus{Phase: corev1.NamespaceActive}
+		if !slices.Contains(ns.Spec.Finalizers, corev1.FinalizerKubernetes) {
+			ns.Spec.Finalizers = append(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
+		}
+	case sub != "finalize":
+		ns.Spec.Finalizers = slices.Clone(old.Spec.Finalizers)
+	}
+}
+
+func validateNamespace(ns, old *corev1.Namespace, sub string) (errs field.ErrorList) {
+	path := field.NewPath("spec", "finalizers")
+	switch sub {
+	case "status":
+		return validateNamespacePhase(ns)
+	case "finalize":
+		for i, f := range ns.Spec.Finalizers {
+			errs = append(errs, validateNamespaceFinalizer(path.Index(i), string(f))...)
+		}
+		return errs
+	}
+	errs = validateFinalizers(ns)
+	for _, f := range ns.Spec.Finalizers {
+		errs = append(errs, validateNamespaceFinalizer(path, string(f))...)
+	}
+	return errs
+}
+
+func validateNamespacePhase(ns *corev1.Namespace) field.ErrorList {
+	path, phase := field.NewPath("status", "Phase"), ns.Status.Phase
+	if ns.DeletionTimestamp.IsZero() {
+		if phase != corev1.NamespaceActive {
+			return field.ErrorList{field.Invalid(path, phase, "may only be 'Active' if `deletionTimestamp` is empty")}
+		}
+	} else if phase != corev1.NamespaceTerminating {
+		return field.ErrorList{field.Invalid(path, phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")}
+	}
+	return nil
+}
+
+func validateNamespaceFinalizer(path *field.Path, name string) field.ErrorList {
+	return append(apivalidation.ValidateFinalizerName(name, path), validateFinalizerDomain(path, name)...)
+}
+
+// BeginDelete implements kind.DeletePreparer. A namespace without finalizers of its own goes at once.
+func (namespaces) BeginDelete(obj kind.Object) (keep bool) {
+	ns := obj.(*corev1.Namespace)
+	if len(ns.Spec.Finalizers) == 0 {
+		return false
+	}
+	ns.Status.Phase = corev1.NamespaceTerminating
+	return true
+}
+
+// Finished implements kind.DeletePreparer.
+func (namespaces) Finished(obj kind.Object) bool {
+	return len(obj.(*corev1.Namespace).Spec.Finalizers) == 0
+}

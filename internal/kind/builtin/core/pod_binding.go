@@ -1,0 +1,87 @@
+package core
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+)
+
+// podBinding gives a pod its node. It is how a scheduler writes spec.nodeName, which no update of the pod may set.
+var podBinding = kind.Subresource{
+	Name:  "binding",
+	Kind:  schema.GroupVersionKind{Version: "v1", Kind: "Binding"},
+	Verbs: []string{"create"},
+	New:   func() runtime.Object { return &corev1.Binding{} },
+	Apply: func(obj kind.Object, body runtime.Object) error {
+		return bindPod(obj.(*corev1.Pod), body.(*corev1.Binding))
+	},
+}
+
+// bindPod writes a binding into a pod. A pod that has a node, that is being deleted or that waits for gates is a conflict.
+func bindPod(pod *corev1.Pod, binding *corev1.Binding) error {
+	if binding.Name != pod.Name {
+		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
+	}
+	if errs := validateBinding(binding); len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Binding"}, binding.Name, errs)
+	}
+	if err := bindable(pod, binding); err != nil {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, pod.Name, err)
+	}
+	pod.Spec.NodeName = binding.Target.Name
+	if len(binding.Annotations) > 0 && pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	for key, value := range binding.Annotations {
+		pod.Annotations[key] = value
+	}
+	copyTopologyLabels(pod, binding)
+	markScheduled(pod)
+	return nil
+}
+
+// bindable says why a pod cannot get the node, or nil.
+func bindable(pod *corev1.Pod, binding *corev1.Binding) error {
+	switch {
+	case binding.UID != "" && binding.UID != pod.UID:
+		return fmt.Errorf("the binding is for the pod with uid %s, and this one has uid %s", binding.UID, pod.UID)
+	case pod.DeletionTimestamp != nil:
+		return fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
+	case pod.Spec.NodeName != "":
+		return fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+	case len(pod.Spec.SchedulingGates) > 0:
+		return fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
+	}
+	return nil
+}
+
+// copyTopologyLabels takes the zone and the region of the node, which a binding may carry, to the pod.
+func copyTopologyLabels(pod *corev1.Pod, binding *corev1.Binding) {
+	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
+		value, ok := binding.Labels[key]
+		if !ok {
+			continue
+		}
+		if pod.Labels == nil {
+			pod.Labels = map[string]string{}
+		}
+		pod.Labels[key] = value
+	}
+}
+
+func validateBinding(binding *corev1.Binding) (errs field.ErrorList) {
+	target := field.NewPath("target")
+	if k := binding.Target.Kind; k != "" && k != "Node" {
+		errs = append(errs, field.NotSupported(target.Child("kind"), k, []string{"Node", "<empty>"}))
+	}
+	if binding.Target.Name == "" {
+		errs = append(errs, field.Required(target.Child("name"), ""))
+	}
+	return errs
+}

@@ -1,0 +1,187 @@
+package core
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	budgets "k8s.io/component-helpers/apps/poddisruptionbudget"
+	"k8s.io/utils/ptr"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+)
+
+// podEviction deletes a pod with the options that the eviction carries, if its disruption budget has room for that. What it does and
+// says follows Kubernetes 1.36 (pkg/registry/core/pod/storage/eviction.go). Kubernetes writes the budget and the pod one after the
+// other; here they change at once, or neither does.
+var podEviction = kind.Subresource{
+	Name:  "eviction",
+	Kind:  policyv1.SchemeGroupVersion.WithKind("Eviction"),
+	Verbs: []string{"create"},
+	New:   func() runtime.Object { return &policyv1.Eviction{} },
+	Evicts: &kind.Eviction{
+		Options: func(name string, body runtime.Object) (*metav1.DeleteOptions, error) {
+			return evictionOptions(name, body.(*policyv1.Eviction))
+		},
+		Guards: schema.GroupResource{Group: policyv1.GroupName, Resource: "poddisruptionbudgets"},
+		Ask: func(obj kind.Object, guards []kind.Object) (kind.Object, error) {
+			paid, err := evict(obj.(*corev1.Pod), guards, metav1.Now())
+			if paid == nil {
+				return nil, err
+			}
+			return paid, err
+		},
+	},
+}
+
+func evictionOptions(name string, e *policyv1.Eviction) (*metav1.DeleteOptions, error) {
+	if e.Name != name {
+		return nil, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+	}
+	if e.DeleteOptions != nil && ptr.Deref(e.DeleteOptions.IgnoreStoreReadErrorWithClusterBreakingPotential, false) {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: policyv1.GroupName, Kind: "Eviction"}, name, field.ErrorList{field.Invalid(
+			field.NewPath("deleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential"), true,
+			"can not be set for pod eviction, try after removing the option")})
+	}
+	return e.DeleteOptions, nil
+}
+
+// evict marks a pod as evicted, if it may be, and takes that off the budget that it counts for, which is returned. A pod that does
+// no work, or is not ready in a budget that does without it, counts for none.
+func evict(pod *corev1.Pod, guards []kind.Object, now metav1.Time) (*policyv1.PodDisruptionBudget, error) {
+	if podEnded(pod) || pod.Status.Phase == corev1.PodPending || pod.DeletionTimestamp != nil {
+		markEvicted(pod, now)
+		return nil, nil
+	}
+	budget, err := budgetOf(pod, guards)
+	if err != nil {
+		return nil, err
+	}
+	if budget == nil || !podReady(pod) && sparesUnready(budget) {
+		markEvicted(pod, now)
+		return nil, nil
+	}
+	if err := mayDisrupt(budget); err != nil {
+		return nil, err
+	}
+	markEvicted(pod, now)
+	return charge(budget.DeepCopy(), pod, now), nil
+}
+
+// budgetOf is the budget that a pod counts for, or nil. A budget whose selector cannot be read is no pod's.
+func budgetOf(pod *corev1.Pod, guards []kind.Object) (found *policyv1.PodDisruptionBudget, err error) {
+	for _, guard := range guards {
+		budget := guard.(*policyv1.PodDisruptionBudget)
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err != nil || !selector.Matches(labels.Set(pod.Labels)) {
+			continue
+		}
+		if found != nil {
+			return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
+				Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+				Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+			}}
+		}
+		found = budget
+	}
+	return found, nil
+}
+
+// sparesUnready says that a budget lets pods go that are not ready, which it does not count anyhow.
+func sparesUnready(b *policyv1.PodDisruptionBudget) bool {
+	return ptr.Deref(b.Spec.UnhealthyPodEvictionPolicy, policyv1.IfHealthyBudget) == policyv1.AlwaysAllow ||
+		b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0
+}
+
+func podReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// mostDisrupted is how many pods a budget notes as evicted that the disruption controller has not seen to go yet.
+const mostDisrupted = 2000
+
+// mayDisrupt says why a budget does not let a pod go, or nil.
+func mayDisrupt(b *policyv1.PodDisruptionBudget) error {
+	resource := schema.GroupResource{Group: policyv1.GroupName, Resource: "poddisruptionbudget"}
+	switch s := &b.Status; {
+	case s.ObservedGeneration < b.Generation:
+		return tooManyDisruptions(10, fmt.Sprintf("The disruption budget %s is still being processed by the server.", b.Name))
+	case s.DisruptionsAllowed < 0:
+		return apierrors.NewForbidden(resource, b.Name, fmt.Errorf("pdb disruptions allowed is negative"))
+	case len(s.DisruptedPods) > mostDisrupted:
+		return apierrors.NewForbidden(resource, b.Name, fmt.Errorf("DisruptedPods map too big - too many evictions not confirmed by PDB controller"))
+	case s.DisruptionsAllowed == 0:
+		return tooManyDisruptions(0, whyNone(b))
+	}
+	return nil
+}
+
+// tooManyDisruptions is the 429 of a budget that is used up. after is when to try again, in seconds; 0 does not say.
+func tooManyDisruptions(after int, why string) error {
+	err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", after)
+	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: why})
+	return err
+}
+
+// whyNone says why a budget allows no disruption.
+func whyNone(b *policyv1.PodDisruptionBudget) string {
+	c := meta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
+	said := c != nil && c.Status == metav1.ConditionFalse && c.Message != ""
+	switch {
+	case said && c.Reason == policyv1.SyncFailedReason:
+		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently because it failed sync: %s", b.Name, c.Message)
+	case b.Status.CurrentHealthy <= b.Status.DesiredHealthy:
+		return fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy)
+	case said:
+		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, c.Reason, c.Message)
+	default:
+		return fmt.Sprintf("The disruption budget %s does not allow evicting pods currently", b.Name)
+	}
+}
+
+// charge takes a pod off a budget, and notes it there: the disruption controller, which may not have seen yet that it goes, is not
+// to count it.
+func charge(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, now metav1.Time) *policyv1.PodDisruptionBudget {
+	b.Status.DisruptionsAllowed--
+	if b.Status.DisruptionsAllowed == 0 {
+		budgets.UpdateDisruptionAllowedCondition(b)
+	}
+	if b.Status.DisruptedPods == nil {
+		b.Status.DisruptedPods = map[string]metav1.Time{}
+	}
+	b.Status.DisruptedPods[pod.Name] = now
+	return b
+}
+
+// markEvicted says in a pod why it goes.
+func markEvicted(pod *corev1.Pod, now metav1.Time) {
+	setPodCondition(pod, corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, LastTransitionTime: now,
+		Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting",
+	})
+}
+
+// setPodCondition sets a condition, which keeps its time while its status stays.
+func setPodCondition(pod *corev1.Pod, next corev1.PodCondition) {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == next.Type {
+			if c.Status == next.Status {
+				next.LastTransitionTime = c.LastTransitionTime
+			}
+			*c = next
+			return
+		}
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, next)
+}

@@ -1,0 +1,82 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+func resourceQuotaKind(cache *object.Cache) kind.Kind {
+	return kind.NewTyped(cache, kind.Info{
+		Kind: "ResourceQuota", Plural: "resourcequotas", Singular: "resourcequota", ShortNames: []string{"quota"},
+		Namespaced:     true,
+		AnswersDeleted: true,
+		Endpoints:      []kind.Endpoint{{Version: "v1"}},
+		Subresources:   []kind.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
+	}, kind.Rules[*corev1.ResourceQuota]{
+		Default:  defaultResourceQuota,
+		Validate: validateResourceQuota,
+		Warnings: resourceQuotaWarnings,
+		Columns: []metav1.TableColumnDefinition{
+			kind.NameColumn,
+			textColumn("Request", "Request represents a minimum amount of cpu/memory that a container may consume.", 0),
+			textColumn("Limit", "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node.", 0),
+			kind.AgeColumn,
+		},
+		Row: func(q *corev1.ResourceQuota, now time.Time) []any {
+			request, limit := quotaCells(q.Status)
+			return []any{q.Name, request, limit, kind.Age(q.CreationTimestamp.Time, now)}
+		},
+	})
+}
+
+// defaultResourceQuota rounds quantities as those of pods are: to what a thousandth is the least of.
+func defaultResourceQuota(q *corev1.ResourceQuota) {
+	roundUp(q.Spec.Hard)
+	roundUp(q.Status.Hard)
+	roundUp(q.Status.Used)
+}
+
+// quotaCells are how much is used of how much, by name: limits of containers, and everything else.
+func quotaCells(status corev1.ResourceQuotaStatus) (request, limit string) {
+	var requests, limits []string
+	for _, name := range sortedKeys(status.Hard) {
+		used, hard := status.Used[name], status.Hard[name]
+		cell := fmt.Sprintf("%s: %s/%s", name, used.String(), hard.String())
+		if strings.HasPrefix(string(name), "limits.") {
+			limits = append(limits, cell)
+		} else {
+			requests = append(requests, cell)
+		}
+	}
+	return strings.Join(requests, ", "), strings.Join(limits, ", ")
+}
+
+// resourceQuotaWarnings are about a new quota that lets containers ask for more than they may use.
+func resourceQuotaWarnings(q, old *corev1.ResourceQuota) (warnings []string) {
+	if old != nil {
+		return nil
+	}
+	bare := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} // which quotas have without the prefix too
+	for _, name := range append(bare, corev1.ResourceStorage, corev1.ResourceEphemeralStorage) {
+		asked := "requests." + name
+		request, ok := q.Spec.Hard[asked]
+		if !ok && slices.Contains(bare, name) {
+			asked = name
+			request, ok = q.Spec.Hard[asked]
+		}
+		limited := "limits." + name
+		if limit, both := q.Spec.Hard[limited]; ok && both && request.Cmp(limit) > 0 {
+			warnings = append(warnings, fmt.Sprintf("ResourceQuota %s (%s) should be less than %s (%s)",
+				asked, request.String(), limited, limit.String()))
+		}
+	}
+	return warnings
+}

@@ -1,0 +1,90 @@
+package core
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// rule is one thing that a kind refuses. The test that holds a list of them names the source.
+type rule struct {
+	name string
+	// old is what is there before an update, or empty for a create; body is what the client sends. They are JSON without
+	// kind, apiVersion and name, or in another version when version says so.
+	old, body string
+	sub       string
+	version   string
+	// want is the errors, as `field: text`; none when the write is fine.
+	want []string
+}
+
+// check sends each rule's write through the kind.
+func check(t *testing.T, resource string, rules []rule) {
+	t.Helper()
+	k := kindsByResource()[resource]
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			var old kind.Object
+			if r.old != "" {
+				old = read(t, k, r.version, r.old)
+				k.Prepare(old, nil, "")
+				if errs := assign(k, old, nil); len(errs) > 0 {
+					t.Fatal(errs)
+				}
+			}
+			obj := read(t, k, r.version, r.body)
+			k.Prepare(obj, old, r.sub)
+			errs := assign(k, obj, old)
+			if len(errs) == 0 {
+				errs = k.Validate(t.Context(), obj, old, r.sub)
+			}
+			var got []string
+			for _, e := range errs {
+				got = append(got, e.Error())
+			}
+			if diff := cmp.Diff(r.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func read(t *testing.T, k kind.Kind, version, body string) kind.Object {
+	t.Helper()
+	if version == "" {
+		version = "v1"
+	}
+	obj, strict, err := k.DecodeRequest(object.Form{APIVersion: version}, []byte(body), false)
+	if err != nil || len(strict) > 0 {
+		t.Fatalf("%s: %v %v", body, err, strict)
+	}
+	if obj.GetName() == "" {
+		obj.SetName("x")
+	}
+	if k.Info().Namespaced && obj.GetNamespace() == "" {
+		obj.SetNamespace(metav1.NamespaceDefault)
+	}
+	return obj
+}
+
+func assign(k kind.Kind, obj, old kind.Object) field.ErrorList {
+	if c, ok := k.(kind.Claimer); ok {
+		return c.Assign(obj, old, free)
+	}
+	return nil
+}
+
+// warned are the warnings of a create.
+func warned(t *testing.T, resource, body string) []string {
+	t.Helper()
+	k := kindsByResource()[resource]
+	obj := read(t, k, "", body)
+	k.Prepare(obj, nil, "")
+	return k.Warnings(obj, nil, "")
+}

@@ -1,0 +1,68 @@
+package core
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// podTemplateKind is a template by itself, which no controller of Kubernetes reads.
+func podTemplateKind(cache *object.Cache) kind.Kind {
+	return kind.NewTyped(cache, kind.Info{
+		Kind: "PodTemplate", Plural: "podtemplates", Singular: "podtemplate",
+		Namespaced: true,
+		Generation: true,
+		Endpoints:  []kind.Endpoint{{Version: "v1"}},
+	}, kind.Rules[*corev1.PodTemplate]{
+		Default: func(t *corev1.PodTemplate) { DefaultPodTemplate(&t.Template) },
+		Validate: func(t, old *corev1.PodTemplate, _ string) field.ErrorList {
+			var was *corev1.PodTemplateSpec
+			if old != nil {
+				was = &old.Template
+			}
+			return ValidatePodTemplate(&t.Template, was, field.NewPath("template"))
+		},
+		Warnings: func(t, old *corev1.PodTemplate) []string {
+			if old != nil && old.Generation == t.Generation {
+				return nil
+			}
+			return PodTemplateWarnings(&t.Template, field.NewPath("template"))
+		},
+		Columns: []metav1.TableColumnDefinition{
+			kind.NameColumn, ContainersColumn(0), ImagesColumn(0), textColumn("Pod Labels", "The labels for the pod template.", 0),
+		},
+		Row: func(t *corev1.PodTemplate, _ time.Time) []any {
+			names, images := ContainerCells(&t.Template)
+			return []any{t.Name, names, images, labels.FormatLabels(t.Template.Labels)}
+		},
+	})
+}
+
+// ContainersColumn and ImagesColumn are the columns of ContainerCells, at a priority: those of 1 are for -o wide.
+func ContainersColumn(priority int32) metav1.TableColumnDefinition {
+	return textColumn("Containers", "Names of each container in the template.", priority)
+}
+
+// ImagesColumn: see ContainersColumn.
+func ImagesColumn(priority int32) metav1.TableColumnDefinition {
+	return textColumn("Images", "Images referenced by each container in the template.", priority)
+}
+
+// ContainerCells are the names and the images of a template's containers. The template may be nil.
+func ContainerCells(template *corev1.PodTemplateSpec) (names, images string) {
+	if template == nil {
+		return "", ""
+	}
+	var n, i []string
+	for _, c := range template.Spec.Containers {
+		n, i = append(n, c.Name), append(i, c.Image)
+	}
+	return strings.Join(n, ","), strings.Join(i, ",")
+}

@@ -1,0 +1,71 @@
+package builtin
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/scheduling"
+)
+
+// Initial are the objects that every cluster has from the start: four namespaces, the system's priority classes and the
+// service through which the API itself is reached, with its endpoints. A server creates those that are not there yet. id is
+// the uid of kube-system, by which a cluster is known; empty leaves it to the server. at is where the server is reached,
+// which the service of an earlier start may not know yet; without a valid address it is not reached from other machines.
+func Initial(id types.UID, at netip.AddrPort) []kind.Initial {
+	var objects []kind.Initial
+	for _, name := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease} {
+		ns := &corev1.Namespace{
+			TypeMeta:   metav1.TypeMeta{Kind: "Namespace", APIVersion: "v1"},
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+		}
+		if name == metav1.NamespaceSystem {
+			ns.UID = id
+		}
+		objects = append(objects, kind.Initial{Object: ns})
+	}
+	for _, class := range scheduling.SystemClasses() {
+		objects = append(objects, kind.Initial{Object: class})
+	}
+	port := int(at.Port())
+	return append(append(objects, kind.Initial{Object: apiService(port), Correct: leadTo(port)}), apiEndpoints(at)...)
+}
+
+// leadTo corrects the port that the API's service leads to. Kubernetes has not done so since 1.17: its port does not change
+// from one start to the next, but that of a server which takes any free one does.
+func leadTo(port int) func(kind.Object) bool {
+	return func(stored kind.Object) bool {
+		ports := stored.(*corev1.Service).Spec.Ports
+		for i := range ports {
+			if ports[i].Name == apiPort && ports[i].TargetPort.IntValue() != port {
+				ports[i].TargetPort = intstr.FromInt(port)
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// The names of the API's service and of its port.
+const apiName, apiPort = "kubernetes", "https"
+
+// apiService is the service kubernetes in the namespace default: clients in a cluster find the API by it. It has the
+// first of the services' addresses.
+func apiService(port int) *corev1.Service {
+	const address = "10.0.0.1"
+	return &corev1.Service{
+		TypeMeta: metav1.TypeMeta{Kind: "Service", APIVersion: "v1"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: apiName, Namespace: metav1.NamespaceDefault,
+			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
+		},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, ClusterIP: address, ClusterIPs: []string{address},
+			Ports: []corev1.ServicePort{{Name: apiPort, Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt(port)}},
+		},
+	}
+}

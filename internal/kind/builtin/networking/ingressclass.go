@@ -1,0 +1,95 @@
+package networking
+
+import (
+	"slices"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin/core"
+	"github.com/bowline-dev/bowline/object"
+)
+
+func ingressClassKind(cache *object.Cache) kind.Kind {
+	return kind.NewTyped(cache, kind.Info{
+		Kind: "IngressClass", Plural: "ingressclasses", Singular: "ingressclass",
+		Generation: true,
+		Endpoints:  []kind.Endpoint{{Group: networkingv1.GroupName, Version: "v1"}},
+	}, kind.Rules[*networkingv1.IngressClass]{
+		Default:  defaultIngressClass,
+		Validate: validateIngressClass,
+		Columns: []metav1.TableColumnDefinition{
+			kind.NameColumn,
+			{Name: "Controller", Type: "string", Description: "Controller that is responsible for handling this class"},
+			{Name: "Parameters", Type: "string", Description: "A reference to a resource with additional parameters"},
+			kind.AgeColumn,
+		},
+		Row: ingressClassRow,
+	})
+}
+
+func defaultIngressClass(c *networkingv1.IngressClass) {
+	if p := c.Spec.Parameters; p != nil && p.Scope == nil {
+		p.Scope = new(networkingv1.IngressClassParametersReferenceScopeCluster)
+	}
+}
+
+// mostController is how long the name of a controller may be.
+const mostController = 250
+
+func validateIngressClass(c, old *networkingv1.IngressClass, _ string) (errs field.ErrorList) {
+	path := field.NewPath("spec")
+	controller := path.Child("controller")
+	if old != nil {
+		errs = append(errs, apivalidation.ValidateImmutableField(c.Spec.Controller, old.Spec.Controller, controller)...)
+	}
+	if len(c.Spec.Controller) > mostController {
+		errs = append(errs, field.TooLong(controller, "", mostController))
+	}
+	errs = append(errs, validation.IsDomainPrefixedPath(controller, c.Spec.Controller)...)
+	if p := c.Spec.Parameters; p != nil {
+		errs = append(errs, validateReference(p.APIGroup, p.Kind, p.Name, path.Child("parameters"))...)
+		errs = append(errs, validateScope(p, path.Child("parameters"))...)
+	}
+	return errs
+}
+
+// validateScope wants a namespace for parameters that are in one, and none for others.
+func validateScope(p *networkingv1.IngressClassParametersReference, path *field.Path) field.ErrorList {
+	const (
+		inCluster   = networkingv1.IngressClassParametersReferenceScopeCluster
+		inNamespace = networkingv1.IngressClassParametersReferenceScopeNamespace
+	)
+	at := path.Child("namespace")
+	switch scopes := []string{inCluster, inNamespace}; {
+	case !slices.Contains(scopes, *p.Scope):
+		return field.ErrorList{field.NotSupported(path.Child("scope"), *p.Scope, scopes)}
+	case *p.Scope == inCluster && p.Namespace != nil:
+		return field.ErrorList{field.Forbidden(at, "`parameters.scope` is set to 'Cluster'")}
+	case *p.Scope == inNamespace && p.Namespace == nil:
+		return field.ErrorList{field.Required(at, "`parameters.scope` is set to 'Namespace'")}
+	case *p.Scope == inNamespace:
+		return core.InvalidFor(at, *p.Namespace, apivalidation.ValidateNamespaceName(*p.Namespace, false))
+	}
+	return nil
+}
+
+func ingressClassRow(c *networkingv1.IngressClass, now time.Time) []any {
+	name, parameters := c.Name, nothing
+	if c.Annotations[networkingv1.AnnotationIsDefaultIngressClass] == "true" {
+		name += " (default)"
+	}
+	if p := c.Spec.Parameters; p != nil {
+		parameters = p.Kind
+		if p.APIGroup != nil {
+			parameters += "." + *p.APIGroup
+		}
+		parameters += "/" + p.Name
+	}
+	return []any{name, c.Spec.Controller, parameters, kind.Age(c.CreationTimestamp.Time, now)}
+}

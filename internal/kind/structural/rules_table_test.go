@@ -1,0 +1,96 @@
+package structural
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+)
+
+// TestRow: each type of column, and what it shows for a value that is missing or of another type.
+func TestRow(t *testing.T) {
+	t.Parallel()
+	k := newKind(t, widget)
+	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	tests := []struct {
+		rule, fields string
+		row          []any
+	}{
+		{"all values", `"spec":{"size":"large","replicas":3,"load":2,"on":true,"since":"2026-01-01T23:58:00Z","tags":["a","b"]},"status":{"conditions":[{"type":"Ready","status":"True"}]}`,
+			[]any{"w", "large", int64(3), float64(2), true, "2m", `["a","b"]`, "True"}},
+		{"no values", `"spec":{}`, []any{"w", "small", nil, nil, nil, nil, nil, nil}},
+		{"values of other types", `"spec":{"size":1,"replicas":1.5,"load":"x","on":"x","since":"soon","tags":7}`,
+			[]any{"w", "1", int64(1), nil, nil, "<invalid>", "7", nil}},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			row, err := k.Row(widgetWith(t, k, test.fields), exampleV1.APIVersion, now)
+			if err != nil || !slices.Equal(row, test.row) {
+				t.Errorf("\nwant %#v\ngot  %#v, %v", test.row, row, err)
+			}
+		})
+	}
+}
+
+// TestColumns: a version without columns shows the age; descriptions and priorities are the definition's.
+func TestColumns(t *testing.T) {
+	t.Parallel()
+	k := newKind(t, widget)
+	plain := k.(kind.Versioned).In("example.com/v1alpha1").Columns("example.com/v1alpha1")
+	if len(plain) != 2 || plain[0].Name != "Name" || plain[1].Name != "Age" || plain[1].Type != "date" {
+		t.Errorf("without columns: %+v", plain)
+	}
+	columns := k.Columns(exampleV1.APIVersion)
+	if columns[1].Description != "how large" || columns[5].Priority != 1 || columns[6].Description != "Custom resource definition column (in JSONPath format): .spec.tags" {
+		t.Errorf("columns: %+v", columns)
+	}
+}
+
+// TestFields: a selectable field that is missing is empty.
+func TestFields(t *testing.T) {
+	t.Parallel()
+	k := newKind(t, widget)
+	got := k.Fields(widgetWith(t, k, `"spec":{"replicas":3}`))
+	if !maps.Equal(got, map[string]string{"spec.size": "small", "spec.replicas": "3"}) {
+		t.Errorf("%v", got)
+	}
+	if got := k.Fields(k.New()); !maps.Equal(got, map[string]string{"spec.size": "", "spec.replicas": ""}) {
+		t.Errorf("of an empty object: %v", got)
+	}
+	if got := newKind(t, gadget).Fields(k.New()); got != nil {
+		t.Errorf("without selectable fields: %v", got)
+	}
+}
+
+// TestScale: the Scale shows and changes the replicas by the paths of the definition.
+func TestScale(t *testing.T) {
+	t.Parallel()
+	k := newKind(t, widget)
+	scale := k.Info().Subresource("scale")
+	obj := widgetWith(t, k, `"spec":{"replicas":2},"status":{"replicas":1,"selector":"a=b"}`)
+	shown, err := scale.View(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := shown.(*autoscalingv1.Scale)
+	if view.Name != "w" || view.Spec.Replicas != 2 || view.Status != (autoscalingv1.ScaleStatus{Replicas: 1, Selector: "a=b"}) || view.APIVersion != "autoscaling/v1" {
+		t.Errorf("%+v", view)
+	}
+	view.Spec.Replicas = 5
+	if err := scale.Apply(obj, view); err != nil {
+		t.Fatal(err)
+	}
+	if shown, _ := scale.View(obj); shown.(*autoscalingv1.Scale).Spec.Replicas != 5 {
+		t.Errorf("%v", obj.Object)
+	}
+	_, err = scale.View(widgetWith(t, k, `"spec":{}`))
+	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), `the spec replicas field ".spec.replicas" does not exist`) {
+		t.Error(err)
+	}
+}

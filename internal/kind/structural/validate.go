@@ -1,0 +1,186 @@
+package structural
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apivalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/cel/common"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+)
+
+// Validate implements kind.Kind: the schema of the kind's version, the replicas and selector of the scale
+// subresource, the metadata of embedded objects, lists that are sets or maps, the rules. What was wrong before an
+// update and did not change is let through. The object's own metadata is the caller's to check.
+func (k *Kind) Validate(ctx context.Context, obj, old kind.Object, sub string) field.ErrorList {
+	c, err := k.version.compiled()
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	u := obj.(*unstructured.Unstructured)
+	errs := k.validateType(u)
+	if old == nil {
+		if len(errs) == 0 {
+			errs = append(errs, validation.ValidateCustomResource(nil, u.Object, c.createValidator())...)
+			errs = append(errs, k.validateScale(u)...)
+		}
+		errs = append(errs, embedded(ctx, u, c.embeds)...)
+		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, c.lists, u.Object)...)
+		return c.rules.check(ctx, u.Object, nil, errs)
+	}
+	was := old.(*unstructured.Unstructured)
+	change := common.NewCorrelatedObject(u.Object, was.Object, &model.Structural{Structural: c.structural})
+	if len(errs) == 0 {
+		errs = append(errs, k.validateChange(c, u, was, sub, change)...)
+	}
+	if !k.onlyStatus(sub) {
+		errs = append(errs, embedded(ctx, u, c.embeds)...)
+	}
+	errs = append(errs, lists(u, was, c.lists)...)
+	return c.rules.check(ctx, u.Object, change, errs)
+}
+
+// onlyStatus says that a write can change the status alone.
+func (k *Kind) onlyStatus(sub string) bool { return sub == "status" && k.hasStatus() }
+
+// createValidator avoids a nil validator in a non-nil interface.
+func (c *compiled) createValidator() validation.SchemaCreateValidator {
+	if c.whole == nil {
+		return nil
+	}
+	return c.whole
+}
+
+// validateType checks kind and apiVersion, which the schema leaves free.
+func (k *Kind) validateType(u *unstructured.Unstructured) field.ErrorList {
+	var errs field.ErrorList
+	if u.GetKind() != k.info.Kind {
+		errs = append(errs, field.Invalid(field.NewPath("kind"), u.GetKind(), "must be "+k.info.Kind))
+	}
+	if want := k.version.apiVersion; u.GetAPIVersion() != want {
+		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), u.GetAPIVersion(), "must be "+want))
+	}
+	return errs
+}
+
+// validateChange checks an update by the schema: the whole object, or its status alone.
+func (k *Kind) validateChange(c *compiled, u, was *unstructured.Unstructured, sub string, change *common.CorrelatedObject) field.ErrorList {
+	if k.onlyStatus(sub) {
+		return append(validateStatus(c, u, was, change), k.validateScaleStatus(u)...)
+	}
+	var errs field.ErrorList
+	if c.whole != nil {
+		errs = validation.ValidateCustomResourceUpdate(nil, u.Object, was.Object, c.whole, validation.WithRatcheting(change))
+	}
+	return append(errs, k.validateScale(u)...)
+}
+
+func validateStatus(c *compiled, u, was *unstructured.Unstructured, change *common.CorrelatedObject) field.ErrorList {
+	status, ok := u.Object["status"]
+	if !ok || c.status == nil {
+		return nil
+	}
+	var options []validation.ValidationOption
+	if c.structural != nil {
+		options = append(options, validation.WithRatcheting(change.Key("status")))
+	}
+	return validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, was.Object["status"], c.status, options...)
+}
+
+// embedded checks the metadata of objects inside the object.
+func embedded(ctx context.Context, u *unstructured.Unstructured, s *schema.Structural) field.ErrorList {
+	return objectmeta.Validate(ctx, nil, u.Object, s, false)
+}
+
+// lists checks sets and maps, unless the old object broke the same rules already.
+func lists(u, was *unstructured.Unstructured, s *schema.Structural) field.ErrorList {
+	errs := listtype.ValidateListSetsAndMaps(nil, s, u.Object)
+	if len(errs) > 0 && len(listtype.ValidateListSetsAndMaps(nil, s, was.Object)) > 0 {
+		return nil
+	}
+	return errs
+}
+
+// validateScale checks what the scale subresource shows of an object.
+func (k *Kind) validateScale(u *unstructured.Unstructured) field.ErrorList {
+	if k.scale == nil {
+		return nil
+	}
+	return append(replicas(u, k.scale.SpecReplicasPath), k.validateScaleStatus(u)...)
+}
+
+func (k *Kind) validateScaleStatus(u *unstructured.Unstructured) field.ErrorList {
+	if k.scale == nil {
+		return nil
+	}
+	errs := replicas(u, k.scale.StatusReplicasPath)
+	if path := k.scale.LabelSelectorPath; path != nil {
+		if selector, _, err := unstructured.NestedString(u.Object, segments(*path)...); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath(*path), selector, err.Error()))
+		}
+	}
+	return errs
+}
+
+// replicas checks a number of replicas.
+func replicas(u *unstructured.Unstructured, path string) field.ErrorList {
+	n, _, err := unstructured.NestedInt64(u.Object, segments(path)...)
+	problem := ""
+	switch {
+	case err != nil:
+		problem = err.Error()
+	case n < 0:
+		problem = "should be a non-negative integer"
+	case n > math.MaxInt32:
+		problem = fmt.Sprintf("should be less than or equal to %v", math.MaxInt32)
+	default:
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath(path), n, problem)}
+}
+
+// Warnings implements kind.Kind: finalizers that are new and not qualified by a domain.
+func (k *Kind) Warnings(obj, old kind.Object, sub string) []string {
+	var had, warnings []string
+	if sub == "status" {
+		return nil
+	}
+	if old != nil {
+		had = old.GetFinalizers()
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(obj.GetFinalizers()))) {
+		if !slices.Contains(had, name) {
+			warnings = append(warnings, finalizerWarnings(name)...)
+		}
+	}
+	return warnings
+}
+
+// plainFinalizers are Kubernetes' own, from before finalizers were qualified.
+var plainFinalizers = []string{"orphan", "foregroundDeletion", "kubernetes"}
+
+func finalizerWarnings(name string) []string {
+	var warnings []string
+	for _, problem := range apivalidation.IsQualifiedName(name) {
+		warnings = append(warnings, fmt.Sprintf("metadata.finalizers: %q: %s", name, problem))
+	}
+	if strings.Contains(name, "/") || slices.Contains(plainFinalizers, name) {
+		return warnings
+	}
+	including := ""
+	if strings.Contains(name, ".") {
+		including = " including a path (/)"
+	}
+	return append(warnings, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name%s to avoid accidental conflicts with other finalizer writers", name, including))
+}

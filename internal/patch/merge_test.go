@@ -1,0 +1,105 @@
+package patch_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/bowline-dev/bowline/internal/patch"
+)
+
+// TestMergesAsTheLibraryOfKubernetes compares with the library that kube-apiserver merges with.
+func TestMergesAsTheLibraryOfKubernetes(t *testing.T) {
+	t.Parallel()
+	documents := []string{
+		`{"a":1}`, `{"a":{"b":{"c":1.50,"d":null}},"l":[{"x":1}]}`, `{"a":[1,{"b":null}],"big":12345678901234567890,"s":"<&>"}`, `{}`,
+	}
+	patches := []string{
+		`{}`, `{"a":null}`, `{"a":{"b":null}}`, `{"a":{"b":{"c":null,"e":1e3}}}`, `{"a":[{"b":null,"c":{"d":null}},null]}`, `{"l":[{"x":null}]}`,
+		`{"n":{"a":null,"b":[{"c":null}]}}`, `{"a":1.0}`, `{"l":{"x":{"y":null}}}`, `[]`, `[{"a":null},null]`, `{"a":null,"a":2}`,
+	}
+	deep := func(texts []string) (out []string) {
+		for _, text := range texts {
+			out = append(out, text, strings.Repeat(`{"x":`, 20)+text+strings.Repeat("}", 20))
+		}
+		return out
+	}
+	for _, doc := range deep(documents) {
+		for _, p := range deep(patches) {
+			want, err := jsonpatch.MergePatch([]byte(doc), []byte(p))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, err := patch.Apply(types.MergePatchType, []byte(doc), []byte(p), nil, true)
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s patched by %s is %s (%v), want %s", doc, p, got, err, want)
+			}
+			compareMaps(t, doc, p, want)
+		}
+	}
+}
+
+// compareMaps merges maps where the other way merges texts.
+func compareMaps(t *testing.T, doc, p string, want []byte) {
+	t.Helper()
+	var current, next map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(doc), &current); err != nil {
+		t.Fatal(err)
+	}
+	change, plain := patch.ReadMerge([]byte(p), true)
+	if !plain {
+		if strings.HasPrefix(p, "{") {
+			t.Errorf("%s is not read", p)
+		}
+		return
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(want, &next); err != nil {
+		t.Fatal(err)
+	}
+	if patch.Merge(current, change); !reflect.DeepEqual(current, next) {
+		t.Errorf("%s patched by %s is %v, want %v", doc, p, current, next)
+	}
+}
+
+// TestPatchesToSayMoreOfAreNotReadAsMaps: those are left to Apply, which words the answer.
+func TestPatchesToSayMoreOfAreNotReadAsMaps(t *testing.T) {
+	t.Parallel()
+	for body, plain := range map[string][2]bool{
+		`{"a":{"b":1}}`: {true, true}, `{}`: {true, true}, `{"a":1,"a":2}`: {false, true}, `{"x":{"a":1,"a":2}}`: {false, true},
+		`null`: {}, `[]`: {}, `{`: {}, ``: {}, `1`: {}, `{}{}`: {}, `{"a":1e999}`: {},
+	} {
+		for i, lenient := range []bool{false, true} {
+			if change, got := patch.ReadMerge([]byte(body), lenient); got != plain[i] {
+				t.Errorf("%s, lenient %t: read is %t, %v", body, lenient, got, change)
+			}
+		}
+	}
+}
+
+// TestNestedMergePatchTakesLinearTime patches an object that is nested as deep as JSON may be. Lazily decoded, each
+// level would be gone over, and copied, once for each level above it, which took seconds. The copies are what is
+// measured, since clocks are as slow as the machine; so nothing else may run beside it.
+func TestNestedMergePatchTakesLinearTime(t *testing.T) {
+	const depth = 9000
+	nested := func(inside string) []byte {
+		return []byte(strings.Repeat(`{"data":`, depth) + inside + strings.Repeat("}", depth))
+	}
+	current, change := nested(`{"a":1}`), nested(`{"b":2}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	next, _, err := patch.Apply(types.MergePatchType, current, change, nil, true)
+	runtime.ReadMemStats(&after)
+	if err != nil || !json.Valid(next) || !bytes.Contains(next, []byte(`{"a":1,"b":2}`)) {
+		t.Fatalf("%.100s: %v", next, err)
+	}
+	if made := after.TotalAlloc - before.TotalAlloc; made > 64<<20 {
+		t.Errorf("to patch %d bytes, %d bytes were made", len(current), made)
+	}
+}

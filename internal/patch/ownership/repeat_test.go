@@ -1,0 +1,44 @@
+package ownership_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/patch/ownership"
+)
+
+// TestRepeatedApplyChangesNothing: it is known again by its words, its manager and the revision, and by nothing less.
+func TestRepeatedApplyChangesNothing(t *testing.T) {
+	t.Parallel()
+	o := ownership.New(kinds()["Deployment"])
+	d := deployment(t)
+	doc := document(t, d)
+	live := apply(t, o, d.GroupVersionKind(), nil, doc)
+	live.SetUID("u")
+	live.SetResourceVersion("5")
+	text, err := json.Marshal(doc.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := func(live kind.Object, manager string) bool {
+		out, err := o.Apply("apps/v1", "", live, doc.DeepCopy(), text, manager, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out == live
+	}
+	for range 2 {
+		if !again(live, "one") {
+			t.Error("an apply of what is there already changes something")
+		}
+	}
+	if again(live, "two") {
+		t.Error("another manager owns nothing by the same words")
+	}
+	changed := live.DeepCopyObject().(kind.Object)
+	changed.SetLabels(map[string]string{"app": "other"})
+	if changed.SetResourceVersion("6"); again(changed, "one") {
+		t.Error("a later state is taken for the one before it")
+	}
+}

@@ -1,0 +1,79 @@
+package ownership
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+)
+
+// NewView keeps the ownership of what a subresource with a kind of its own shows (a Scale).
+func NewView(sub *kind.Subresource) *Owners { return &Owners{form: viewForm{sub}} }
+
+// viewForm is the form of a subresource's own kind, which has one version.
+type viewForm struct{ sub *kind.Subresource }
+
+func (f viewForm) kind(gv schema.GroupVersion) (string, bool) {
+	return f.sub.Kind.Kind, gv == f.sub.Kind.GroupVersion()
+}
+
+func (f viewForm) types(gvk schema.GroupVersionKind) (typed.ParseableType, error) {
+	t, err := builtinType(gvk)
+	if err == nil && t.Schema == nil {
+		t = typed.DeducedParseableType
+	}
+	return t, err
+}
+
+func (f viewForm) kept(string) []string { return nil }
+
+func (f viewForm) convert(obj runtime.Object, _ string) (runtime.Object, error) { return obj, nil }
+
+func (f viewForm) translate(u *unstructured.Unstructured, _ string) (runtime.Object, error) {
+	return u, nil
+}
+
+func (f viewForm) empty(gvk schema.GroupVersionKind) runtime.Object {
+	obj := f.sub.New()
+	obj.GetObjectKind().SetGroupVersionKind(gvk)
+	return obj
+}
+
+// Scaling takes ownership from an object to its scale (ToSubresource), and back after the scale was written (ToParent).
+// owned is what the object says, apiVersion that of the request.
+func Scaling(k kind.Kind, sub *kind.Subresource, apiVersion string, owned []metav1.ManagedFieldsEntry) (*managedfields.ScaleHandler, error) {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return nil, err
+	}
+	paths := managedfields.ResourcePathMappings{}
+	for i := range k.Info().Endpoints {
+		version := k.Info().Endpoints[i].APIVersion()
+		path, ok := sub.Replicas[version]
+		if sub.Replicas == nil {
+			path, ok = "spec.replicas", true
+		}
+		if !ok {
+			paths[version] = nil // the version has no scale
+			continue
+		}
+		paths[version] = dotted(path)
+	}
+	return managedfields.NewScaleHandler(owned, gv, paths), nil
+}
+
+// dotted reads a path such as .spec.replicas.
+func dotted(path string) fieldpath.Path {
+	var p fieldpath.Path
+	for name := range strings.SplitSeq(strings.TrimPrefix(path, "."), ".") {
+		p = append(p, fieldpath.PathElement{FieldName: &name})
+	}
+	return p
+}

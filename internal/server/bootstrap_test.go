@@ -1,0 +1,53 @@
+package server_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/internal/auth"
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/kind/builtin"
+	"github.com/bowline-dev/bowline/internal/server"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// TestTheAPIsSliceFollowsTheServer from start to start: it is changed for another address, and made anew for one of another
+// family, since the type of its addresses cannot change.
+func TestTheAPIsSliceFollowsTheServer(t *testing.T) {
+	t.Parallel()
+	state, err := store.New(t.Context(), memory.New(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer state.Close()
+	slice := object.KeyOf(schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}, "default", "kubernetes")
+	startedAt := func(at netip.AddrPort) *object.Object {
+		srv, err := server.New(t.Context(), server.Options{
+			Store: state, Kinds: kind.NewRegistry(builtin.Kinds(object.NewCache(0))...),
+			Authenticator: auth.Anonymous(), Authorizer: auth.PublicPaths(),
+			Initial: builtin.Initial("", at),
+		})
+		if err != nil {
+			t.Fatalf("at %s: %v", at, err)
+		}
+		srv.Close()
+		return state.Get(slice)
+	}
+	if o := startedAt(netip.AddrPortFrom(netip.Addr{}, 6443)); o != nil {
+		t.Error("a server that nobody reaches has made a slice")
+	}
+	first := startedAt(netip.MustParseAddrPort("10.1.0.1:6443"))
+	if again := startedAt(netip.MustParseAddrPort("10.1.0.1:6443")); again != first {
+		t.Error("a start at the same address changed the slice")
+	}
+	if moved := startedAt(netip.MustParseAddrPort("10.1.0.2:6443")); moved.UID != first.UID || moved == first {
+		t.Errorf("at another address: uid %s of %s, the same object: %t", moved.UID, first.UID, moved == first)
+	}
+	if other := startedAt(netip.MustParseAddrPort("[2001:db8::1]:6443")); other.UID == first.UID {
+		t.Error("in another family: the slice of the first")
+	}
+}

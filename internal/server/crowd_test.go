@@ -1,0 +1,120 @@
+package server_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/admission"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/auth"
+)
+
+// crowd is a plane whose requests come from users outside of its process, in a bubble: each user's world speaks as them. What
+// they write to config maps is held until its time is over, or the test lets it go.
+type crowd struct {
+	plane   *world
+	outside *client.Transport
+	release context.CancelFunc
+}
+
+// holding holds writes of config maps until it ends.
+type holding struct {
+	blocking
+	ended context.Context
+}
+
+func (h *holding) Admit(ctx context.Context, _ *admission.Attributes, _ admission.Reader) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-h.ended.Done():
+		return nil
+	}
+}
+
+func startCrowd(t *testing.T) *crowd {
+	t.Helper()
+	ended, release := context.WithCancel(t.Context())
+	c := &crowd{release: release, plane: start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{&holding{ended: ended}} })}
+	handler := c.plane.Handler()
+	c.outside = client.NewTransport(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.RemoteAddr = "192.0.2.1:12345"
+		if r.ContentLength == 0 && r.Body != http.NoBody {
+			r.ContentLength = -1 // as a socket tells it
+		}
+		handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(c.outside.Close)
+	return c
+}
+
+// as is the crowd's plane as a user's program sees it.
+func (c *crowd) as(t *testing.T, user, program string) *world {
+	t.Helper()
+	who := auth.NewUser(user, auth.AdminGroup)
+	config := c.outside.As(func(ctx context.Context) context.Context { return auth.WithUser(ctx, who) }).RESTConfig()
+	config.UserAgent = program
+	w := &world{Plane: c.plane.Plane}
+	w.connect(t, config)
+	return w
+}
+
+// counts are what the plane says of its requests, waiting, at work, and the seats that they hold.
+func (c *crowd) counts(t *testing.T) (waiting, working, seats int) {
+	t.Helper()
+	synctest.Wait()
+	scraped := c.plane.scrape(t)
+	value := func(name string) int {
+		found := regexp.MustCompile(`(?m)^apiserver_flowcontrol_` + name + `\{.*\} (.*)$`).FindStringSubmatch(scraped)
+		if found == nil {
+			t.Fatalf("no %s in\n%s", name, scraped)
+		}
+		return must(strconv.Atoi(found[1]))(t)
+	}
+	return value("current_inqueue_requests"), value("current_executing_requests"), value("current_executing_seats")
+}
+
+// quiet fails the test unless nobody has anything.
+func (c *crowd) quiet(t *testing.T) {
+	t.Helper()
+	if waiting, working, seats := c.counts(t); waiting != 0 || working != 0 || seats != 0 {
+		t.Errorf("in the end %d wait, %d work and %d seats are held", waiting, working, seats)
+	}
+}
+
+// flood are answers to requests that were sent together.
+type flood struct {
+	sync.WaitGroup
+	mu    sync.Mutex
+	codes map[int]int
+	// last is the last answer of 429.
+	last reply
+}
+
+// flood sends requests, each with a body of its own.
+func (w *world) flood(t *testing.T, count int, method, path string, body func() io.Reader) *flood {
+	t.Helper()
+	f := &flood{codes: map[int]int{}}
+	for range count {
+		f.Go(func() {
+			r, err := w.try(t.Context(), method, path, body(), "User-Agent", w.config.UserAgent)
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			if f.codes[r.code]++; r.code == http.StatusTooManyRequests {
+				f.last = r
+			}
+		})
+	}
+	synctest.Wait()
+	return f
+}

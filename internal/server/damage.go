@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// A store may have objects that it cannot read (store.Options.AcceptDamage). They are served as what they are: there, and
+// unreadable. A GET fails, a list leaves them out and says so, no write but a delete is taken. In Kubernetes the list fails,
+// too; a delete has to name an option of its own (KEP-3926), which is understood here as well.
+
+// absent is why there is no object at a key: nobody made it, or it cannot be read.
+func (s *Server) absent(gr schema.GroupResource, key object.Key) error {
+	if err := s.store.Damage(key); err != nil {
+		return err
+	}
+	return notFound(gr, key.Name())
+}
+
+// unreadable is the answer to a request for an object that cannot be read, with Kubernetes' reason.
+func unreadable(err *store.UnreadableError) metav1.Status {
+	gr := err.Key.GroupResource()
+	return metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonStoreReadError,
+		Message: fmt.Sprintf("%s %q is damaged and cannot be read: %v; "+
+			"restore the plane from a backup with bowline restore, or delete the object, which nothing brings back",
+			gr, name(err.Key), err.Err),
+		Details: &metav1.StatusDetails{Group: gr.Group, Kind: gr.Resource, Name: err.Key.Name()},
+	}
+}
+
+// name is an object's name with its namespace, if it is in one.
+func name(key object.Key) string {
+	if namespace := key.Namespace(); namespace != "" {
+		return namespace + "/" + key.Name()
+	}
+	return key.Name()
+}
+
+// undefined is an error where nobody serves a resource since its definition cannot be read: its objects are there, and who heard
+// that they are not might act on that.
+func (s *Server) undefined(gr schema.GroupResource) error {
+	return s.store.Damage(object.KeyOf(definitionsResource, "", gr.String()))
+}
+
+// tellDamage lets a list say which objects it leaves out; a list of one object that cannot be read is an error.
+func (s *Server) tellDamage(c *call, selected *selection) error {
+	damaged := s.store.DamagedIn(selected.prefix)
+	if len(damaged) == 0 {
+		return nil
+	}
+	if selected.single() {
+		return damaged[0]
+	}
+	const most = 3
+	var names []string
+	for _, d := range damaged[:min(len(damaged), most)] {
+		names = append(names, name(d.Key))
+	}
+	if more := len(damaged) - most; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	c.warn(fmt.Sprintf("%s%d of %s cannot be read and are left out: %s",
+		client.IncompleteList, len(damaged), c.resource(), strings.Join(names, ", ")))
+	return nil
+}
+
+// discard removes an object that cannot be read: past admission, preconditions, finalizers and whatever depends on it. Who does
+// that needs a permission of its own.
+func (s *Server) discard(c *call, key object.Key, o *metav1.DeleteOptions) (*removed, error) {
+	unsafe := *c.route
+	unsafe.verb = "unsafe-delete-ignore-read-errors"
+	if err := s.authorize(c.context(), unsafe, c.user); err != nil {
+		return nil, err
+	}
+	if p := o.Preconditions; p != nil && (p.UID != nil || p.ResourceVersion != nil) {
+		return nil, apierrors.NewConflict(c.resource(), key.Name(),
+			errors.New("it is damaged and cannot be read: nobody knows its uid and resourceVersion; delete it without preconditions"))
+	}
+	if len(o.DryRun) > 0 {
+		return &removed{}, nil
+	}
+	changes := []store.Change{{Key: key, Expect: store.Anything()}}
+	if c.info().Claims {
+		claims, err := s.claimsOf(c.context(), key)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, claims...)
+	}
+	c.spans.at(stageCommit)
+	if _, err := s.store.Commit(c.context(), changes...); err != nil {
+		return nil, err
+	}
+	s.log.Warn("an object that could not be read was deleted", "key", key, "user", c.user.Name)
+	c.warn(fmt.Sprintf("%s %q could not be read: it was deleted without regard to its finalizers and to what it owned",
+		c.resource(), name(key)))
+	return &removed{}, nil
+}
+
+// claimsOf are the deletions of all claims of an owner, found by what each says itself.
+func (s *Server) claimsOf(ctx context.Context, owner object.Key) ([]store.Change, error) {
+	snapshot, err := s.store.Snapshot(ctx, store.Latest())
+	if err != nil {
+		return nil, err
+	}
+	var changes []store.Change
+	snapshot.Scan(claimGroup+"/", "", func(o *object.Object) bool {
+		if ownerOf(o) == owner.Namespace()+"/"+owner.Name() {
+			changes = append(changes, store.Change{Key: o.Key, Expect: store.Anything()})
+		}
+		return true
+	})
+	return changes, nil
+}
+
+// ownerOf is the namespace and the name of whom a claim belongs to; empty for one that does not read.
+func ownerOf(claim *object.Object) string {
+	var record metav1.PartialObjectMetadata
+	if json.Unmarshal(claim.Stored().Bytes(), &record) != nil {
+		return ""
+	}
+	return record.Annotations[claimOwner]
+}
+
+// whole is the check that everything in the store can be read.
+func (s *Server) whole(context.Context) error {
+	if n := len(s.store.Damaged()); n > 0 {
+		return fmt.Errorf("%d objects are damaged and cannot be read: bowline verify names them", n)
+	}
+	return nil
+}
+
+var damagedObjects = prometheus.NewDesc("bowline_store_damaged_objects", "Objects that are stored and cannot be read.", nil, nil)
+
+// damageCount counts what cannot be read when it is asked.
+type damageCount struct{ s *Server }
+
+var _ prometheus.Collector = damageCount{}
+
+// Describe implements prometheus.Collector.
+func (damageCount) Describe(to chan<- *prometheus.Desc) { to <- damagedObjects }
+
+// Collect implements prometheus.Collector.
+func (c damageCount) Collect(to chan<- prometheus.Metric) {
+	to <- prometheus.MustNewConstMetric(damagedObjects, prometheus.GaugeValue, float64(len(c.s.store.Damaged())))
+}
+
+// readable is an error where a new object would take the place of one that is there and cannot be read.
+func (s *Server) readable(k kind.Kind, obj kind.Object) error {
+	return s.store.Damage(object.KeyOf(k.Info().GroupResource(), obj.GetNamespace(), obj.GetName()))
+}

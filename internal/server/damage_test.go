@@ -1,0 +1,201 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// startHurt starts a plane a second time, when it cannot read the objects of some keys any more. The first time had the config
+// maps a, b and c, and a Service s, in the namespace default.
+func startHurt(t *testing.T, lost ...object.Key) *world {
+	t.Helper()
+	journal := storetest.NewJournal()
+	first, err := bowline.Start(t.Context(), bowline.Options{Controllers: []string{}, Storage: journal.Open()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{Plane: first}
+	w.connect(t, w.RESTConfig())
+	w.fill(t, "default", "a", "b", "c")
+	service := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "s"},
+		Spec:       corev1.ServiceSpec{ClusterIP: "10.0.0.77", Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if _, err := w.clients.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	storage := &storetest.Damaged{Log: journal.Open(), Keys: lost}
+	_, err = bowline.Start(t.Context(), bowline.Options{Controllers: []string{}, Storage: storage})
+	var damage *store.DamagedError
+	if !errors.As(err, &damage) || len(damage.Damaged) != len(lost) {
+		t.Fatalf("with damage that nobody accepted the plane started: %v", err)
+	}
+	return start(t, func(o *bowline.Options) {
+		o.AcceptDamage, o.Storage = true, &storetest.Damaged{Log: journal.Open(), Keys: lost}
+	})
+}
+
+const lostMap = object.Key("/configmaps/default/b")
+
+func TestDamagedObjectIsAnErrorThatSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	w := startHurt(t, lostMap)
+	said := `configmaps "default/b" is damaged and cannot be read: ` + storetest.ErrDamage.Error() +
+		"; restore the plane from a backup with bowline restore, or delete the object"
+	body := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`
+	for _, c := range []struct{ method, path, body, media string }{
+		{http.MethodGet, configMaps + "/b", "", ""},
+		{http.MethodGet, configMaps + "?fieldSelector=metadata.name%3Db", "", ""},
+		{http.MethodPost, configMaps, body, jsonType},
+		{http.MethodPost, configMaps + "?dryRun=All", body, jsonType},
+		{http.MethodPut, configMaps + "/b", body, jsonType},
+		{http.MethodPatch, configMaps + "/b", `{"data":{"a":"b"}}`, mergeType},
+		{http.MethodPatch, configMaps + "/b?fieldManager=f", body, "application/apply-patch+yaml"},
+	} {
+		w.send(t, c.method, c.path, c.body, "Content-Type", c.media).
+			refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)
+	}
+	_, err := w.clients.CoreV1().ConfigMaps("default").Get(t.Context(), "b", metav1.GetOptions{})
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Details.Name != "b" || apierrors.IsNotFound(err) {
+		t.Errorf("client-go hears %v", err)
+	}
+}
+
+func TestRestOfADamagedKindIsServed(t *testing.T) {
+	t.Parallel()
+	w := startHurt(t, lostMap)
+	warning := `299 - "incomplete list: 1 of configmaps cannot be read and are left out: default/b"`
+	for path, want := range map[string]string{
+		configMaps:                          warning,
+		configMaps + "?limit=1":             warning,
+		"/api/v1/configmaps":                warning,
+		"/api/v1/namespaces/x/configmaps":   "",
+		"/api/v1/namespaces/default/pods":   "",
+		configMaps + "/a":                   "",
+		configMaps + "?labelSelector=a%3Db": warning,
+	} {
+		answer := w.get(t, path)
+		if got := answer.header.Get("Warning"); answer.code != http.StatusOK || got != want {
+			t.Errorf("%s: %d with the warning %s", path, answer.code, got)
+		}
+	}
+	if got := w.names(t, configMaps); got != "a c" {
+		t.Errorf("the config maps are %q", got)
+	}
+	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
+	w.fill(t, "default", "d")
+	if got := w.names(t, configMaps); got != "c d" {
+		t.Errorf("the config maps are %q", got)
+	}
+}
+
+func TestDamagedObjectIsDeleted(t *testing.T) {
+	t.Parallel()
+	w := startHurt(t, lostMap, "/services/default/s")
+	maps := w.clients.CoreV1().ConfigMaps("default")
+	uid := types.UID("x")
+	err := maps.Delete(t.Context(), "b", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	if !apierrors.IsConflict(err) {
+		t.Errorf("a delete of another uid heard %v", err)
+	}
+	if err := maps.Delete(t.Context(), "b", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Error(err)
+	}
+	answer := w.send(t, http.MethodDelete, configMaps+"/b", "")
+	if want := `configmaps \"default/b\" could not be read`; answer.code != http.StatusOK || !strings.Contains(answer.header.Get("Warning"), want) {
+		t.Errorf("the delete heard %d with the warning %s", answer.code, answer.header.Get("Warning"))
+	}
+	if _, err := maps.Get(t.Context(), "b", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after the delete: %v", err)
+	}
+	w.fill(t, "default", "b")
+	if answer := w.get(t, configMaps); answer.header.Get("Warning") != "" {
+		t.Errorf("a list warns still: %s", answer.header.Get("Warning"))
+	}
+
+	// With the option that Kubernetes wants it goes, too; and the address of the Service is free again.
+	ignore := true
+	services := w.clients.CoreV1().Services("default")
+	if err := services.Delete(t.Context(), "s", metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: &ignore}); err != nil {
+		t.Fatal(err)
+	}
+	again := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "s2"},
+		Spec:       corev1.ServiceSpec{ClusterIP: "10.0.0.77", Ports: []corev1.ServicePort{{Port: 80}}},
+	}
+	if _, err := services.Create(t.Context(), again, metav1.CreateOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDamageIsToldToWhoWatchesThePlane(t *testing.T) {
+	t.Parallel()
+	w := startHurt(t, lostMap)
+	if ready := w.get(t, "/readyz?verbose"); ready.code != http.StatusOK || !bytes.Contains(ready.body, []byte("[!]damage is not ok")) {
+		t.Errorf("/readyz says %d\n%s", ready.code, ready.body)
+	}
+	if alone := w.get(t, "/readyz/damage"); alone.code != http.StatusInternalServerError || !bytes.Contains(alone.body, []byte("1 objects are damaged")) {
+		t.Errorf("/readyz/damage says %d\n%s", alone.code, alone.body)
+	}
+	if metrics := w.get(t, "/metrics"); !bytes.Contains(metrics.body, []byte("\nbowline_store_damaged_objects 1\n")) {
+		t.Error("/metrics does not say that one object is damaged")
+	}
+	head, objects := backedUp(t, bytes.NewReader(w.get(t, backupPath).body))
+	if len(head.Damaged) != 1 || head.Damaged[0] != lostMap || objects["/configmaps/default/a"] == 0 {
+		text, _ := json.Marshal(head)
+		t.Errorf("a backup says %s", text)
+	}
+}
+
+// TestPlaneStartsWithoutWhatItNeverIsWithout: even its own namespaces may be damaged, and nothing takes their place.
+func TestPlaneStartsWithoutWhatItNeverIsWithout(t *testing.T) {
+	t.Parallel()
+	w := startHurt(t, "/namespaces//default", "/namespaces//kube-system", "/services/default/kubernetes")
+	w.get(t, "/api/v1/namespaces/default").refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, "damaged")
+	w.send(t, http.MethodPost, configMaps, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}`, "Content-Type", jsonType).
+		refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, `namespaces "default" is damaged`)
+	w.get(t, configMaps+"/a").want(t, http.StatusOK)
+}
+
+// TestResourceWhoseDefinitionIsDamagedIsNotGone: who hears that nobody serves it may take its objects for gone.
+func TestResourceWhoseDefinitionIsDamagedIsNotGone(t *testing.T) {
+	t.Parallel()
+	journal := furnished(t)
+	const key = object.Key("apiextensions.k8s.io/customresourcedefinitions//widgets.example.com")
+	w := start(t, func(o *bowline.Options) {
+		o.AcceptDamage, o.Storage = true, &storetest.Damaged{Log: journal.Open(), Keys: []object.Key{key}}
+	})
+	said := `customresourcedefinitions.apiextensions.k8s.io "widgets.example.com" is damaged and cannot be read`
+	for _, path := range []string{widgetsPath, widgetsPath + "/w", widgetsPath + "?watch=1"} {
+		w.get(t, path).refused(t, http.StatusInternalServerError, metav1.StatusReasonStoreReadError, said)
+	}
+	_, err := w.Source().List(t.Context(), widgetsResource, client.Options{})
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonStoreReadError {
+		t.Errorf("an informer hears %v", err)
+	}
+	// Deleted and made anew, it serves the objects that are there still.
+	w.undefine(t, "widgets.example.com")
+	w.get(t, widgetsPath).want(t, http.StatusNotFound)
+	w.define(t, widgets())
+	if got := w.names(t, widgetsPath); got != "w" {
+		t.Errorf("the widgets are %q", got)
+	}
+}

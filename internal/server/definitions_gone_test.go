@@ -1,0 +1,57 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
+)
+
+// TestADefinitionIsServedAlthoughItsClientHasGone while it was committed.
+func TestADefinitionIsServedAlthoughItsClientHasGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		disk := &storetest.Faults{Log: memory.New()}
+		w := start(t, func(o *bowline.Options) { o.Storage = disk })
+		body := must(json.Marshal(widgets()))(t)
+		ctx, leave := context.WithCancel(t.Context())
+		release := disk.Hold()
+		left := make(chan error)
+		go func() {
+			_, err := w.try(ctx, http.MethodPost, definitionsPath, bytes.NewReader(body))
+			left <- err
+		}()
+		synctest.Wait()
+		leave()
+		if err := <-left; err == nil {
+			t.Error("the client had an answer")
+		}
+		release()
+		synctest.Wait()
+		w.get(t, widgetsPath).want(t, http.StatusOK)
+	})
+}
+
+// A client of a definition goes when it likes, though what it asked for goes on.
+func TestADefinitionDoesNotHoldItsClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		waits := []byte(`"metadata":{"initializers":{"pending":[{"name":"nobody.example.com"}]},`)
+		body := bytes.Replace(must(json.Marshal(widgets()))(t), []byte(`"metadata":{`), waits, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begun := time.Now()
+		_, err := w.try(ctx, http.MethodPost, definitionsPath, bytes.NewReader(body))
+		if took := time.Since(begun); err == nil || took != time.Second {
+			t.Errorf("it was held for %s: %v", took, err)
+		}
+	})
+}

@@ -1,0 +1,291 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// gadgets is another definition of the widgets' group, with names of its own.
+func gadgets() *apiextensionsv1.CustomResourceDefinition {
+	crd := widgets()
+	crd.Name = "gadgets.example.com"
+	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Gadget", ListKind: "GadgetList", Plural: "gadgets", Singular: "gadget"}
+	return crd
+}
+
+// condition is the status of a definition's condition, and its reason.
+func (w *world) condition(t testing.TB, name string, kind apiextensionsv1.CustomResourceDefinitionConditionType) string {
+	t.Helper()
+	var crd apiextensionsv1.CustomResourceDefinition
+	w.get(t, definitionsPath+"/"+name).want(t, http.StatusOK).into(t, &crd)
+	for _, c := range crd.Status.Conditions {
+		if c.Type == kind {
+			return string(c.Status) + " " + c.Reason
+		}
+	}
+	return ""
+}
+
+// TestServedWhenTheCreateReturns: the very next request creates an instance, a hundred times.
+func TestServedWhenTheCreateReturns(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.together(t, 10, func(ctx context.Context, i int) error {
+		crd := widgets()
+		crd.Spec.Group = fmt.Sprintf("g%d.example.com", i)
+		crd.Name = "widgets." + crd.Spec.Group
+		w.define(t, crd)
+		body := fmt.Sprintf(`{"apiVersion":"%s/v1","kind":"Widget","metadata":{"name":"a"},"spec":{"size":1}}`, crd.Spec.Group)
+		r, err := w.try(ctx, http.MethodPost, "/apis/"+crd.Spec.Group+"/v1/namespaces/default/widgets", strings.NewReader(body))
+		if err == nil && r.code != http.StatusCreated {
+			return fmt.Errorf("%s: %d %s", crd.Name, r.code, r.body)
+		}
+		return err
+	})
+	if got := w.condition(t, "widgets.g3.example.com", apiextensionsv1.Established); got != "True InitialNamesAccepted" {
+		t.Errorf("established: %s", got)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	w.get(t, definitionsPath+"/widgets.g3.example.com").into(t, &crd)
+	if crd.Status.AcceptedNames.Kind != "Widget" || len(crd.Status.StoredVersions) != 1 || len(crd.Finalizers) == 0 && crd.Generation != 1 {
+		t.Errorf("status %+v", crd.Status)
+	}
+}
+
+// TestInstancesFollowTheSchema: defaults, pruning, what is preserved, and what is refused.
+func TestInstancesFollowTheSchema(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	created := w.create(t, widgetsPath, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","unknown":1},"spec":{"nothing":1,"free":{"any":{"thing":[1]}}},"other":{}}`)
+	if at(created, "spec", "color") != "blue" || at(created, "spec", "nothing") != nil || created["other"] != nil || at(created, "spec", "free", "any", "thing") == nil || at(created, "metadata", "unknown") != nil {
+		t.Errorf("created %v", created)
+	}
+	for body, field := range map[string]string{
+		`{"color":"green"}`: "spec.color", `{"size":0}`: "spec.size", `{"size":10}`: "spec.size", `{"size":"big"}`: "spec.size", `{"free":7}`: "spec.free", `{"size":1.5}`: "spec.size",
+	} {
+		w.send(t, http.MethodPost, widgetsPath, widget("x", body)).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, field)
+		w.send(t, http.MethodPatch, widgetsPath+"/a", `{"spec":`+body+`}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, field)
+	}
+	w.send(t, http.MethodPatch, widgetsPath+"/a/status", `{"status":{"size":"big"}}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "status.size")
+}
+
+// TestDefinitionsThatAreWrong are refused, each with the field that is.
+func TestDefinitionsThatAreWrong(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	schema := func(s string) func(*apiextensionsv1.CustomResourceDefinition) {
+		return func(crd *apiextensionsv1.CustomResourceDefinition) {
+			props := &apiextensionsv1.JSONSchemaProps{}
+			reply{body: []byte(s)}.into(t, props)
+			crd.Spec.Versions[0].Schema.OpenAPIV3Schema = props
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*apiextensionsv1.CustomResourceDefinition)
+		text   string
+	}{
+		"no type":           {schema(`{"type":"object","properties":{"spec":{"properties":{"a":{"type":"string"}}}}}`), "type: Required value"},
+		"no object":         {schema(`{"type":"string"}`), "must be object at the root"},
+		"no items":          {schema(`{"type":"object","properties":{"spec":{"type":"array"}}}`), "items"},
+		"metadata":          {schema(`{"type":"object","properties":{"metadata":{"type":"object","properties":{"labels":{"type":"object"}}}}}`), "must not specify anything other than name and generateName"},
+		"wrong default":     {schema(`{"type":"object","properties":{"spec":{"type":"object","default":{"a":"x"},"properties":{"a":{"type":"integer"}}}}}`), "default"},
+		"any of with types": {schema(`{"type":"object","properties":{"a":{"type":"string","anyOf":[{"type":"string"}]}}}`), "must be empty to be structural"},
+		"no schema":         {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Schema = nil }, "openAPIV3Schema: Required value"},
+		"name":              {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Name = "other.example.com" }, "metadata.name"},
+		"scope":             {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Scope = "Galaxy" }, "spec.scope"},
+		"no versions":       {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions = nil }, "spec.versions"},
+		"no storage":        {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Versions[0].Storage = false }, "must have exactly one version marked as storage version"},
+		"kubernetes' group": {func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Group, crd.Name = "x.k8s.io", "widgets.x.k8s.io"
+		}, "api-approved.kubernetes.io"},
+		"selectable field": {func(crd *apiextensionsv1.CustomResourceDefinition) {
+			crd.Spec.Versions[0].SelectableFields[0].JSONPath = ".spec.none"
+		}, "selectableFields"},
+		"kind": {func(crd *apiextensionsv1.CustomResourceDefinition) { crd.Spec.Names.Kind = "a b" }, "spec.names.kind"},
+	} {
+		crd := widgets()
+		c.change(crd)
+		body := must(jsonOf(crd))(t)
+		if r := w.send(t, http.MethodPost, definitionsPath, body); r.code != http.StatusUnprocessableEntity || !strings.Contains(string(r.body), c.text) {
+			t.Errorf("%s: %d %s, want a 422 with %q", name, r.code, r.body, c.text)
+		}
+	}
+	if got := w.names(t, definitionsPath); got != "" {
+		t.Errorf("stored %q", got)
+	}
+}
+
+// TestClashingNamesAreNotServed: whose names another kind of the group has, typed or custom, is stored, says so, and
+// leaves the other alone when it goes; when the other goes, it is served.
+func TestClashingNamesAreNotServed(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	w.create(t, widgetsPath, widget("mine", `{}`))
+	clash := gadgets()
+	clash.Spec.Names.Kind = "Widget"
+	w.define(t, clash)
+	if got := w.condition(t, clash.Name, apiextensionsv1.NamesAccepted); got != "False KindConflict" {
+		t.Errorf("names accepted: %s", got)
+	}
+	if got := w.condition(t, clash.Name, apiextensionsv1.Established); !strings.HasPrefix(got, "False") {
+		t.Errorf("established: %s", got)
+	}
+	w.get(t, "/apis/example.com/v1/namespaces/default/gadgets").want(t, http.StatusNotFound)
+	w.undefine(t, clash.Name)
+	if got := w.names(t, widgetsPath); got != "mine" {
+		t.Errorf("widgets are %q after the definition that clashed went", got)
+	}
+	clash = gadgets()
+	clash.Spec.Names.ShortNames = []string{"wd"}
+	w.define(t, clash)
+	if got := w.condition(t, clash.Name, apiextensionsv1.NamesAccepted); got != "False ShortNamesConflict" {
+		t.Errorf("names accepted: %s", got)
+	}
+	w.undefine(t, "widgets.example.com")
+	if got := w.condition(t, clash.Name, apiextensionsv1.Established); !strings.HasPrefix(got, "True") {
+		t.Errorf("established when the names are free: %s", got)
+	}
+	w.get(t, "/apis/example.com/v1/namespaces/default/gadgets").want(t, http.StatusOK)
+}
+
+// TestDefinitionInTheNameOfABuiltInKind changes nothing of it, neither while it is there nor when it goes.
+func TestDefinitionInTheNameOfABuiltInKind(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	leases := "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+	w.create(t, leases, `{"metadata":{"name":"mine"}}`)
+	before := w.get(t, leases+"/mine").body
+	for _, plural := range []string{"leases", "renters"} {
+		crd := widgets()
+		crd.Name, crd.Spec.Group = plural+".coordination.k8s.io", "coordination.k8s.io"
+		crd.Annotations = map[string]string{"api-approved.kubernetes.io": "unapproved, a test"}
+		crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: "Lease", ListKind: "LeaseList", Plural: plural, Singular: "lease"}
+		w.define(t, crd)
+		if got := w.condition(t, crd.Name, apiextensionsv1.NamesAccepted); !strings.HasPrefix(got, "False") {
+			t.Errorf("%s: names accepted: %s", plural, got)
+		}
+		if got := w.get(t, leases+"/mine").body; string(got) != string(before) {
+			t.Errorf("%s: with the definition there are %s", plural, got)
+		}
+		w.undefine(t, crd.Name)
+		w.get(t, definitionsPath+"/"+crd.Name).want(t, http.StatusNotFound)
+		if got := w.get(t, leases+"/mine").body; string(got) != string(before) {
+			t.Errorf("%s: after the definition there are %s", plural, got)
+		}
+	}
+	w.create(t, leases, `{"metadata":{"name":"another"}}`)
+}
+
+// TestUpdatedDefinitionIsServedAtOnce: a new field and a new version, and the objects that are there stay.
+func TestUpdatedDefinitionIsServedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.define(t, widgets())
+	w.create(t, widgetsPath, widget("a", `{"size":1}`))
+	patch := `[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/weight","value":{"type":"integer"}},
+		{"op":"add","path":"/spec/versions/-","value":{"name":"v2","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}]`
+	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", patch, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	patched := w.send(t, http.MethodPatch, widgetsPath+"/a", `{"spec":{"weight":5}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+	if at(patched, "spec", "weight") != 5.0 {
+		t.Errorf("patched %v", patched)
+	}
+	v2 := w.get(t, strings.Replace(widgetsPath, "v1", "v2", 1)+"/a").want(t, http.StatusOK).object(t)
+	if v2["apiVersion"] != "example.com/v2" || at(v2, "spec", "weight") != 5.0 {
+		t.Errorf("as v2 it is %v", v2)
+	}
+	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `[{"op":"replace","path":"/spec/versions/1/served","value":false}]`, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	w.get(t, strings.Replace(widgetsPath, "v1", "v2", 1)+"/a").want(t, http.StatusNotFound)
+	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"spec":{"scope":"Cluster"}}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.scope")
+}
+
+// TestDefinitionsOfTheDocuments, v1beta1 with one version and no schema, take their Networks as they stand there.
+func TestDefinitionsOfTheDocuments(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	const folder = "../../examples/network/testdata/"
+	for group, name := range map[string]string{"sample": "sample-net", "samplecrd": "example-network"} {
+		definition := string(must(os.ReadFile(folder + group + "-crd.yaml"))(t))
+		network := string(must(os.ReadFile(folder + group + "-network.yaml"))(t))
+		created := w.send(t, http.MethodPost, strings.Replace(definitionsPath, "v1", "v1beta1", 1), definition, "Content-Type", yamlType).want(t, http.StatusCreated).object(t)
+		if created["apiVersion"] != "apiextensions.k8s.io/v1beta1" || at(created, "spec", "version") != "v1" {
+			t.Errorf("created %v", created)
+		}
+		path := "/apis/" + group + ".k8s.io/v1/namespaces/default/networks"
+		r := w.send(t, http.MethodPost, path, network, "Content-Type", yamlType).want(t, http.StatusCreated)
+		stored := r.object(t)
+		if at(stored, "spec", "cidr") != "192.168.0.0/16" || len(r.header.Values("Warning")) > 0 {
+			t.Errorf("%s: stored %v with warnings %q", group, stored, r.header.Values("Warning"))
+		}
+		if typo := at(stored, "spec", "gatewar"); group == "sample" && typo != "192.168.0.1" {
+			t.Errorf("without a schema the typo is %v", typo)
+		}
+		// without a status subresource the status is a field like others
+		patched := w.send(t, http.MethodPatch, path+"/"+name, `{"status":{"ready":true}}`, "Content-Type", mergeType).want(t, http.StatusOK).object(t)
+		if at(patched, "status", "ready") != true || at(patched, "metadata", "generation") != 2.0 {
+			t.Errorf("%s: patched %v", group, patched)
+		}
+		var v1 apiextensionsv1.CustomResourceDefinition
+		w.get(t, definitionsPath+"/networks."+group+".k8s.io").want(t, http.StatusOK).into(t, &v1)
+		if v1.Spec.PreserveUnknownFields != true || v1.Spec.Versions[0].Name != "v1" {
+			t.Errorf("as v1 it is %+v", v1.Spec)
+		}
+	}
+}
+
+// TestTypoWithASchema is warned about, or refused by name.
+func TestTypoWithASchema(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	const folder = "../../examples/network/testdata/"
+	w.create(t, definitionsPath, string(must(os.ReadFile(folder+"sample-crd-v1.yaml"))(t)))
+	network := string(must(os.ReadFile(folder + "sample-network.yaml"))(t))
+	network = strings.Replace(network, "    gatewar", "    gateway: 192.168.0.1\n    gatewar", 1)
+	path := "/apis/sample.k8s.io/v1/namespaces/default/networks"
+	w.send(t, http.MethodPost, path+"?fieldValidation=Strict", network, "Content-Type", yamlType).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, `unknown field "spec.gatewar"`)
+	r := w.send(t, http.MethodPost, path, network, "Content-Type", yamlType).want(t, http.StatusCreated)
+	if got := r.header.Get("Warning"); got != `299 - "unknown field \"spec.gatewar\""` {
+		t.Errorf("warning %s", got)
+	}
+}
+
+// TestManyDefinitionsAtOnce are made, used and deleted side by side, of one group, and clash with none.
+func TestManyDefinitionsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.together(t, 8, func(ctx context.Context, i int) error {
+		crd := widgets()
+		plural := fmt.Sprintf("things%d", i)
+		crd.Name = plural + ".example.com"
+		crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Kind: fmt.Sprintf("Thing%d", i), ListKind: fmt.Sprintf("Thing%dList", i), Plural: plural, Singular: fmt.Sprintf("thing%d", i)}
+		body, err := jsonOf(crd)
+		if err != nil {
+			return err
+		}
+		for range 5 {
+			instance := fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Thing%d","metadata":{"name":"a"},"spec":{}}`, i)
+			for _, step := range []struct{ method, path, body string }{
+				{http.MethodPost, definitionsPath, body},
+				{http.MethodPost, "/apis/example.com/v1/namespaces/default/" + plural, instance},
+				{http.MethodDelete, definitionsPath + "/" + crd.Name, ""},
+			} {
+				r, err := w.try(ctx, step.method, step.path, strings.NewReader(step.body))
+				if err != nil {
+					return err
+				}
+				if r.code >= 300 {
+					return fmt.Errorf("%s %s: %d %s", step.method, step.path, r.code, r.body)
+				}
+			}
+		}
+		return nil
+	})
+}

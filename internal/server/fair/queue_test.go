@@ -1,0 +1,300 @@
+package fair_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bowline-dev/bowline/internal/server/fair"
+)
+
+// room is a queue whose requests a test knows by name.
+type room struct {
+	*testing.T
+	*fair.Queue
+	ctx     context.Context
+	mu      sync.Mutex // for requests that get their seats together
+	entered map[string]*fair.Seats
+	refused map[string]error
+}
+
+// in runs a test in a bubble, with a queue.
+func in(t *testing.T, l fair.Limits, test func(*room)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		if l.Patience == 0 {
+			l.Patience = time.Minute
+		}
+		r := &room{T: t, Queue: fair.New(l), ctx: t.Context(), entered: map[string]*fair.Seats{}, refused: map[string]error{}}
+		test(r)
+		for len(r.entered) > 0 {
+			for name := range r.entered {
+				r.leave(name)
+			}
+		}
+		if s := r.Stats(); s.Seats != 0 || s.Working != 0 || s.Waiting != 0 {
+			t.Errorf("in the end there are %d seats held, %d at work and %d waiting", s.Seats, s.Working, s.Waiting)
+		}
+	})
+}
+
+// ask sends a request and returns when it works, waits or was refused.
+func (r *room) ask(name, user, flow string, seats int) {
+	r.Helper()
+	r.askIn(r.ctx, name, user, flow, seats)
+}
+
+func (r *room) askIn(ctx context.Context, name, user, flow string, seats int) {
+	go func() {
+		seats, err := r.Enter(ctx, fair.Flow{User: user, Program: flow}, seats)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err != nil {
+			r.refused[name] = err
+			return
+		}
+		r.entered[name] = &seats
+	}()
+	synctest.Wait()
+}
+
+func (r *room) leave(name string) {
+	r.mu.Lock()
+	seats := r.entered[name]
+	delete(r.entered, name)
+	r.mu.Unlock()
+	seats.Leave()
+	synctest.Wait()
+}
+
+// works fails the test unless exactly these requests have seats.
+func (r *room) works(names ...string) {
+	r.Helper()
+	for _, name := range names {
+		if r.entered[name] == nil {
+			r.Errorf("%s does not work", name)
+		}
+	}
+	if len(r.entered) != len(names) {
+		r.Errorf("%d work, want %d: %v", len(r.entered), len(names), names)
+	}
+}
+
+// TestNobodyTakesAllSeats: a flow alone has a third, and the first request of each that comes after it does not wait.
+func TestNobodyTakesAllSeats(t *testing.T) {
+	t.Parallel()
+	in(t, fair.Limits{Seats: 12, Waiting: 100}, func(r *room) {
+		for i := range 20 {
+			r.ask(fmt.Sprint("flood", i), "a", "a", 1)
+		}
+		if s := r.Stats(); s.Working != 4 || s.Waiting != 16 {
+			t.Errorf("%d work and %d wait, want 4 and 16", s.Working, s.Waiting)
+		}
+		r.ask("other program", "a", "b", 1)
+		r.ask("other user", "b", "a", 1)
+		r.ask("third user", "c", "a", 1)
+		r.works("flood0", "flood1", "flood2", "flood3", "other program", "other user", "third user")
+	})
+}
+
+// TestEachUserHasTheirTurn, however many requests of one wait.
+func TestEachUserHasTheirTurn(t *testing.T) {
+	t.Parallel()
+	in(t, fair.Limits{Seats: 1, Waiting: 200}, func(r *room) {
+		r.ask("first", "a", "", 1)
+		for i := range 50 {
+			r.ask(fmt.Sprint("a", i), "a", "", 1)
+		}
+		r.ask("b0", "b", "x", 1)
+		r.ask("b1", "b", "x", 1)
+		r.ask("b2", "b", "y", 1)
+		r.ask("c0", "c", "", 1)
+		last := "first"
+		for _, next := range []string{"a0", "b0", "c0", "a1", "b2", "a2", "b1", "a3"} {
+			r.leave(last)
+			r.works(next)
+			last = next
+		}
+	})
+}
+
+// TestHeavyRequestsHoldMoreSeats, so that fewer of them work at once; the only one of a flow starts all the same.
+func TestHeavyRequestsHoldMoreSeats(t *testing.T) {
+	t.Parallel()
+	in(t, fair.Limits{Seats: 24, Waiting: 100}, func(r *room) {
+		r.ask("list0", "a", "", 4)
+		r.ask("list1", "a", "", 4)
+		r.ask("list2", "a", "", 4)
+		r.ask("get", "a", "", 1)
+		r.works("list0", "list1")
+		r.ask("huge", "b", "", 1000)
+		r.works("list0", "list1", "huge")
+		if s := r.Stats(); s.Seats != 16 {
+			t.Errorf("%d seats are held, want 16: half of those that were left stay free", s.Seats)
+		}
+		r.ask("other", "c", "", 1)
+		r.works("list0", "list1", "huge", "other")
+		r.leave("huge")
+		r.leave("list0")
+		r.works("list1", "list2", "other")
+		r.leave("list1")
+		r.works("list2", "get", "other")
+	})
+}
+
+// TestLightRequestsDoNotWaitBehindHeavyOnes of their own program.
+func TestLightRequestsDoNotWaitBehindHeavyOnes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := fair.New(fair.Limits{Seats: 12, Waiting: 12, Patience: time.Minute})
+		working, err := q.Enter(t.Context(), fair.Flow{User: "a", Heavy: true}, 4)
+		waits, light := make(chan error), make(chan error)
+		go func() {
+			seats, err := q.Enter(t.Context(), fair.Flow{User: "a", Heavy: true}, 4)
+			seats.Leave()
+			waits <- err
+		}()
+		synctest.Wait()
+		go func() {
+			seats, err := q.Enter(t.Context(), fair.Flow{User: "a"}, 1)
+			seats.Leave()
+			light <- err
+		}()
+		if err := errors.Join(err, <-light); err != nil {
+			t.Error(err)
+		}
+		if s := q.Stats(); s.Waiting != 1 || s.Working != 1 {
+			t.Errorf("%d wait and %d work, want one heavy request each", s.Waiting, s.Working)
+		}
+		working.Leave()
+		if err := <-waits; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestPlacesToWaitAreShared as seats are: who floods is refused, and others still wait for their turn.
+func TestPlacesToWaitAreShared(t *testing.T) {
+	t.Parallel()
+	in(t, fair.Limits{Seats: 1, Waiting: 12}, func(r *room) {
+		r.ask("working", "a", "", 1)
+		for i := range 10 {
+			r.ask(fmt.Sprint("a", i), "a", "", 1)
+		}
+		if s := r.Stats(); s.Waiting != 4 || s.Full != 6 || len(r.refused) != 6 {
+			t.Errorf("%d wait and %d were refused, want 4 and 6", s.Waiting, s.Full)
+		}
+		var refusal *fair.Refusal
+		if !errors.As(r.refused["a9"], &refusal) || refusal.User != "a" || refusal.Waiting != 4 || refusal.Working != 1 || refusal.Waited != 0 {
+			t.Errorf("%+v", refusal)
+		}
+		r.ask("b", "b", "", 1)
+		r.ask("other program", "a", "other", 1)
+		if s := r.Stats(); s.Waiting != 6 {
+			t.Errorf("%d wait, want 6", s.Waiting)
+		}
+	})
+}
+
+// TestWhoWaitsTooLongIsRefused, after a quarter of the time that the request has.
+func TestWhoWaitsTooLongIsRefused(t *testing.T) {
+	t.Parallel()
+	in(t, fair.Limits{Seats: 1, Waiting: 12, Patience: 10 * time.Second}, func(r *room) {
+		r.ask("working", "a", "", 1)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(r.ctx, 8*time.Second)
+		defer cancel()
+		for _, test := range []struct {
+			ctx   context.Context
+			waits time.Duration
+		}{{r.ctx, 10 * time.Second}, {ctx, 2 * time.Second}} {
+			go func() {
+				_, err := r.Enter(test.ctx, fair.Flow{User: "b", Program: test.waits.String()}, 1)
+				var refusal *fair.Refusal
+				if took := time.Since(began); !errors.As(err, &refusal) || refusal.Waited != test.waits || took != test.waits {
+					t.Errorf("%v after %s, want a refusal after %s", err, took, test.waits)
+				}
+			}()
+		}
+		time.Sleep(time.Minute)
+		if s := r.Stats(); s.Waiting != 0 || s.Late != 2 {
+			t.Errorf("%d wait and %d were late, want 0 and 2", s.Waiting, s.Late)
+		}
+	})
+}
+
+// TestWhoGoesFreesTheirPlace, and who stands behind them does not wait for it.
+func TestWhoGoesFreesTheirPlace(t *testing.T) {
+	t.Parallel()
+	in(t, fair.Limits{Seats: 6, Waiting: 12}, func(r *room) {
+		r.ask("a0", "a", "", 1)
+		ctx, cancel := context.WithCancel(r.ctx)
+		r.askIn(ctx, "heavy", "a", "", 5)
+		r.ask("light", "a", "", 1)
+		r.works("a0")
+		cancel()
+		synctest.Wait()
+		r.works("a0", "light")
+		if s := r.Stats(); !errors.Is(r.refused["heavy"], context.Canceled) || s.Waiting != 0 || s.Gone != 1 {
+			t.Errorf("%v; %d wait, %d have gone", r.refused["heavy"], s.Waiting, s.Gone)
+		}
+		r.entered["a0"].Leave()
+		r.leave("a0") // leaving twice frees one seat
+		if s := r.Stats(); s.Seats != 1 {
+			t.Errorf("%d seats are held, want 1", s.Seats)
+		}
+	})
+}
+
+// TestManyUsersAreForgotten once they have no requests.
+func TestManyUsersAreForgotten(t *testing.T) {
+	t.Parallel()
+	q := fair.New(fair.Limits{Seats: 10, Waiting: 10, Patience: time.Minute})
+	stays, err := q.Enter(t.Context(), fair.Flow{User: "stays"}, 1)
+	for i := range 20_000 {
+		seats, enterErr := q.Enter(t.Context(), fair.Flow{User: fmt.Sprint("user", i), Program: fmt.Sprint(i)}, 1)
+		err = errors.Join(err, enterErr)
+		seats.Leave()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := q.Remembered(); n > 1100 {
+		t.Errorf("%d flows are remembered", n)
+	}
+	if s := q.Stats(); s.Seats != 1 {
+		t.Errorf("%d seats are held, want 1", s.Seats)
+	}
+	stays.Leave()
+}
+
+// TestRequestThatNeedNotWaitCostsNoAllocation but the first of its flow.
+func TestRequestThatNeedNotWaitCostsNoAllocation(t *testing.T) {
+	q := fair.New(fair.Limits{Seats: 10, Waiting: 10, Patience: time.Minute})
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(1000, func() {
+		seats, err := q.Enter(ctx, fair.Flow{User: "user", Program: "flow"}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seats.Leave()
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkEnter(b *testing.B) {
+	q := fair.New(fair.Limits{Seats: 100, Waiting: 10, Patience: time.Minute})
+	b.ReportAllocs()
+	for b.Loop() {
+		seats, err := q.Enter(b.Context(), fair.Flow{User: "kubernetes-admin", Program: "kubectl/v1.37.2 (linux/amd64) kubernetes/abcdef0"}, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		seats.Leave()
+	}
+}

@@ -1,0 +1,103 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/auth"
+)
+
+// target is a plane that fuzz tests send requests to, without a transport between.
+type target struct {
+	*world
+	handler http.Handler
+}
+
+func fuzzTarget(f *testing.F) *target {
+	f.Helper()
+	w := start(f)
+	w.define(f, widgets())
+	w.create(f, widgetsPath, widget("a", `{"size":1,"free":{"k":[1,{"l":null}]}}`))
+	w.create(f, configMaps, `{"metadata":{"name":"a","labels":{"app":"web","tier":"front"}},"data":{"k":"1"}}`)
+	w.create(f, configMaps, `{"metadata":{"name":"b","labels":{"app":"db"}}}`)
+	w.create(f, configMaps, `{"metadata":{"name":"c"}}`)
+	w.create(f, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"a"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	w.create(f, "/apis/apps/v1/namespaces/default/deployments", deploymentBody("a"))
+	w.create(f, "/api/v1/namespaces/default/services", `{"metadata":{"name":"a"},"spec":{"ports":[{"port":80}]}}`)
+	return &target{w, w.Handler()}
+}
+
+// recorded is an answer as its handler wrote it. A watch ends as soon as it has begun.
+type recorded struct {
+	code   int
+	header http.Header
+	body   bytes.Buffer
+	end    context.CancelFunc
+}
+
+func (r *recorded) Header() http.Header { return r.header }
+func (r *recorded) WriteHeader(code int) {
+	if r.code == 0 {
+		r.code = code
+	}
+}
+func (r *recorded) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	return r.body.Write(p)
+}
+func (r *recorded) Flush() { r.end() }
+
+// ask sends a request as the administrator, and fails on what no request may bring about: a panic, and a 500 but for those
+// that Kubernetes answers too.
+func (g *target) ask(t *testing.T, method string, u *url.URL, contentType string, body []byte) *recorded {
+	t.Helper()
+	ctx, cancel := context.WithCancel(auth.WithUser(t.Context(), auth.NewUser("fuzz", auth.AdminGroup)))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, "http://fuzz/", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.URL = u
+	if contentType != "" {
+		req.Header.Set("Content-Type", contentType)
+	}
+	r := &recorded{header: http.Header{}, end: cancel}
+	g.handler.ServeHTTP(r, req)
+	if r.code == 0 {
+		t.Errorf("%s %s was not answered", method, u)
+	}
+	if r.code == http.StatusInternalServerError && !knownFailure(contentType, r.body.String()) {
+		t.Errorf("%s %s %s %q: %s", method, u, contentType, body, r.body.String())
+	}
+	return r
+}
+
+// knownFailure says whether Kubernetes answers with a 500 too.
+func knownFailure(contentType, body string) bool {
+	if contentType == "application/strategic-merge-patch+json" { // any fault of the library that Kubernetes uses as well
+		return !strings.Contains(body, "panicked")
+	}
+	for _, text := range []string{
+		"resourceVersion should not be set on objects to be created",
+		`"resourceVersion: Invalid value`, // a watch from a revision that is no number
+		"the spec replicas field",         // the scale of an object that has none
+	} {
+		if strings.Contains(body, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// alive ends the test when the server no longer does its work.
+func (g *target) alive(t *testing.T) {
+	t.Helper()
+	r := g.ask(t, http.MethodGet, &url.URL{Path: configMaps + "/a"}, "", nil)
+	if r.code != http.StatusOK {
+		t.Fatalf("the server no longer answers: %d %s", r.code, r.body.String())
+	}
+}

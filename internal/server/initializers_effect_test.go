@@ -1,0 +1,111 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/store/storetest"
+)
+
+// done ends the initialization of an object.
+func (w *world) done(t testing.TB, path string) {
+	t.Helper()
+	w.merge(t, path, `{"metadata":{"initializers":null}}`).want(t, http.StatusOK)
+}
+
+// TestDefinitionIsServedWhenItIsInitialized, and not before, also after a restart. One that is deleted before that is gone.
+func TestDefinitionIsServedWhenItIsInitialized(t *testing.T) {
+	t.Parallel()
+	journal := storetest.NewJournal()
+	w := start(t, on(journal))
+	w.initializers(t, "a", "customresourcedefinitions", "first.example.com")
+	body := string(must(json.Marshal(widgets()))(t))
+	for _, ends := range []bool{true, false} {
+		crd := w.send(t, http.MethodPost, definitionsPath+hidden, body).want(t, http.StatusCreated).object(t)
+		path := definitionsPath + "/" + at(crd, "metadata", "name").(string)
+		for range 2 {
+			w.get(t, widgetsPath).want(t, http.StatusNotFound)
+			if conditions := at(w.get(t, path).object(t), "status", "conditions"); conditions != nil {
+				t.Errorf("it has conditions: %v", conditions)
+			}
+			w = w.again(t, journal)
+		}
+		if ends {
+			w.done(t, path)
+			w.get(t, widgetsPath).want(t, http.StatusOK)
+		}
+		w.send(t, http.MethodDelete, path, "").want(t, http.StatusOK)
+		w.get(t, path).want(t, http.StatusNotFound)
+	}
+}
+
+// TestWhatIsHiddenDoesNotCountYet for what the server itself decides by: classes, and budgets.
+func TestWhatIsHiddenDoesNotCountYet(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.initializers(t, "a", "*", "first.example.com")
+	const (
+		classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+		class   = `{"metadata":{"name":"high"},"value":7,"globalDefault":true}`
+		budget  = `{"metadata":{"name":"all"},"spec":{"selector":{"matchLabels":{"app":"web"}},"minAvailable":9}}`
+		pod     = `{"metadata":{"generateName":"p-","initializers":{"pending":[]},"labels":{"app":"web"}},
+			"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`
+		ready = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`
+	)
+	w.send(t, http.MethodPost, classes+hidden, class).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, budgetsPath+hidden, budget).want(t, http.StatusCreated)
+	for _, c := range []struct {
+		priority float64
+		evicted  int
+	}{{0, http.StatusCreated}, {7, http.StatusTooManyRequests}} {
+		made := w.send(t, http.MethodPost, podsPath, pod).want(t, http.StatusCreated).object(t)
+		if got := at(made, "spec", "priority"); got != c.priority {
+			t.Errorf("the priority is %v, not %v", got, c.priority)
+		}
+		name := at(made, "metadata", "name").(string)
+		w.merge(t, podsPath+"/"+name+"/status", ready).want(t, http.StatusOK)
+		w.evict(t, name, "").want(t, c.evicted)
+		w.done(t, classes+"/high")
+		w.done(t, budgetsPath+"/all")
+	}
+}
+
+// TestWhatIsHiddenIsNotFoundByItsName either, where the server follows a name: a pod's class, a webhook's Service.
+func TestWhatIsHiddenIsNotFoundByItsName(t *testing.T) {
+	t.Parallel()
+	const (
+		classes  = "/apis/scheduling.k8s.io/v1/priorityclasses"
+		services = "/api/v1/namespaces/default/services"
+		pod      = `{"metadata":{"name":"p"},"spec":{"priorityClassName":"high","containers":[{"name":"c","image":"i"}]}}`
+	)
+	w := start(t)
+	w.initializers(t, "a", "priorityclasses", "first.example.com")
+	w.initializers(t, "b", "services", "first.example.com")
+	w.send(t, http.MethodPost, classes+hidden, `{"metadata":{"name":"high"},"value":7}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, podsPath, pod).refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "no PriorityClass with name high was found")
+	w.done(t, classes+"/high")
+	w.send(t, http.MethodPost, podsPath, pod).want(t, http.StatusCreated)
+
+	g, authority := startGuardAs(t, "hook.default.svc")
+	w.register(t, validatingPath, "v", g, `"clientConfig":`+g.byService(t, authority))
+	const service = `{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"localhost"}}`
+	w.send(t, http.MethodPost, services+hidden, service).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
+		metav1.StatusReasonInternalError, `service "hook" not found`)
+	w.done(t, services+"/hook")
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+}
+
+// TestHiddenNamespaceTakesObjects: who initializes one may put into it what each is to have.
+func TestHiddenNamespaceTakesObjects(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.initializers(t, "a", "namespaces", "first.example.com")
+	w.send(t, http.MethodPost, "/api/v1/namespaces"+hidden, `{"metadata":{"name":"new"}}`).want(t, http.StatusCreated)
+	w.send(t, http.MethodPost, "/api/v1/namespaces/new/configmaps", `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+	w.done(t, "/api/v1/namespaces/new")
+	w.get(t, "/api/v1/namespaces/new/configmaps/a").want(t, http.StatusOK)
+}

@@ -1,0 +1,121 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/internal/store/log"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
+)
+
+const failure = `{"metadata":{"initializers":{"result":{"status":"Failure","message":"no room","code":403}}}}`
+
+// appending is a log that has something done before each append, and none made where that fails.
+type appending struct {
+	log.Log
+	before func() error
+}
+
+func (a *appending) Append(ctx context.Context, commits []log.Commit) error {
+	if err := a.before(); err != nil {
+		return err
+	}
+	return a.Log.Append(ctx, commits)
+}
+
+// TestServerThatIsKilledLeavesNothingGivenUp: whichever write is the last that it made, an object is as if nobody had given it
+// up, or it is gone.
+func TestServerThatIsKilledLeavesNothingGivenUp(t *testing.T) {
+	t.Parallel()
+	for kill := range 3 {
+		journal, doomed, left := storetest.NewJournal(), false, kill
+		w := start(t, func(o *bowline.Options) {
+			o.Storage = &appending{journal.Open(), func() error {
+				if doomed {
+					left--
+				}
+				if left < 0 {
+					return errors.New("killed")
+				}
+				return nil
+			}}
+		})
+		w.initializers(t, "a", "configmaps", "first.example.com")
+		held := `{"metadata":{"name":"a","finalizers":["example.com/never"]}}`
+		w.send(t, http.MethodPost, configMaps+hidden, held).want(t, http.StatusCreated)
+		doomed = true
+		w.merge(t, configMaps+"/a", failure)
+		w = w.again(t, journal)
+		r := w.get(t, configMaps+"/a")
+		if r.code == http.StatusNotFound {
+			w.send(t, http.MethodPost, configMaps+hidden, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+		} else if obj := r.want(t, 200).object(t); at(obj, "metadata", "initializers", "result") != nil {
+			t.Errorf("killed after %d writes it keeps %v", kill, obj)
+		}
+	}
+}
+
+// TestGivenUpInAnotherVersion than the object is stored in.
+func TestGivenUpInAnotherVersion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t)
+		w.initializers(t, "a", "deployments", "first.example.com")
+		const extensions = "/apis/extensions/v1beta1/namespaces/default/deployments"
+		body := strings.Replace(strings.Replace(ownedDeployment, `"name":"d"`, `"name":"a"`, 1), `"apiVersion":"apps/v1",`, "", 1)
+		answer := w.begin(t, http.MethodPost, extensions, body)
+		synctest.Wait()
+		w.merge(t, extensions+"/a", failure).want(t, http.StatusOK)
+		(<-answer).refused(t, http.StatusForbidden, "", "no room")
+	})
+	w := start(t)
+	w.define(t, startHook(t).lamps(t))
+	w.initializers(t, "a", "lamps", "first.example.com")
+	answer := w.begin(t, http.MethodPost, lampsV2, lamp("v2", "a", `{"paint":"red"}`))
+	all := w.open(t, lampsV2+hidden+"&watch=1&resourceVersion=0")
+	all.want(t, "ADDED a")
+	w.merge(t, lampsV2+"/a", failure).want(t, http.StatusOK)
+	(<-answer).refused(t, http.StatusForbidden, "", "no room")
+	gone := all.want(t, "DELETED a").Object
+	if at(gone, "spec", "paint") != "red" || at(gone, "metadata", "initializers", "result", "message") != "no room" {
+		t.Errorf("deleted is %v", gone)
+	}
+}
+
+// TestInitializerThatLeavesHasGivenUp all the same: its creator hears of it at once.
+func TestInitializerThatLeavesHasGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		journal := storetest.NewJournal()
+		ctx, leave := context.WithCancel(t.Context())
+		leaves := false
+		w := start(t, func(o *bowline.Options) {
+			o.Storage = &appending{journal.Open(), func() error {
+				if leaves {
+					leave()
+				}
+				return nil
+			}}
+		})
+		w.initializers(t, "a", "configmaps", "first.example.com")
+		answer := w.begin(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`)
+		synctest.Wait()
+		leaves = true
+		w.try(ctx, http.MethodPatch, configMaps+"/a", strings.NewReader(failure), "Content-Type", mergeType)
+		synctest.Wait()
+		select {
+		case r := <-answer:
+			r.refused(t, http.StatusForbidden, "", "no room")
+		default:
+			t.Error("its creator still waits")
+		}
+		w.get(t, configMaps+"/a").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, "")
+	})
+}

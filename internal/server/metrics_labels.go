@@ -1,0 +1,118 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+)
+
+// requestLabels tell the series of requests apart. Clients choose none of them freely: what is not served is counted
+// without a resource, and what is no method of HTTP as "other".
+type requestLabels struct {
+	verb, group, version, resource, subresource, scope, dryRun string
+}
+
+// values are in the order of requestLabelNames.
+func (l *requestLabels) values() []string {
+	return []string{l.verb, l.group, l.version, l.resource, l.subresource, l.scope, component}
+}
+
+// labels names a request as kube-apiserver does: the verb is the method, but for LIST, WATCH and APPLY.
+func (s *Server) labels(x *exchange, r *http.Request) requestLabels {
+	target := &x.route
+	l := requestLabels{verb: metricsVerb(target.verb, r), dryRun: dryRunLabel(r)}
+	if !target.resource {
+		l.subresource = knownPath(target.path)
+		return l
+	}
+	entry, served := s.kinds.Find(target.gvr)
+	sub := (*kind.Subresource)(nil)
+	if served && target.subresource != "" {
+		sub = entry.Kind.Info().Subresource(target.subresource)
+		served = sub != nil
+	}
+	if !served {
+		return l
+	}
+	l.group, l.version, l.resource, l.subresource = target.gvr.Group, target.gvr.Version, target.gvr.Resource, target.subresource
+	l.scope = target.scope()
+	if sub != nil && sub.Text != nil {
+		l.verb = "CONNECT" // as Kubernetes counts what a kubelet would answer
+	}
+	if warning := entry.Endpoint.Deprecated; warning != "" {
+		s.metrics.deprecated.WithLabelValues(l.group, l.version, l.resource, l.subresource, removedIn(warning)).Set(1)
+	}
+	return l
+}
+
+// scope is how much of a resource a request is about.
+func (r *route) scope() string {
+	switch {
+	case !r.resource:
+		return ""
+	case r.name != "" || r.verb == "create":
+		return "resource"
+	case r.namespace != "":
+		return "namespace"
+	}
+	return "cluster"
+}
+
+func metricsVerb(verb string, r *http.Request) string {
+	switch verb {
+	case "get", "head":
+		return "GET"
+	case "list":
+		return "LIST"
+	case "watch":
+		return "WATCH"
+	case "create", "post":
+		return "POST"
+	case "update", "put":
+		return "PUT"
+	case "delete", "deletecollection":
+		return "DELETE"
+	case "patch":
+		if bodyMedia(r) == string(types.ApplyYAMLPatchType) {
+			return "APPLY"
+		}
+		return "PATCH"
+	}
+	return "other"
+}
+
+// dryRunLabel is empty for a request that is no dry run.
+func dryRunLabel(r *http.Request) string {
+	if !strings.Contains(r.URL.RawQuery, "dryRun") {
+		return ""
+	}
+	values := slices.Compact(r.URL.Query()["dryRun"])
+	switch {
+	case len(values) == 0:
+		return ""
+	case len(values) == 1 && values[0] == "All":
+		return "All"
+	}
+	return "invalid"
+}
+
+// knownPath is a path that is no resource, as a label: one of a few.
+func knownPath(path string) string {
+	for _, known := range []string{"/healthz", "/livez", "/readyz", "/metrics", "/version", "/openapi/v2", "/openapi/v3", "/debug/pprof"} {
+		if path == known || strings.HasPrefix(path, known+"/") {
+			return known
+		}
+	}
+	return ""
+}
+
+// removedIn reads the release in which Kubernetes stops serving a deprecated version from the warning that says so.
+func removedIn(warning string) string {
+	_, release, _ := strings.Cut(warning, "unavailable in v")
+	release, _, _ = strings.Cut(release, "+")
+	return release
+}

@@ -1,0 +1,41 @@
+package server
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/object"
+)
+
+var (
+	resourceObjects = prometheus.NewDesc("apiserver_resource_objects", "Objects that are stored.", []string{"group", "resource"}, nil)
+	// storageObjects is what older dashboards ask for.
+	storageObjects = prometheus.NewDesc("apiserver_storage_objects", "Objects that are stored, by resource and group.", []string{"resource"}, nil)
+)
+
+// objectCounts counts stored objects when it is asked.
+type objectCounts struct{ s *Server }
+
+var _ prometheus.Collector = objectCounts{}
+
+// Describe implements prometheus.Collector.
+func (objectCounts) Describe(to chan<- *prometheus.Desc) {
+	to <- resourceObjects
+	to <- storageObjects
+}
+
+// Collect implements prometheus.Collector.
+func (c objectCounts) Collect(to chan<- prometheus.Metric) {
+	snapshot, err := c.s.store.Snapshot(context.Background(), store.AtLeast(0)) // which never waits
+	if err != nil {
+		return // the store is closed: there is nothing to count
+	}
+	for _, k := range c.s.kinds.Kinds() {
+		resource := k.Info().GroupResource()
+		n := float64(snapshot.Len(object.Prefix(resource, ""), ""))
+		to <- prometheus.MustNewConstMetric(resourceObjects, prometheus.GaugeValue, n, resource.Group, resource.Resource)
+		to <- prometheus.MustNewConstMetric(storageObjects, prometheus.GaugeValue, n, resource.String())
+	}
+}

@@ -1,0 +1,200 @@
+package openapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+)
+
+// versionPath is the path of the server's version, below the root.
+const versionPath = "version"
+
+// index lists the documents of one state of the registry. It is never changed.
+type index struct {
+	generation uint64
+	builtin    [sha256.Size]byte
+	entries    map[string]*indexEntry
+	hash       string
+	body       []byte
+}
+
+// indexEntry is one document, which need not be made yet: that of a group-version, or of a path of discovery.
+type indexEntry struct {
+	path  string
+	gv    schema.GroupVersion // without a version for a path of discovery
+	kinds []kind.Entry
+	hash  string
+	line  []byte // in the index
+}
+
+// url is where the document with this very content stands.
+func (e *indexEntry) url() string {
+	return root + "/" + e.path + "?hash=" + url.QueryEscape(e.hash)
+}
+
+// typed says that a kind of the group-version is built in.
+func (e *indexEntry) typed() bool {
+	return slices.ContainsFunc(e.kinds, func(k kind.Entry) bool { _, custom := k.Kind.(kind.Schematic); return !custom })
+}
+
+// typedVersions are those that the options of requests are kinds of.
+func (e *indexEntry) typedVersions() []schema.GroupVersion {
+	core := schema.GroupVersion{Version: "v1"}
+	if e.gv == core || e.gv.Version == "" || !e.typed() {
+		return []schema.GroupVersion{core}
+	}
+	return []schema.GroupVersion{core, e.gv}
+}
+
+func documentPath(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.Group + "/" + gv.Version
+}
+
+// current is the index of the registry as it is now. Documents that it does not list are let go.
+func (h *Handler) current() (*index, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	generation := h.registry.Generation()
+	if h.index != nil && h.index.generation == generation {
+		return h.index, nil
+	}
+	next, err := newIndex(generation, h.registry.Kinds(), h.index)
+	if err != nil {
+		return nil, err
+	}
+	h.index = next
+	h.documents.keep(next.lists)
+	return next, nil
+}
+
+// lists says whether a document is as the index has it.
+func (x *index) lists(path, hash string) bool {
+	if path == rootV2 {
+		return hash == x.hash
+	}
+	e := x.entries[path]
+	return e != nil && e.hash == hash
+}
+
+// newIndex makes an index. Entries of an older one, which may be nil, whose kinds are the same are taken over, so that
+// one kind's change costs one entry.
+func newIndex(generation uint64, kinds []kind.Kind, older *index) (*index, error) {
+	x := &index{generation: generation, entries: group(kinds)}
+	if older == nil {
+		older = &index{builtin: builtinHash()}
+	}
+	x.builtin = older.builtin
+	paths := slices.Sorted(maps.Keys(x.entries))
+	body := bytes.NewBuffer(make([]byte, 0, len(older.body)+1024)) // an index grows little by little
+	body.WriteString(`{"paths":{`)
+	for i, path := range paths {
+		if old := older.entries[path]; old != nil && slices.Equal(old.kinds, x.entries[path].kinds) {
+			x.entries[path] = old
+		} else if err := x.entries[path].finish(x.builtin); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		body.Write(x.entries[path].line)
+	}
+	body.WriteString("}}")
+	x.body = body.Bytes()
+	sum := sha256.Sum256(x.body)
+	x.hash = strings.ToUpper(hex.EncodeToString(sum[:]))
+	return x, nil
+}
+
+// group sorts kinds into the documents that describe them, and adds those of discovery.
+func group(kinds []kind.Kind) map[string]*indexEntry {
+	entries := map[string]*indexEntry{}
+	entry := func(path string, gv schema.GroupVersion) *indexEntry {
+		if entries[path] == nil {
+			entries[path] = &indexEntry{path: path, gv: gv}
+		}
+		return entries[path]
+	}
+	entry("apis", schema.GroupVersion{})
+	entry(versionPath, schema.GroupVersion{})
+	for _, k := range kinds {
+		_, custom := k.(kind.Schematic)
+		for i := range k.Info().Endpoints {
+			e := &k.Info().Endpoints[i]
+			if e.Unserved {
+				continue
+			}
+			of := entry(documentPath(e.GroupVersion()), e.GroupVersion())
+			of.kinds = append(of.kinds, kind.Entry{Kind: kind.In(k, e), Endpoint: e})
+			switch {
+			case custom:
+			case e.Group == "":
+				entry("api", schema.GroupVersion{})
+			default:
+				entry("apis/"+e.Group, schema.GroupVersion{Group: e.Group})
+			}
+		}
+	}
+	return entries
+}
+
+// finish hashes all that the document is made from, and writes the entry's line.
+func (e *indexEntry) finish(builtin [sha256.Size]byte) error {
+	sum := sha256.New()
+	sum.Write(builtin[:])
+	sum.Write([]byte(e.path))
+	for _, k := range e.kinds {
+		if err := writeFacts(sum, k); err != nil {
+			return err
+		}
+	}
+	e.hash = strings.ToUpper(hex.EncodeToString(sum.Sum(nil)))
+	key, err := json.Marshal(e.path)
+	if err != nil {
+		return err
+	}
+	value, err := json.Marshal(map[string]string{"serverRelativeURL": e.url()})
+	e.line = slices.Concat(key, []byte{':'}, value)
+	return err
+}
+
+// writeFacts writes all that a document says of a kind.
+func writeFacts(sum interface{ Write([]byte) (int, error) }, k kind.Entry) error {
+	info := k.Kind.Info()
+	facts := []any{
+		info.Kind, info.ListKind(), info.Plural, info.Namespaced, info.Verbs, info.AnswersDeleted, k.Endpoint,
+	}
+	for _, s := range info.SubresourcesOf(k.Endpoint.GroupVersion()) {
+		facts = append(facts, s.Name, s.Kind, s.Verbs, s.Text != nil)
+	}
+	if own, ok := k.Kind.(kind.Schematic); ok {
+		facts = append(facts, own.RawSchema(k.Endpoint.Version), own.PreservesUnknownFields())
+	}
+	if err := json.NewEncoder(sum).Encode(facts); err != nil {
+		return fmt.Errorf("OpenAPI of %s: %w", info.GroupResource(), err)
+	}
+	return nil
+}
+
+// typedVersions are the group-versions that built-in kinds are served in.
+func (x *index) typedVersions() []schema.GroupVersion {
+	var versions []schema.GroupVersion
+	for _, path := range slices.Sorted(maps.Keys(x.entries)) {
+		if e := x.entries[path]; e.typed() {
+			versions = append(versions, e.gv)
+		}
+	}
+	return versions
+}

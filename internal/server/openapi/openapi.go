@@ -1,0 +1,170 @@
+// Package openapi describes a server's API in OpenAPI: in v3 an index under /openapi/v3 and one document for each
+// group-version below it, in v2, which older clients read, one document of all under /openapi/v2. They have the paths,
+// parameters and schemas that clients explain, validate, diff and merge by. The schemas of built-in kinds are made from
+// their Go structs at development time (see the command in gen) and embedded; those of custom resources come from their
+// definitions.
+//
+// Nothing is unpacked, built or hashed before a client asks for it, and a change of one kind makes the documents of its
+// group-versions anew and no others. The server's router calls Serve for every GET below /openapi.
+package openapi
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/kube-openapi/pkg/handler3"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+)
+
+const (
+	root   = "/openapi/v3" // where the index stands
+	rootV2 = "/openapi/v2"
+)
+
+// Handler serves the documents of one registry. It is safe for concurrent use.
+type Handler struct {
+	registry *kind.Registry
+	info     info
+
+	// One document is made at a time, as they are asked for rarely and take memory while they are made; that of v2, which
+	// takes long where there are many definitions, keeps nobody from the others.
+	building, buildingV2 sync.Mutex
+	// builtin is what v3 documents are made from; it belongs to who holds building.
+	builtin *archive
+	// writers are those that compressed a document before (*gzip.Writer): one is larger than most documents.
+	writers sync.Pool
+
+	mu    sync.Mutex // for what is below
+	index *index
+	// documents are kept as long as the index lists them, within a budget.
+	documents documents
+}
+
+// New makes a handler for the kinds of a registry, now and as they change. The version is the server's.
+func New(registry *kind.Registry, version string) *Handler {
+	return &Handler{registry: registry, info: info{Title: "Kubernetes", Version: version}}
+}
+
+// Serve answers a GET of the index, of a document that it lists or of the OpenAPI v2 document. It says false, and
+// writes nothing, when the method or the path is another, or when no kind is served in the group-version.
+func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	rest, v3 := strings.CutPrefix(path, root)
+	if path != rootV2 && (!v3 || rest != "" && rest[0] != '/') {
+		return false
+	}
+	index, err := h.current()
+	switch {
+	case err != nil:
+		serverError(w, r, err)
+	case path == rootV2:
+		h.serveV2(w, r, index)
+	case rest == "":
+		w.Header().Set("Content-Type", jsonFormat)
+		serveBytes(w, r, index.hash, index.body)
+	default:
+		entry, ok := index.entries[rest[1:]]
+		if !ok {
+			return false
+		}
+		h.serveV3(w, r, entry)
+	}
+	return true
+}
+
+// serveV3 answers with one document. A client that names the hash that the index gave it may keep the answer for good;
+// one that names an old hash is sent to the new one.
+func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request, e *indexEntry) {
+	format, ok := negotiate(r.Header.Get("Accept"), protobufFormat, protobufOldFormat)
+	if !ok {
+		w.WriteHeader(http.StatusNotAcceptable)
+		return
+	}
+	if asked := r.URL.Query().Get("hash"); asked != "" {
+		if asked != e.hash {
+			http.Redirect(w, r, e.url(), http.StatusMovedPermanently)
+			return
+		}
+		w.Header().Set("Cache-Control", "public, immutable")
+		w.Header().Set("Expires", time.Now().AddDate(1, 0, 0).UTC().Format(http.TimeFormat))
+	}
+	h.serveDocument(w, r, documentKey{e.path, format}, e.hash, func() ([]byte, error) {
+		text, err := h.buildV3(e)
+		if err != nil || format == jsonFormat {
+			return text, err
+		}
+		return handler3.ToV3ProtoBinary(text)
+	})
+}
+
+// serveDocument answers with a document that is kept, or that build makes.
+func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, key documentKey, hash string, build func() ([]byte, error)) {
+	zip, text, err := h.document(key, hash, build)
+	zipped := acceptsGzip(r.Header)
+	if err == nil && text == nil && !zipped {
+		text, err = decompress(zip)
+	}
+	if err != nil {
+		serverError(w, r, fmt.Errorf("OpenAPI of %s: %w", key.path, err))
+		return
+	}
+	w.Header().Set("Vary", "Accept, Accept-Encoding")
+	w.Header().Set("Content-Type", key.format)
+	if zipped {
+		w.Header().Set("Content-Encoding", "gzip")
+		text = zip
+	}
+	serveBytes(w, r, hash, text)
+}
+
+// document finds a document or makes it: compressed and, where it was made, as it is.
+func (h *Handler) document(key documentKey, hash string, build func() ([]byte, error)) (zip, text []byte, err error) {
+	if zip, ok := h.kept(key, hash); ok {
+		return zip, nil, nil
+	}
+	building := &h.building
+	if key.path == rootV2 {
+		building = &h.buildingV2
+	}
+	building.Lock()
+	defer building.Unlock()
+	if zip, ok := h.kept(key, hash); ok { // made while this one waited
+		return zip, nil, nil
+	}
+	if text, err = build(); err != nil {
+		return nil, nil, err
+	}
+	if zip, err = h.compress(text); err != nil {
+		return nil, nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.index.lists(key.path, hash) {
+		h.documents.put(key, finished{hash, zip})
+	}
+	return zip, text, nil
+}
+
+func (h *Handler) kept(key documentKey, hash string) ([]byte, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.documents.find(key, hash)
+}
+
+// serveBytes answers with a body, or says that the client has it already.
+func serveBytes(w http.ResponseWriter, r *http.Request, hash string, body []byte) {
+	w.Header().Set("ETag", `"`+hash+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+func serverError(w http.ResponseWriter, r *http.Request, err error) {
+	http.Error(w, r.URL.Path+": "+err.Error(), http.StatusInternalServerError)
+}

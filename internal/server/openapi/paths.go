@@ -1,0 +1,246 @@
+package openapi
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+)
+
+// add writes the paths of an entry of the index: those of a group-version's kinds, or one of discovery.
+func (b *builder) add(e *indexEntry) error {
+	if e.gv.Version == "" {
+		b.addDiscovery(e)
+		return nil
+	}
+	if e.typed() {
+		b.addDiscovery(e)
+	}
+	kinds := slices.Clone(e.kinds)
+	slices.SortFunc(kinds, func(a, b kind.Entry) int { return cmp.Compare(a.Kind.Info().Plural, b.Kind.Info().Plural) })
+	for _, k := range kinds {
+		if err := b.addResource(e.gv, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addDiscovery writes the path of a document in which the server tells what it serves.
+func (b *builder) addDiscovery(e *indexEntry) {
+	tag, title := tagOf(e.gv), groupTitle(e.gv.Group)
+	id, description, schema := "", "", metaPrefix
+	switch {
+	case e.path == versionPath:
+		tag, id, description, schema = versionPath, "getCodeVersion", "get the version of the server", "io.k8s.apimachinery.pkg.version.Info"
+	case e.path == "apis":
+		tag, id, description, schema = "apis", "getAPIVersions", "get available API versions", schema+"APIGroupList"
+	case e.path == "api":
+		id, description, schema = "getCoreAPIVersions", "get available API versions", schema+"APIVersions"
+	case e.gv.Version == "":
+		id, description, schema = "get"+title+"APIGroup", "get information of a group", schema+"APIGroup"
+	default:
+		id, description, schema = "get"+title+capitalized(e.gv.Version)+"APIResources", "get available resources", schema+"APIResourceList"
+	}
+	formats := typedFormats
+	if e.path == versionPath {
+		formats = typedFormats[:1]
+	}
+	b.paths["/"+e.path+"/"] = &pathItem{Get: &operation{
+		Tags: []string{tag}, Description: description, OperationID: id,
+		Responses: map[string]*response{
+			"200": {Description: "OK", Content: b.content(schema, formats)},
+			"401": {Description: "Unauthorized"},
+		},
+	}}
+}
+
+// addResource writes the paths of a kind and its subresources.
+func (b *builder) addResource(gv schema.GroupVersion, k kind.Entry) error {
+	r := &resource{Entry: k, builder: b, gv: gv, formats: textFormats}
+	if k.Kind.Info().Protobuf {
+		r.formats = typedFormats
+	}
+	var err error
+	if r.item, err = b.definitions.name(k); err != nil {
+		return err
+	}
+	if r.list, err = b.definitions.listName(k, r.item); err != nil {
+		return err
+	}
+	r.addCollection()
+	r.addItem()
+	if _, custom := k.Kind.(kind.Schematic); !custom {
+		r.addWatches()
+	}
+	return r.addSubresources()
+}
+
+// resource writes the paths of one kind in one group-version.
+type resource struct {
+	kind.Entry
+	*builder
+	gv         schema.GroupVersion
+	item, list string // definition names
+	formats    []string
+}
+
+var (
+	textFormats  = []string{"application/json", "application/yaml"}
+	typedFormats = append(slices.Clone(textFormats), "application/vnd.kubernetes.protobuf")
+)
+
+// base is the path of all objects, or with watch the old one of their watches.
+func (r *resource) base(watch bool) string {
+	base := "/" + documentPath(r.gv) + "/"
+	if watch {
+		base += "watch/"
+	}
+	return base
+}
+
+// collection is the path of the objects of a namespace, or of all where the kind has none.
+func (r *resource) collection(watch bool) string {
+	info := r.Kind.Info()
+	if info.Namespaced {
+		return r.base(watch) + "namespaces/{namespace}/" + info.Plural
+	}
+	return r.base(watch) + info.Plural
+}
+
+// addCollection writes the paths of many objects.
+func (r *resource) addCollection() {
+	info := r.Kind.Info()
+	item := &pathItem{Parameters: r.pathParameters(false)}
+	if info.HasVerb("list") {
+		item.Get = r.listing(r.scope(), "")
+		item.Get.Parameters = r.parameters.list
+	}
+	if info.HasVerb("create") {
+		item.Post = r.creation("", r.item)
+	}
+	if info.HasVerb("deletecollection") {
+		item.Delete = r.deletion("deletecollection", "Collection"+r.scope(), "delete collection of "+info.Kind)
+		item.Delete.Parameters = r.parameters.deleteCollection
+		delete(item.Delete.Responses, "202")
+	}
+	if !item.empty() {
+		r.paths[r.collection(false)] = item
+	}
+	if info.Namespaced && info.HasVerb("list") {
+		r.paths[r.base(false)+info.Plural] = &pathItem{
+			Get: r.listing("", "ForAllNamespaces"), Parameters: slices.Concat(r.parameters.list, r.parameters.pretty),
+		}
+	}
+}
+
+// addItem writes the path of one object.
+func (r *resource) addItem() {
+	item := &pathItem{Parameters: r.pathParameters(true)}
+	info := r.Kind.Info()
+	if info.HasVerb("get") {
+		item.Get = r.reading("", r.item)
+	}
+	if info.HasVerb("update") {
+		item.Put = r.replacement("", r.item)
+	}
+	if info.HasVerb("patch") {
+		item.Patch = r.patching("", r.item)
+	}
+	if info.HasVerb("delete") {
+		item.Delete = r.deletion("delete", r.scope(), "delete "+article(info.Kind)+" "+info.Kind)
+		item.Delete.Parameters = r.parameters.delete
+	}
+	if !item.empty() {
+		r.paths[r.collection(false)+"/{name}"] = item
+	}
+}
+
+// addWatches writes the paths that watches had before they were lists with ?watch=true.
+func (r *resource) addWatches() {
+	info := r.Kind.Info()
+	if !info.HasVerb("watch") {
+		return
+	}
+	add := func(path string, path0 []parameter, action, scope, suffix, what string) {
+		op := r.operation("watch", action, scope, suffix, watchEventName)
+		op.Description = "watch " + what + " of kind " + info.Kind + "; deprecated: list with the parameter watch instead"
+		r.paths[path] = &pathItem{Get: op, Parameters: slices.Concat(path0, r.parameters.list)}
+	}
+	add(r.collection(true), r.pathParameters(false), "watchlist", r.scope(), "List", "changes to objects")
+	add(r.collection(true)+"/{name}", r.pathParameters(true), "watch", r.scope(), "", "changes to an object")
+	if info.Namespaced {
+		add(r.base(true)+info.Plural, r.parameters.pretty, "watchlist", "", "ListForAllNamespaces", "changes to objects")
+	}
+}
+
+// addSubresources writes the paths of subresources; one with a kind of its own is described by that kind.
+func (r *resource) addSubresources() error {
+	for _, sub := range r.Kind.Info().SubresourcesOf(r.gv) {
+		schema := r.item
+		if sub.Kind.Kind != "" {
+			if schema = r.definitions.known(sub.Kind); schema == "" {
+				schema = customName(sub.Kind)
+				if err := r.definitions.addAlias(sub.Kind, sub.Kind); err != nil {
+					return err
+				}
+			}
+		}
+		item, err := r.subresource(sub, schema)
+		if err != nil {
+			return err
+		}
+		r.paths[r.collection(false)+"/{name}/"+sub.Name] = item
+	}
+	return nil
+}
+
+func (r *resource) subresource(sub kind.Subresource, schema string) (*pathItem, error) {
+	item := &pathItem{Parameters: r.pathParameters(true)}
+	for _, verb := range sub.Verbs {
+		switch {
+		case verb == "get" && sub.Text != nil:
+			options, err := r.definitions.properties(r.definitions.known(r.gv.WithKind(r.Kind.Info().Kind + capitalized(sub.Name) + "Options")))
+			if err != nil {
+				return nil, err
+			}
+			item.Get = r.reading(sub.Name, "")
+			item.Get.Parameters = queryParameters(options)
+		case verb == "get":
+			item.Get = r.reading(sub.Name, schema)
+		case verb == "update":
+			item.Put = r.replacement(sub.Name, schema)
+		case verb == "patch":
+			item.Patch = r.patching(sub.Name, schema)
+		case verb == "create":
+			item.Post = r.creation(sub.Name, schema)
+		}
+	}
+	if _, custom := r.Kind.(kind.Schematic); sub.Kind.Kind != "" && !custom { // as Kubernetes has it: the scale of a custom resource is its own
+		own := wireKind(sub.Kind)
+		for _, op := range item.operations() {
+			op.Kind = &own
+		}
+	}
+	return item, nil
+}
+
+// pathParameters are what stands in braces in a path, and those that all its requests take.
+func (r *resource) pathParameters(named bool) []parameter {
+	var out []parameter
+	add := func(name, description string) {
+		out = append(out, parameter{
+			Name: name, In: "path", Description: description, Required: true,
+			Schema: parameterSchema{Type: "string", UniqueItems: true},
+		})
+	}
+	if named {
+		add("name", "name of the "+r.Kind.Info().Kind)
+	}
+	if r.Kind.Info().Namespaced {
+		add("namespace", "the namespace that the object is in")
+	}
+	return append(out, r.parameters.pretty...)
+}

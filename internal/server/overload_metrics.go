@@ -1,0 +1,55 @@
+package server
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/bowline-dev/bowline/internal/server/fair"
+)
+
+// Names and labels are those of Kubernetes' priority and fairness (k8s.io/apiserver/pkg/util/flowcontrol/metrics). What it
+// calls global-default is the one level of all requests here, with a flow for each user: only that is counted.
+var (
+	levelLabels = []string{"priority_level"}
+	flowLabels  = []string{"priority_level", "flow_schema"}
+
+	waitingRequests = prometheus.NewDesc("apiserver_flowcontrol_current_inqueue_requests", "Requests that wait for seats.", flowLabels, nil)
+	workingRequests = prometheus.NewDesc("apiserver_flowcontrol_current_executing_requests", "Requests that hold seats.", flowLabels, nil)
+	heldSeats       = prometheus.NewDesc("apiserver_flowcontrol_current_executing_seats", "Seats that are held.", flowLabels, nil)
+	allSeats        = prometheus.NewDesc("apiserver_flowcontrol_nominal_limit_seats", "Seats that there are.", levelLabels, nil)
+	startedRequests = prometheus.NewDesc("apiserver_flowcontrol_dispatched_requests_total", "Requests that got their seats.", flowLabels, nil)
+	refusedRequests = prometheus.NewDesc("apiserver_flowcontrol_rejected_requests_total", "Requests that got no seats: there was no place to wait, "+
+		"they had waited too long, or their client had gone.", append(flowLabels, "reason"), nil)
+)
+
+const theLevel = "global-default"
+
+// fairness counts what a queue shares out when it is asked.
+type fairness struct{ queue *fair.Queue }
+
+var _ prometheus.Collector = fairness{}
+
+// Describe implements prometheus.Collector.
+func (fairness) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{waitingRequests, workingRequests, heldSeats, allSeats, startedRequests, refusedRequests} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (f fairness) Collect(to chan<- prometheus.Metric) {
+	now := f.queue.Stats()
+	gauge := func(d *prometheus.Desc, n int, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
+	}
+	counter := func(d *prometheus.Desc, n uint64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
+	}
+	gauge(waitingRequests, now.Waiting, theLevel, theLevel)
+	gauge(workingRequests, now.Working, theLevel, theLevel)
+	gauge(heldSeats, now.Seats, theLevel, theLevel)
+	gauge(allSeats, f.queue.Limits().Seats, theLevel)
+	counter(startedRequests, now.Started, theLevel, theLevel)
+	counter(refusedRequests, now.Full, theLevel, theLevel, "queue-full")
+	counter(refusedRequests, now.Late, theLevel, theLevel, "time-out")
+	counter(refusedRequests, now.Gone, theLevel, theLevel, "cancelled")
+}

@@ -1,0 +1,130 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/auth"
+)
+
+// TestFloodIsNobodyElsesMatter over real connections: beside 500 requests at once of one user, creates of 256 KiB and
+// lists of everything, another user's gets and creates all succeed, and take less time than the flood's own do. What the
+// flood holds in memory is bounded.
+func TestFloodIsNobodyElsesMatter(t *testing.T) {
+	t.Parallel()
+	w := startTLS(t)
+	connect := func(user string) *world {
+		other := &world{Plane: w.Plane}
+		other.connect(t, must(w.IssueClient(user, auth.AdminGroup))(t))
+		return other
+	}
+	for i := range 200 {
+		cm := configMap("stored-"+string(rune('a'+i/26))+string(rune('a'+i%26)), "k", string(bytes.Repeat([]byte("x"), 10<<10)))
+		must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t)
+	}
+	flooder, bystander := connect("flooder"), connect("bystander")
+	must(bystander.clients.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}))(t) // it is connected
+	ctx, cancel := context.WithCancel(t.Context())
+	beside := &latencies{stands: make(chan struct{})}
+	var flood sync.WaitGroup
+	for i := range 500 {
+		flood.Go(func() { flooder.floodOver(ctx, i%2 == 0, beside) })
+	}
+	<-beside.stands
+	own := &latencies{}
+	for i := range 50 {
+		name := "beside-" + string(rune('a'+i/26)) + string(rune('a'+i%26))
+		own.time(func() (int, error) {
+			_, err := bystander.clients.CoreV1().ConfigMaps("kube-public").Create(t.Context(), configMap(name), metav1.CreateOptions{})
+			return 0, err
+		})
+		own.time(func() (int, error) {
+			_, err := bystander.clients.CoreV1().ConfigMaps("kube-public").Get(t.Context(), name, metav1.GetOptions{})
+			return 0, err
+		})
+	}
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	cancel()
+	flood.Wait()
+	p90, theirs := own.at(t, 90), beside.at(t, 50)
+	t.Logf("a get or create beside the flood: p50 %s, p99 %s; the flood's own requests: p50 %s, %d refused; heap %d MiB",
+		own.at(t, 50), own.at(t, 99), theirs, beside.refused, memory.HeapAlloc>>20)
+	if p90 > theirs {
+		t.Errorf("p90 %s, more than half of the flood's requests took (%s)", p90, theirs)
+	}
+	if beside.refused == 0 || own.refused > 0 {
+		t.Errorf("%d of the flood were refused, and %d others", beside.refused, own.refused)
+	}
+	if memory.HeapAlloc > 512<<20 {
+		t.Errorf("%d MiB in use", memory.HeapAlloc>>20)
+	}
+}
+
+// latencies are how long requests took.
+type latencies struct {
+	mu      sync.Mutex
+	took    []time.Duration
+	refused int
+	err     error
+	// stands is closed at the first refusal: the flood is as high as it gets.
+	stands chan struct{}
+}
+
+func (l *latencies) time(request func() (code int, err error)) {
+	began := time.Now()
+	code, err := request()
+	took := time.Since(began)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = errors.Join(l.err, err)
+	l.took = append(l.took, took)
+	if code == http.StatusTooManyRequests {
+		if l.refused++; l.refused == 1 {
+			close(l.stands)
+		}
+	}
+}
+
+// at is a percentile; all requests must have been answered.
+func (l *latencies) at(t *testing.T, percent int) time.Duration {
+	t.Helper()
+	if l.err != nil {
+		t.Error(l.err)
+	}
+	slices.Sort(l.took)
+	return l.took[len(l.took)*percent/100]
+}
+
+// floodOver sends one request after another until the test has seen enough.
+func (w *world) floodOver(ctx context.Context, lists bool, l *latencies) {
+	for ctx.Err() == nil {
+		l.time(func() (int, error) {
+			method, path, body := http.MethodPost, configMaps+"?dryRun=All", []byte(`{"metadata":{"generateName":"flood-"}}`)
+			if lists {
+				method, path, body = http.MethodGet, configMaps, nil
+			} else {
+				body = append(body, bytes.Repeat([]byte(" "), 256<<10)...)
+			}
+			var sent io.Reader = http.NoBody
+			if body != nil {
+				sent = bytes.NewReader(body)
+			}
+			r, err := w.try(ctx, method, path, sent)
+			if ctx.Err() != nil {
+				err = nil
+			}
+			return r.code, err
+		})
+	}
+}

@@ -1,0 +1,179 @@
+package server
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/patch/ownership"
+)
+
+// own is the stage that keeps who set which field (metadata.managedFields): the request's manager becomes the owner of
+// what obj has other than old, which is nil for a create.
+func (s *Server) own(c *call, o writeOptions, obj, old kind.Object) {
+	if o.owned {
+		return
+	}
+	defer beside(obj, old)()
+	s.owners.of(c.kind, c.endpoint).Update(c.endpoint.APIVersion(), c.subresource, old, obj, o.manager)
+}
+
+// ownView writes what next makes of a subresource's view into the object, and who owns it: next gets the view with the
+// ownership of what it shows, and says itself who owns the result when o is owned.
+func (s *Server) ownView(c *call, o writeOptions, current kind.Object, next func(view kind.Object) (runtime.Object, error)) (kind.Object, error) {
+	shown, err := c.sub.View(current)
+	if err != nil {
+		return nil, err
+	}
+	view := shown.(kind.Object)
+	view.GetObjectKind().SetGroupVersionKind(c.sub.Kind)
+	scaling, err := ownership.Scaling(c.kind, c.sub, c.endpoint.APIVersion(), current.GetManagedFields())
+	if err != nil {
+		return nil, err
+	}
+	if entries, err := scaling.ToSubresource(); err == nil {
+		view.SetManagedFields(entries)
+	}
+	body, err := next(view)
+	if err != nil {
+		return nil, err
+	}
+	written := body.(kind.Object)
+	written.GetObjectKind().SetGroupVersionKind(c.sub.Kind)
+	if !o.owned {
+		s.owners.ofView(c.sub).Update(c.sub.Kind.GroupVersion().String(), c.subresource, view, written, o.manager)
+	}
+	obj, err := c.applied(current, body)
+	if err != nil {
+		return nil, err
+	}
+	if entries, err := scaling.ToParent(written.GetManagedFields()); err == nil { // else it stays as it was
+		obj.SetManagedFields(entries)
+	}
+	return obj, nil
+}
+
+// managerOf makes the name of a manager of a User-Agent header: what stands before the first slash, without what cannot be
+// printed, and no longer than a name may be.
+func managerOf(userAgent string) string {
+	name, _, _ := strings.Cut(userAgent, "/")
+	var out strings.Builder
+	for _, r := range name {
+		if !unicode.IsPrint(r) {
+			continue
+		}
+		if out.Len()+utf8.RuneLen(r) > metavalidation.FieldManagerMaxLength {
+			break
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// owners hold the ownership of each kind that was written, in each version that it was written in.
+type owners struct {
+	mu    sync.RWMutex
+	made  map[ownedVersion]ownedKind
+	views map[schema.GroupVersionKind]*ownership.Owners
+}
+
+type ownedVersion struct {
+	resource   schema.GroupResource
+	apiVersion string
+}
+
+// ownedKind is the ownership of a kind, as long as the registry has that kind: a changed definition makes another.
+type ownedKind struct {
+	kind   kind.Kind
+	owners *ownership.Owners
+}
+
+// of finds the ownership of a kind in a version, or makes it.
+func (o *owners) of(k kind.Kind, e *kind.Endpoint) *ownership.Owners {
+	key := ownedVersion{k.Info().GroupResource(), e.APIVersion()}
+	o.mu.RLock()
+	have, ok := o.made[key]
+	o.mu.RUnlock()
+	if ok && have.kind == k {
+		return have.owners
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if have, ok := o.made[key]; ok && have.kind == k {
+		return have.owners
+	}
+	if o.made == nil {
+		o.made = map[ownedVersion]ownedKind{}
+	}
+	fresh := ownership.New(k)
+	o.made[key] = ownedKind{k, fresh}
+	return fresh
+}
+
+// ofView finds the ownership of what a subresource with a kind of its own shows, or makes it.
+func (o *owners) ofView(sub *kind.Subresource) *ownership.Owners {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	have, ok := o.views[sub.Kind]
+	if !ok {
+		have = ownership.NewView(sub)
+		if o.views == nil {
+			o.views = map[schema.GroupVersionKind]*ownership.Owners{}
+		}
+		o.views[sub.Kind] = have
+	}
+	return have
+}
+
+// forget drops what was made for a resource that is not served any longer.
+func (o *owners) forget(gr schema.GroupResource) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key := range o.made {
+		if key.resource == gr {
+			delete(o.made, key)
+		}
+	}
+}
+
+// keepTimes gives obj the ownership of old when they differ in nothing but the times of it: a write that changes nothing
+// in the end (its changes were undone, or meant the same) is no change.
+func keepTimes(obj, old kind.Object) {
+	is, was := ownership.Entries(obj), ownership.Entries(old)
+	if len(is) == 0 || !slices.EqualFunc(is, was, sameButTime) || slices.EqualFunc(is, was, sameTime) {
+		return
+	}
+	ownership.SetEntries(obj, was)
+	if !equality.Semantic.DeepEqual(obj, old) {
+		ownership.SetEntries(obj, is)
+	}
+}
+
+func sameTime(a, b metav1.ManagedFieldsEntry) bool { return a.Time.Equal(b.Time) }
+
+func sameButTime(a, b metav1.ManagedFieldsEntry) bool {
+	a.Time, b.Time = nil, nil
+	return sameEntry(a, b)
+}
+
+// readableOwnership puts the ownership back that obj had before admission, when plugins made something of it that nobody
+// can read.
+func (c *call) readableOwnership(obj kind.Object, before ownershipSeen) {
+	if before.stillOf(obj) {
+		return
+	}
+	if err := ownership.Readable(obj.GetManagedFields()); err != nil {
+		before.restore(obj)
+		c.warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating " +
+			"admission controller; please fix your requests: " + err.Error())
+	}
+}

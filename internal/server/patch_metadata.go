@@ -1,0 +1,79 @@
+package server
+
+import (
+	"encoding/json"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/bowline-dev/bowline/internal/kind"
+	"github.com/bowline-dev/bowline/internal/patch"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// plainMetadata are the fields of the metadata that a patch may name for patchedMetadata: no others depend on them.
+var plainMetadata = map[string]bool{
+	"name": true, "uid": true, "resourceVersion": true,
+	"labels": true, "annotations": true, "finalizers": true, "ownerReferences": true,
+	"$deleteFromPrimitiveList/finalizers": true, "$setElementOrder/finalizers": true, "$setElementOrder/ownerReferences": true,
+}
+
+// patchedMetadata is the current object with a patch applied that is about labels, finalizers and the like alone, as most
+// patches of controllers are: the rest of the object needs no text. plain is false where there is more to the patch, or
+// anything to say of it: the way over texts says it.
+func (c *call) patchedMetadata(o writeOptions, t types.PatchType, current kind.Object, body []byte) (kind.Object, bool) {
+	receiver, ok := c.kind.(kind.Receiver)
+	version := c.endpoint.APIVersion()
+	switch {
+	case !ok || t != types.MergePatchType && t != types.StrategicMergePatchType || !onlyPlainMetadata(body):
+		return nil, false
+	case kind.SaysInitializers(current) || reflect.TypeOf(c.kind.Prototype(version)) != reflect.TypeOf(current):
+		return nil, false
+	}
+	sent := current.DeepCopyObject().(kind.Object)
+	meta, ok := structMetadata(sent)
+	if !ok || !patchMetadata(t, meta, body, !o.strict && !o.warn) {
+		return nil, false
+	}
+	sent.GetObjectKind().SetGroupVersionKind(c.gvk())
+	obj, err := receiver.Accept(sent, version)
+	c.spans.at(stageConvert)
+	return obj, err == nil
+}
+
+// onlyPlainMetadata says whether a patch names nothing but such fields.
+func onlyPlainMetadata(body []byte) bool {
+	var change map[string]map[string]json.RawMessage
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &change); err != nil || len(change) != 1 {
+		return false
+	}
+	for name := range change["metadata"] {
+		if !plainMetadata[name] {
+			return false
+		}
+	}
+	return change["metadata"] != nil
+}
+
+// patchMetadata applies a patch to the metadata alone. It says no, and changes nothing, when there is anything to say of it.
+func patchMetadata(t types.PatchType, meta *metav1.ObjectMeta, body []byte, lenient bool) bool {
+	whole := metav1.PartialObjectMetadata{ObjectMeta: *meta}
+	whole.ManagedFields = nil
+	before, err := kind.Marshal(object.JSON, &whole)
+	if err != nil {
+		return false
+	}
+	after, strict, err := patch.Apply(t, before, body, &metav1.PartialObjectMetadata{}, lenient)
+	if err != nil || len(strict) > 0 {
+		return false
+	}
+	var next metav1.PartialObjectMetadata
+	if found, err := kjson.UnmarshalStrict(after, &next); err != nil || len(found) > 0 || kind.SaysInitializers(&next) {
+		return false
+	}
+	next.ManagedFields = meta.ManagedFields
+	*meta = next.ObjectMeta
+	return true
+}

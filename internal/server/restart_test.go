@@ -1,0 +1,118 @@
+package server_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline"
+	"github.com/bowline-dev/bowline/client"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// on keeps a plane's objects in a journal, for another plane to go on with.
+func on(journal *storetest.Journal) func(*bowline.Options) {
+	return func(o *bowline.Options) { o.Storage = journal.Open() }
+}
+
+// again ends a world and begins one on the same journal.
+func (w *world) again(t *testing.T, journal *storetest.Journal) *world {
+	t.Helper()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return start(t, on(journal))
+}
+
+// TestLoadedObjectsAreServedAsTheyWereWritten: definitions are known later than the objects, which nevertheless need not be
+// decoded to be served.
+func TestLoadedObjectsAreServedAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	journal := storetest.NewJournal()
+	w := start(t, on(journal))
+	w.define(t, widgets())
+	w.create(t, widgetsPath, widget("a", `{"color":"red"}`))
+	w.fill(t, "default", "m")
+	paths := []string{widgetsPath, widgetsPath + "/a", configMaps, configMaps + "/m", definitionsPath}
+	want := w.state(t, paths...)
+	w = w.again(t, journal)
+	if got := w.state(t, paths...); got != want {
+		t.Errorf("after a restart:\n%s\nnot\n%s", got, want)
+	}
+	list := must(w.Source().List(t.Context(), widgetsResource, client.Options{}))(t)
+	if form := (object.Form{APIVersion: "example.com/v1"}); len(list.Items) != 1 || !list.Items[0].Fresh(list.Codec, form) {
+		t.Errorf("the widgets %v are not served as they were stored", list.Items)
+	}
+}
+
+// TestLoadedObjectsAreReadByTheDefinitionOfNow: one that changed since they were written, before the restart or in another
+// version, has defaults, unknown fields and selectable fields of its own.
+func TestLoadedObjectsAreReadByTheDefinitionOfNow(t *testing.T) {
+	t.Parallel()
+	journal := storetest.NewJournal()
+	w := start(t, on(journal))
+	w.define(t, widgets())
+	w.create(t, widgetsPath, widget("a", `{"color":"red","size":3}`))
+	var before struct {
+		Metadata struct{ ResourceVersion string }
+	}
+	w.get(t, widgetsPath).into(t, &before)
+	const schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties"
+	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `[
+		{"op":"remove","path":"`+schema+`/size"}, {"op":"remove","path":"/spec/versions/0/subresources/scale"},
+		{"op":"add","path":"`+schema+`/shape","value":{"type":"string","default":"round"}},
+		{"op":"add","path":"/spec/versions/0/selectableFields/-","value":{"jsonPath":".spec.shape"}},
+		{"op":"copy","from":"/spec/versions/0","path":"/spec/versions/1"},
+		{"op":"replace","path":"/spec/versions/1/name","value":"v2"}, {"op":"replace","path":"/spec/versions/1/storage","value":false}
+	]`, "Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	w.create(t, widgetsPath, widget("b", `{"shape":"flat"}`))
+	second := strings.Replace(widgetsPath, "/v1/", "/v2/", 1)
+	paths := []string{
+		widgetsPath, second, widgetsPath + "/a", second + "/a", widgetsPath + "?fieldSelector=spec.shape%3Dround",
+		second + "?watch=true&allowWatchBookmarks=false&timeoutSeconds=1&fieldSelector=spec.shape%3Dround&resourceVersion=" + before.Metadata.ResourceVersion,
+	}
+	want := w.state(t, paths...)
+	if a := w.get(t, second+"/a").object(t); at(a, "spec", "shape") != "round" || at(a, "spec", "size") != nil || at(a, "spec", "color") != "red" {
+		t.Errorf("before the restart: %v", a)
+	}
+	w = w.again(t, journal)
+	if got := w.state(t, paths...); got != want {
+		t.Errorf("after a restart:\n%s\nnot\n%s", got, want)
+	}
+	w.send(t, http.MethodPatch, second+"/a", `{"metadata":{"labels":{"x":"y"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w = w.again(t, journal)
+	if a := w.get(t, widgetsPath+"/a").object(t); at(a, "spec", "shape") != "round" || at(a, "metadata", "labels", "x") != "y" {
+		t.Errorf("written after a restart, and read after another: %v", a)
+	}
+}
+
+// TestWatchGoesOnOverARestart reads what happened before it by the definition of now.
+func TestWatchGoesOnOverARestart(t *testing.T) {
+	t.Parallel()
+	journal := storetest.NewJournal()
+	w := start(t, on(journal))
+	w.define(t, widgets())
+	from := must(w.Source().List(t.Context(), widgetsResource, client.Options{}))(t).Revision
+	w.create(t, widgetsPath, widget("a", `{}`))
+	w.send(t, http.MethodDelete, widgetsPath+"/a", "").want(t, http.StatusOK)
+	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com",
+		`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/shape","value":{"type":"string","default":"round"}}]`,
+		"Content-Type", "application/json-patch+json").want(t, http.StatusOK)
+	w = w.again(t, journal)
+	watch := must(w.Source().Watch(t.Context(), widgetsResource, client.Options{After: from}))(t)
+	defer watch.Stop()
+	var told []string
+	for len(told) < 2 {
+		for _, e := range must(watch.Next(t.Context()))(t) {
+			encoding := must(e.Object.Encoding(e.Codec, object.Form{APIVersion: "example.com/v1"}))(t)
+			if !strings.Contains(string(encoding.Bytes()), `"shape":"round"`) {
+				t.Errorf("%s shows %s", e.Type, encoding.Bytes())
+			}
+			told = append(told, string(e.Type))
+		}
+	}
+	if got := strings.Join(told, " "); got != "ADDED DELETED" {
+		t.Errorf("heard %s", got)
+	}
+}

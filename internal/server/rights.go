@@ -1,0 +1,33 @@
+package server
+
+import (
+	"context"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/bowline-dev/bowline/internal/auth"
+)
+
+// rights is the server as who answers what anybody may do, as conditions in CEL ask it:
+// authorizer.group("").resource("pods").check("get").
+type rights Server
+
+var _ authorizer.UnconditionalAuthorizer = (*rights)(nil)
+
+// Authorize implements authorizer.UnconditionalAuthorizer.
+func (r *rights) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	user := a.GetUser()
+	decision, reason, err := r.authorizer.Authorize(ctx, auth.Attributes{
+		User: &auth.User{Name: user.GetName(), Groups: user.GetGroups(), Extra: user.GetExtra()},
+		Verb: a.GetVerb(), IsResource: a.IsResourceRequest(), Path: a.GetPath(),
+		Group: a.GetAPIGroup(), Version: a.GetAPIVersion(), Resource: a.GetResource(), Subresource: a.GetSubresource(),
+		Namespace: a.GetNamespace(), Name: a.GetName(),
+	})
+	switch decision {
+	case auth.Allow:
+		return authorizer.DecisionAllow, reason, err
+	case auth.Deny:
+		return authorizer.DecisionDeny, reason, err
+	}
+	return authorizer.DecisionNoOpinion, reason, err
+}

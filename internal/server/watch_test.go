@@ -1,0 +1,240 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline/internal/auth"
+)
+
+// TestWatchFromARevision sends what came after it, from the history.
+func TestWatchFromARevision(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.fill(t, "default", "a")
+	from := must(w.clients.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}))(t).ResourceVersion
+	w.fill(t, "default", "b")
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	w.send(t, http.MethodDelete, configMaps+"/b", "").want(t, http.StatusOK)
+	for _, path := range []string{
+		configMaps + "?watch=true&resourceVersion=" + from, "/api/v1/watch/configmaps?resourceVersion=" + from,
+		"/api/v1/watch/namespaces/default/configmaps?resourceVersion=" + from, "/api/v1/configmaps?watch=yes&resourceVersion=" + from,
+	} {
+		s := w.open(t, path)
+		if got := s.header.Get("Content-Type"); got != jsonType {
+			t.Errorf("%s: content type %q", path, got)
+		}
+		deleted := s.want(t, "ADDED b", "MODIFIED a", "DELETED b")
+		if deleted.Object["kind"] != "ConfigMap" || deleted.Object["apiVersion"] != "v1" {
+			t.Errorf("%s: the object is %v", path, deleted.Object)
+		}
+	}
+	one := w.open(t, "/api/v1/watch/namespaces/default/configmaps/b?resourceVersion="+from)
+	one.want(t, "ADDED b", "DELETED b")
+}
+
+// TestWatchHasBegunWhenItsHeadIsSent: what a client writes once it has the head of a watch's answer, it sees as a change.
+func TestWatchHasBegunWhenItsHeadIsSent(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"?watch=true": "ADDED a MODIFIED a", "?watch=true&resourceVersion=0": "ADDED a MODIFIED a",
+		"?watch=true&sendInitialEvents=false&resourceVersionMatch=NotOlderThan":                         "MODIFIED a",
+		"?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true": "ADDED a BOOKMARK MODIFIED a",
+	} {
+		t.Run(query, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t)
+				w.fill(t, "default", "a")
+				ctx, cancel := context.WithTimeout(auth.WithUser(t.Context(), auth.NewUser("watcher", auth.AdminGroup)), 10*time.Second)
+				defer cancel()
+				answer := &headed{recorded: recorded{header: http.Header{}, end: func() {}}, sent: func() {
+					w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+				}}
+				w.Handler().ServeHTTP(answer, must(http.NewRequestWithContext(ctx, http.MethodGet, "http://watched"+configMaps+query, nil))(t))
+				var got []string
+				lines := &streaming{lines: bufio.NewScanner(&answer.body)}
+				for e, ok := lines.next(t); ok; e, ok = lines.next(t) {
+					got = append(got, e.String())
+				}
+				if strings.Join(got, " ") != want {
+					t.Errorf("sent %q, want %s", got, want)
+				}
+			})
+		})
+	}
+}
+
+// headed is an answer that says when its head is sent.
+type headed struct {
+	recorded
+	sent func()
+}
+
+func (h *headed) WriteHeader(code int) {
+	if h.code == 0 {
+		h.sent()
+	}
+	h.recorded.WriteHeader(code)
+}
+
+func (h *headed) Write(p []byte) (int, error) {
+	h.WriteHeader(http.StatusOK)
+	return h.recorded.Write(p)
+}
+
+// TestDeletedEventsCarryTheRevisionOfTheDeletion so that a watch may resume after them.
+func TestDeletedEventsCarryTheRevisionOfTheDeletion(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	w.fill(t, "default", "a")
+	s := w.open(t, configMaps+"?watch=1")
+	added := s.want(t, "ADDED a")
+	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
+	deleted := s.want(t, "DELETED a")
+	before, after := at(added.Object, "metadata", "resourceVersion").(string), at(deleted.Object, "metadata", "resourceVersion").(string)
+	if after <= before {
+		t.Errorf("deleted at %s, added at %s", after, before)
+	}
+	again := w.open(t, configMaps+"?watch=1&resourceVersion="+after)
+	w.fill(t, "default", "b")
+	again.want(t, "ADDED b")
+}
+
+// TestWatchBySelector turns changes into and out of the selection into ADDED and DELETED.
+func TestWatchBySelector(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	s := w.open(t, configMaps+"?watch=1&labelSelector=on%3Dyes&resourceVersion=0")
+	byField := w.open(t, "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn1&resourceVersion=0")
+	w.fill(t, "default", "a", "b")
+	label := func(value string) {
+		t.Helper()
+		w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"labels":{"on":`+value+`}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	}
+	label(`"yes"`)
+	w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
+	label(`null`)
+	label(`"yes"`)
+	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
+	s.want(t, "ADDED a", "MODIFIED a", "DELETED a", "ADDED a", "DELETED a")
+
+	w.create(t, "/api/v1/namespaces/default/pods", `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	w.create(t, "/api/v1/namespaces/default/pods/p/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"p"},"target":{"kind":"Node","name":"n1"}}`)
+	byField.want(t, "ADDED p")
+}
+
+// TestBookmarksTellHowFarAQuietWatchIs: they come only when asked for, carry nothing but kind and revision, and a watch
+// resumes at them.
+func TestBookmarksTellHowFarAQuietWatchIs(t *testing.T) {
+	t.Parallel()
+	for _, contentType := range []string{jsonType, protobufType} {
+		t.Run(contentType, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t)
+				maps := typed(t, w.config, contentType).CoreV1().ConfigMaps("kube-system")
+				quiet := must(maps.Watch(t.Context(), metav1.ListOptions{}))(t)
+				defer quiet.Stop()
+				marked := must(maps.Watch(t.Context(), metav1.ListOptions{AllowWatchBookmarks: true}))(t)
+				defer marked.Stop()
+				if first := <-marked.ResultChan(); first.Object.(*corev1.ConfigMap).Annotations[metav1.InitialEventsAnnotationKey] != "true" {
+					t.Errorf("%s %+v, want the end of the state: a watch from anywhere begins with it", first.Type, first.Object)
+				}
+				w.fill(t, "default", "elsewhere")
+				now := must(maps.List(t.Context(), metav1.ListOptions{}))(t).ResourceVersion
+				e := <-marked.ResultChan()
+				cm, ok := e.Object.(*corev1.ConfigMap)
+				if e.Type != watch.Bookmark || !ok || cm.ResourceVersion != now || cm.Name != "" || len(cm.Annotations) > 0 {
+					t.Fatalf("%s %+v, want a bookmark at %s", e.Type, e.Object, now)
+				}
+				heard := time.Now()
+				for range 10 { // also where nothing happens, so that a dead connection can be told from a quiet one
+					if e := <-marked.ResultChan(); e.Type != watch.Bookmark || e.Object.(*corev1.ConfigMap).ResourceVersion != now {
+						t.Fatalf("%s %+v, want another bookmark at %s", e.Type, e.Object, now)
+					}
+				}
+				if took := time.Since(heard); took != 10*time.Minute {
+					t.Errorf("ten bookmarks came in %s", took)
+				}
+				synctest.Wait()
+				select {
+				case e := <-quiet.ResultChan():
+					t.Errorf("a watch without bookmarks got %v", e)
+				default:
+				}
+				w.fill(t, "kube-system", "here")
+				wantEvents(t, marked, "ADDED here")
+			})
+		})
+	}
+}
+
+// TestWatchesOfOneResourceSeeTheSameOrder has many writers, and watchers that begin at any time.
+func TestWatchesOfOneResourceSeeTheSameOrder(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	watchers := make([]*streaming, 5)
+	for i := range watchers {
+		watchers[i] = w.open(t, configMaps+"?watch=1&resourceVersion=0")
+	}
+	const writers, each = 8, 20
+	w.together(t, writers, func(ctx context.Context, i int) error {
+		name := string(rune('a' + i))
+		if _, err := w.clients.CoreV1().ConfigMaps("default").Create(ctx, configMap(name), metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		for n := 1; n < each; n++ {
+			cm := configMap(name, "n", strings.Repeat("x", n))
+			if _, err := w.clients.CoreV1().ConfigMaps("default").Update(ctx, cm, metav1.UpdateOptions{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	var first []string
+	for i, s := range watchers {
+		last := ""
+		for n := range writers * each {
+			e, ok := s.next(t)
+			if !ok {
+				t.Fatalf("watcher %d ended after %d events", i, n)
+			}
+			revision := at(e.Object, "metadata", "resourceVersion").(string)
+			if revision <= last {
+				t.Fatalf("watcher %d: %s after %s", i, revision, last)
+			}
+			last = revision
+			if i == 0 {
+				first = append(first, e.String()+revision)
+			} else if first[n] != e.String()+revision {
+				t.Fatalf("watcher %d: event %d is %s, the first watcher's %s", i, n, e.String()+revision, first[n])
+			}
+		}
+	}
+}
+
+// TestWatchOfLargeObjects whose events are each more than what is gathered before a write.
+func TestWatchOfLargeObjects(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	s := w.open(t, configMaps+"?watch=1")
+	for i, size := range []int{10, 100 << 10, 20, 700 << 10, 30 << 10, 40 << 10, 50 << 10} {
+		cm := configMap(string(rune('a'+i)), "k", strings.Repeat("x", size))
+		must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t)
+		if e := s.want(t, "ADDED "+cm.Name); len(at(e.Object, "data", "k").(string)) != size {
+			t.Errorf("%s came with %d bytes, want %d", cm.Name, len(at(e.Object, "data", "k").(string)), size)
+		}
+	}
+	again := w.open(t, configMaps+"?watch=1")
+	again.want(t, "ADDED a", "ADDED b", "ADDED c", "ADDED d", "ADDED e", "ADDED f", "ADDED g")
+}

@@ -1,0 +1,129 @@
+package server_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/bowline-dev/bowline/internal/auth/pki"
+)
+
+// startGuardAs starts a webhook whose certificate names a host, with the authority that vouches for it.
+func startGuardAs(t testing.TB, host string) (g *guard, authority []byte) {
+	t.Helper()
+	keys := must(pki.New([]string{host}))(t)
+	g = &guard{}
+	g.Server = httptest.NewUnstartedServer(http.HandlerFunc(g.serve))
+	g.TLS = keys.ServerConfig()
+	g.StartTLS()
+	t.Cleanup(g.Server.Close)
+	return g, keys.AuthorityPEM()
+}
+
+// byService is a clientConfig that names the Service hook in default, at the port of the webhook.
+func (g *guard) byService(t testing.TB, authority []byte) string {
+	t.Helper()
+	port := must(url.Parse(g.URL))(t).Port()
+	bundle := string(must(json.Marshal(authority))(t))
+	return `{"service":{"namespace":"default","name":"hook","path":"/review","port":` + port + `},"caBundle":` + bundle + `}`
+}
+
+// TestWebhookBehindAService is reached where the Service is, and shows the certificate of the Service's name.
+func TestWebhookBehindAService(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	g, authority := startGuardAs(t, "hook.default.svc")
+	other, _ := startGuardAs(t, "other.default.svc")
+	w.register(t, validatingPath, "v", g, `"clientConfig":`+g.byService(t, authority))
+	create := func() reply { return w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`) }
+	failed := func(text string) {
+		t.Helper()
+		create().refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, text)
+	}
+	failed(`service "hook" not found`)
+	const services = "/api/v1/namespaces/default/services"
+	w.send(t, http.MethodPost, services, `{"metadata":{"name":"hook"},"spec":{"type":"ExternalName","externalName":"localhost"}}`).want(t, http.StatusCreated)
+	create().want(t, http.StatusCreated)
+	w.hook(t, validatingPath, "v", "clientConfig", other.byService(t, authority))
+	failed(`x509: certificate`)
+
+	w.hook(t, validatingPath, "v", "clientConfig", g.byService(t, authority))
+	again := func(spec string) {
+		t.Helper()
+		w.send(t, http.MethodDelete, services+"/hook", "").want(t, http.StatusOK)
+		w.send(t, http.MethodPost, services, `{"metadata":{"name":"hook"},"spec":`+spec+`}`).want(t, http.StatusCreated)
+	}
+	again(`{"ports":[{"port":1}]}`)
+	failed(`no service port`)
+	again(`{"clusterIP":"None","ports":[{"port":` + must(url.Parse(g.URL))(t).Port() + `}]}`)
+	failed(`cannot route to service with ClusterIP "None"`)
+}
+
+// TestWebhookIsBelievedByItsBundle alone, and by the next one from the moment that it is there.
+func TestWebhookIsBelievedByItsBundle(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	g := startGuard(t, nil)
+	_, stranger := startGuardAs(t, "stranger")
+	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
+	w.register(t, validatingPath, "v", g, "")
+	for _, s := range []struct {
+		name   string
+		bundle []byte
+		text   string // of the failure; empty where there is none
+	}{
+		{"its own", own, ""},
+		{"somebody else's", stranger, "x509: certificate signed by unknown authority"},
+		{"the system's", nil, "x509: certificate signed by unknown authority"},
+		{"both", append(stranger, own...), ""},
+	} {
+		w.hook(t, validatingPath, "v", "clientConfig/caBundle", string(must(json.Marshal(s.bundle))(t)))
+		r := w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"a-"}}`)
+		if s.text == "" {
+			r.want(t, http.StatusCreated)
+			continue
+		}
+		r.refused(t, http.StatusInternalServerError, metav1.StatusReasonInternalError, s.text)
+	}
+	w.hook(t, validatingPath, "v", "clientConfig/caBundle", `"bm9uZQ=="`)
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
+		metav1.StatusReasonInternalError, "unable to load root certificates: unable to parse bytes as PEM block")
+}
+
+// TestWebhookThatIsNotThere refuses the write, and is asked again by the next: it may have come meanwhile.
+func TestWebhookThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	g := startGuard(t, nil)
+	w.register(t, mutatingPath, "gone", g, "")
+	g.CloseClientConnections()
+	g.Listener.Close()
+	for range 2 {
+		w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).refused(t, http.StatusInternalServerError,
+			metav1.StatusReasonInternalError, `failed calling webhook "gone.example.com": failed to call webhook: Post "`+g.URL+`/review?timeout=10s"`)
+	}
+	w.hook(t, mutatingPath, "gone", "clientConfig", startGuard(t, nil).client())
+	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
+}
+
+// TestConfigurationsTakeEffectForTheNextWrite, each of them, and so does the end of each.
+func TestConfigurationsTakeEffectForTheNextWrite(t *testing.T) {
+	t.Parallel()
+	w := start(t)
+	g := startGuard(t, deny("no"))
+	for i := range 20 {
+		w.register(t, validatingPath, "v", g, "")
+		create := func() reply {
+			return w.send(t, http.MethodPost, configMaps, fmt.Sprintf(`{"metadata":{"name":"a-%d"}}`, i))
+		}
+		create().want(t, http.StatusForbidden)
+		w.send(t, http.MethodDelete, validatingPath+"/v", "").want(t, http.StatusOK)
+		create().want(t, http.StatusCreated)
+	}
+}

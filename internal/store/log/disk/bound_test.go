@@ -1,0 +1,176 @@
+package disk_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
+)
+
+// TestAWriteAheadLogThatSomebodyCutShortIsRefused cuts the last commits off a store that was killed: whoever puts them back has them,
+// and whoever goes on without them gets no revision twice.
+func TestAWriteAheadLogThatSomebodyCutShortIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]func(file string, size int64) error{
+		"a byte":     func(file string, size int64) error { return os.Truncate(file, size-1) },
+		"everything": func(file string, _ int64) error { return os.Truncate(file, 0) },
+		"the file": func(file string, _ int64) error {
+			return errors.Join(os.Remove(file), os.WriteFile(filepath.Join(filepath.Dir(file), "000001.log"), nil, 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := crashed(t, filled(t), "b")
+			file, data := lastWritten(t, dir)
+			written := strings.TrimRight(string(data), "\x00") // what follows is reserved
+			if err := cut(file, int64(len(written))); err != nil {
+				t.Fatal(err)
+			}
+			var lost *disk.LostError
+			if err := refused(t, dir); !errors.As(err, &lost) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "*.log") {
+				t.Errorf("it is refused with %v", err)
+			}
+			if err := refused(t, dir); !errors.As(err, &lost) {
+				t.Errorf("the second time it is refused with %v", err)
+			}
+			if _, err := disk.Open(dir, disk.Options{ReadOnly: true}); !errors.As(err, &lost) {
+				t.Errorf("it is read with %v", err)
+			}
+			putBack := filepath.Join(t.TempDir(), "objects")
+			if err := errors.Join(os.CopyFS(putBack, os.DirFS(dir)), os.WriteFile(filepath.Join(putBack, filepath.Base(file)), data, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			s, _ := begun(t, putBack, disk.Options{})
+			if value(s, "a") != "1" || value(s, "b") != "1" {
+				t.Error("what was put back is not there")
+			}
+			closed(t, s)
+			goesOn(t, dir, lost)
+		})
+	}
+}
+
+// lastWritten is the newest write-ahead log that has something.
+func lastWritten(t *testing.T, dir string) (name string, data []byte) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(dir, "*.log"))
+	for _, file := range slices.Backward(files) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Trim(string(data), "\x00") != "" {
+			return file, data
+		}
+	}
+	t.Fatal("nothing was written")
+	return "", nil
+}
+
+// cutOff takes away the last commits, and returns the file where they were and what it held.
+func cutOff(t *testing.T, dir string) (file string, whole []byte) {
+	t.Helper()
+	file, whole = lastWritten(t, dir)
+	if err := os.Truncate(file, 0); err != nil {
+		t.Fatal(err)
+	}
+	return file, whole
+}
+
+// goesOn accepts the loss, which is said once: the rest is there, over restarts, and revisions begin above all that were given out.
+func goesOn(t *testing.T, dir string, lost *disk.LostError) {
+	t.Helper()
+	var said strings.Builder
+	s, _ := begun(t, dir, disk.Options{AcceptLoss: true, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	if value(s, "a") != "1" || value(s, "b") != "" || s.Current() <= lost.Acknowledged {
+		t.Errorf("a is %q, b is %q, at revision %d", value(s, "a"), value(s, "b"), s.Current())
+	}
+	var compacted *store.CompactedError
+	if _, err := s.Watch("/configmaps/", lost.Found); !errors.As(err, &compacted) {
+		t.Errorf("a watch from before goes on with %v", err)
+	}
+	put(t, s, "a", "2")
+	last := s.Current()
+	closed(t, s)
+	if n := strings.Count(said.String(), "it goes on without"); n != 1 {
+		t.Errorf("the loss is said %d times:\n%s", n, &said)
+	}
+	s, _ = begun(t, dir, disk.Options{})
+	if value(s, "a") != "2" || s.Current() != last {
+		t.Errorf("a is %q, at revision %d", value(s, "a"), s.Current())
+	}
+	closed(t, s)
+}
+
+// TestWhatIsDeletedAfterALossStaysDeleted deletes an object that was replaced by a commit before those that are lost.
+func TestWhatIsDeletedAfterALossStaysDeleted(t *testing.T) {
+	t.Parallel()
+	dir := crashed(t, replaced(t), "b")
+	cutOff(t, dir)
+	staysDeleted(t, dir, disk.Options{AcceptLoss: true})
+}
+
+func TestALossIsNotAcceptedWhereTheHistoryIsDamagedToo(t *testing.T) {
+	t.Parallel()
+	dir := crashed(t, replaced(t), "b")
+	cutOff(t, dir)
+	damageEntry(t, dir)
+	before := content(t, dir)
+	_, err := disk.Open(dir, disk.Options{AcceptLoss: true})
+	if err == nil || !strings.Contains(err.Error(), "commits before, which cannot be read") || !strings.Contains(err.Error(), ".sst") {
+		t.Errorf("it is opened with %v", err)
+	}
+	if content(t, dir) != before {
+		t.Error("refusing it changed the folder")
+	}
+	s, _ := begun(t, dir, disk.Options{AcceptLoss: true, ReadOnly: true}) // to be backed up
+	if value(s, "a") != "2" {
+		t.Errorf("a is %q", value(s, "a"))
+	}
+	closed(t, s)
+}
+
+func TestALossIsNotAcceptedOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	dir := crashed(t, filled(t), "b")
+	cutOff(t, dir)
+	before := content(t, dir)
+	fs := newFaulty(vfs.Default)
+	fs.failing(full)
+	_, err := disk.Open(dir, disk.Options{FS: fs, AcceptLoss: true})
+	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "are lost") || strings.Contains(err.Error(), "pebble") {
+		t.Errorf("on a full disk it is opened with %v", err)
+	}
+	if content(t, dir) != before {
+		t.Error("refusing it changed the folder")
+	}
+	fs.failing(nil)
+	s, _ := begun(t, dir, disk.Options{FS: fs, AcceptLoss: true})
+	if value(s, "a") != "1" || value(s, "b") != "" {
+		t.Errorf("a is %q, b is %q", value(s, "a"), value(s, "b"))
+	}
+	closed(t, s)
+}
+
+// TestATornBoundIsNone: what says how far the log went is not synced, and a crash may leave anything there.
+func TestATornBoundIsNone(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "000", strings.Repeat("\x00", 30), "09999999999999999999 00000000\n"} {
+		dir := crashed(t, filled(t), "b")
+		if err := os.WriteFile(filepath.Join(dir, "DURABLE"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, _ := begun(t, dir, disk.Options{})
+		put(t, s, "c", "1")
+		closed(t, s)
+	}
+}

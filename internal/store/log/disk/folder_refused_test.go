@@ -1,0 +1,114 @@
+package disk_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
+)
+
+// refused opens a folder that must not be opened, and returns why it was not. What is in the folder must stay as it is.
+func refused(t *testing.T, dir string) error {
+	t.Helper()
+	before := content(t, dir)
+	l, err := disk.Open(dir, disk.Options{})
+	if err == nil {
+		l.Close()
+		t.Fatal("the folder was opened")
+	}
+	if after := content(t, dir); after != before {
+		t.Errorf("refusing it changed the folder from\n%s\nto\n%s", before, after)
+	}
+	return err
+}
+
+func TestAFolderWithOtherFilesIsLeftAsItIs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "letter.txt"), []byte("dear"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var foreign *disk.ForeignError
+	if err := refused(t, dir); !errors.As(err, &foreign) || foreign.Holds != "letter.txt" {
+		t.Errorf("a foreign folder is refused with %v", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("something was added to it: %v", entries)
+	}
+}
+
+func TestAFileIsNoFolder(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := disk.Open(file, disk.Options{}); !errors.Is(err, syscall.ENOTDIR) || !strings.Contains(err.Error(), file) {
+		t.Errorf("a file is refused with %v", err)
+	}
+}
+
+func TestTheLayoutOfANewerProgramIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := filled(t)
+	rewrite(t, dir, "FORMAT", "layout 1", "layout 7")
+	var newer *disk.NewerError
+	if err := refused(t, dir); !errors.As(err, &newer) || newer.Layout != 7 || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a newer layout is refused with %v", err)
+	}
+	rewrite(t, dir, "FORMAT", "bowline store", "something else")
+	if err := refused(t, dir); !strings.Contains(err.Error(), "FORMAT") {
+		t.Errorf("an unreadable format is refused with %v", err)
+	}
+}
+
+func TestTheSecondUserOfAFolderIsToldOfTheFirst(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s, _ := begun(t, dir, disk.Options{})
+	var inUse *disk.InUseError
+	if _, err := disk.Open(dir, disk.Options{}); !errors.As(err, &inUse) || inUse.PID != os.Getpid() {
+		t.Errorf("the second is told %v", err)
+	}
+	put(t, s, "a", "1")
+	closed(t, s)
+	s, _ = begun(t, dir, disk.Options{})
+	closed(t, s)
+}
+
+// TestWhatIsRefusedLosesNoFile damages the end of the list of files of a store that a crash has left: the list then ends earlier,
+// like one that the crash cut short, and tables and logs that it does not name look like leftovers.
+func TestWhatIsRefusedLosesNoFile(t *testing.T) {
+	t.Parallel()
+	dir := crashed(t, crashed(t, filled(t), "b"), "c") // the second start makes a table of what the first left
+	lists, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
+	newest := lists[len(lists)-1]
+	info, err := os.Stat(newest)
+	if err == nil {
+		err = os.Truncate(newest, info.Size()-1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := os.ReadDir(dir)
+	l, err := disk.Open(dir, disk.Options{})
+	if err == nil {
+		_, err = store.New(t.Context(), l, store.Options{AcceptDamage: true})
+	}
+	if err == nil {
+		t.Fatal("it is served, without what the table had")
+	}
+	for _, e := range before {
+		if e.Name() == "HOLDER" || strings.HasPrefix(e.Name(), "marker.") {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, e.Name())); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/bowline-dev/bowline/internal/store/log"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// The first byte of a key in the database says what is kept there.
+const (
+	// versions are the states of objects: their key, a zero byte, and the revision with its bits turned over, so that the
+	// newest comes first. See appendState for the value.
+	versions = 'o'
+	// entries are one for each commit, by revision: see entry.
+	entries = 'r'
+	// facts are about the log as a whole.
+	facts = 'm'
+)
+
+// baseKey is where the revision is kept that the log began at: nothing before it was ever served from here.
+var baseKey = []byte{facts, 'b', 'a', 's', 'e'}
+
+// bounds are the first key of a sort and the first one after it.
+func bounds(sort byte) (lower, upper []byte) { return []byte{sort}, []byte{sort + 1} }
+
+// appendVersionKey appends where the state is kept that a commit made of an object. Keys are text, in which no byte is
+// 0xff, as the first one of a turned revision is: so the states of one object stand together, whatever other keys begin
+// with its own.
+func appendVersionKey(dst []byte, key object.Key, revision object.Revision) []byte {
+	dst = append(append(append(dst, versions), key...), 0)
+	return binary.BigEndian.AppendUint64(dst, ^uint64(revision))
+}
+
+// splitVersionKey is what appendVersionKey joined. The key is a part of data.
+func splitVersionKey(data []byte) (key []byte, revision object.Revision, err error) {
+	end := len(data) - 9
+	if end < 2 || data[0] != versions || data[end] != 0 {
+		return nil, 0, fmt.Errorf("%q is no key that a state is kept by: %w", data, object.ErrDamaged)
+	}
+	return data[1:end], object.Revision(^binary.BigEndian.Uint64(data[end+1:])), nil
+}
+
+// Each value begins with what it is, so that all are found in what is left of a damaged block (salvage.go).
+const (
+	stateMagic = "\xb0\x1e\xc0\xde"
+	entryMagic = "\xb0\x1e\xc0\xdf"
+	factMagic  = "\xb0\x1e\xc0\xd0"
+)
+
+// appendState appends the value of a state; a nil object is a deletion. It says itself what it is, so that what is not at
+// its place is noticed:
+//
+//	magic      4 bytes
+//	checksum   4 bytes, CRC-32C of the lengths and the key, little endian
+//	lengths    of the key, in 2 bytes, and of the record, in 4, big endian
+//	key        the version key
+//	record     of the object, with a checksum of its own; none for a deletion
+func appendState(dst, key []byte, o *object.Object) []byte {
+	start := len(dst)
+	dst = append(dst, stateMagic+"\x00\x00\x00\x00"...)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(key)))
+	dst = append(append(dst, 0, 0, 0, 0), key...)
+	record := len(dst)
+	if o != nil {
+		dst = o.AppendRecord(dst)
+	}
+	head := dst[start:]
+	binary.BigEndian.PutUint32(head[10:], uint32(len(dst)-record))
+	binary.LittleEndian.PutUint32(head[4:], crc32.Checksum(head[8:record-start], castagnoli))
+	return dst
+}
+
+// splitState reads a state at the beginning of data: the key that it was written by, and the record. Of a state that is cut short
+// there is the key alone.
+func splitState(data []byte) (key, record []byte, err error) {
+	const head = 14
+	if len(data) >= head && string(data[:4]) == stateMagic {
+		end := head + int(binary.BigEndian.Uint16(data[8:]))
+		if end <= len(data) && binary.LittleEndian.Uint32(data[4:]) == crc32.Checksum(data[8:end], castagnoli) {
+			length := int(binary.BigEndian.Uint32(data[10:]))
+			if length > len(data)-end {
+				return data[head:end], nil, fmt.Errorf("its record is cut short: %w", object.ErrDamaged)
+			}
+			return data[head:end], data[end : end+length], nil
+		}
+	}
+	return nil, nil, fmt.Errorf("it does not say what it is: %w", object.ErrDamaged)
+}
+
+func appendEntryKey(dst []byte, revision object.Revision) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, entries), uint64(revision))
+}
+
+func splitEntryKey(data []byte) (object.Revision, error) {
+	if len(data) != 9 || data[0] != entries {
+		return 0, fmt.Errorf("%q is no key that a commit is kept by: %w", data, object.ErrDamaged)
+	}
+	return object.Revision(binary.BigEndian.Uint64(data[1:])), nil
+}
+
+// entry is what is kept of a commit beside the states that it made: when it was, and which states it replaced. Its bytes are
+//
+//	magic      4 bytes
+//	checksum   4 bytes, CRC-32C of all that follows, little endian
+//	time       8 bytes, microseconds since 1970
+//	changes    for each: the length of the key, the key, the revision of the state before (0: none), 1 if it was deleted
+type entry struct {
+	at      time.Time
+	changes []changed
+}
+
+// changed is what a commit did to one key.
+type changed struct {
+	key      object.Key
+	previous object.Revision
+	deleted  bool
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// appendEntry appends the entry of a commit.
+func appendEntry(dst []byte, at time.Time, commit *log.Commit) []byte {
+	dst = append(dst, entryMagic...)
+	start := len(dst)
+	dst = append(dst, 0, 0, 0, 0)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(at.UnixMicro()))
+	for _, c := range commit.Changes {
+		dst = binary.AppendUvarint(dst, uint64(len(c.Key)))
+		dst = append(dst, c.Key...)
+		dst = binary.AppendUvarint(dst, uint64(c.Previous))
+		deleted := byte(0)
+		if c.Object == nil {
+			deleted = 1
+		}
+		dst = append(dst, deleted)
+	}
+	binary.LittleEndian.PutUint32(dst[start:], crc32.Checksum(dst[start+4:], castagnoli))
+	return dst
+}
+
+var errEntry = errors.New("the entry of the commit is damaged")
+
+// readEntry reads what appendEntry wrote, into changes. Keys are copied.
+func readEntry(data []byte, changes []changed) (entry, error) {
+	return readEntryWith(data, changes, func(key []byte) object.Key { return object.Key(key) })
+}
+
+// readEntryWith is readEntry with who makes keys of their bytes.
+func readEntryWith(data []byte, changes []changed, keep func([]byte) object.Key) (entry, error) {
+	data, ok := bytes.CutPrefix(data, []byte(entryMagic))
+	if !ok || len(data) < 12 || binary.LittleEndian.Uint32(data) != crc32.Checksum(data[4:], castagnoli) {
+		return entry{}, errEntry
+	}
+	e := entry{at: time.UnixMicro(int64(binary.BigEndian.Uint64(data[4:]))), changes: changes}
+	for rest := data[12:]; len(rest) > 0; {
+		length, n := binary.Uvarint(rest)
+		if n <= 0 || length > uint64(len(rest)-n) {
+			return entry{}, errEntry
+		}
+		key := rest[n : n+int(length)]
+		rest = rest[n+int(length):]
+		previous, n := binary.Uvarint(rest)
+		if n <= 0 || len(rest) <= n {
+			return entry{}, errEntry
+		}
+		e.changes = append(e.changes, changed{keep(key), object.Revision(previous), rest[n] == 1})
+		rest = rest[n+1:]
+	}
+	return e, nil
+}

@@ -1,0 +1,102 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/bowline-dev/bowline/internal/store/log"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// Load hands on the newest state of every object in the order of their keys, and the changes of the last HistoryAge.
+//
+// Reading is shared by the processors; taking is one goroutine's. What cannot be read costs no more than itself: an object whose
+// newest state is damaged is named, and of the history what follows the last damage is handed on. The keeper begins its work
+// after it.
+func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, error) {
+	h := l.newHistory()
+	err := l.loadStates(ctx, h, into)
+	if err == nil {
+		err = l.readHistory(h)
+	}
+	if err == nil {
+		err = h.replay(into.Past)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("the store in %s: %w", l.dir, err)
+	}
+	if !l.options.ReadOnly {
+		l.openBound()
+		l.work.Go(l.keep)
+	}
+	return h.current, nil
+}
+
+// loadStates takes what readers read, part after part. The first error ends all.
+func (l *Log) loadStates(ctx context.Context, h *history, into log.Loading) error {
+	parts, err := l.parts()
+	if err != nil {
+		return err
+	}
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r := &reading{log: l, parts: parts, spare: make(chan []stored, spareChunks)}
+	for range min(len(parts), runtime.GOMAXPROCS(0)) {
+		readers.Go(func() { r.run(ctx) })
+	}
+	t := taker{history: h, into: into}
+	for i := range parts {
+		p := &parts[i]
+		for states := range p.states {
+			if err := t.takeAll(states); err != nil {
+				return err
+			}
+			r.reuse(states)
+		}
+		if p.err != nil || p.rest {
+			return p.err
+		}
+	}
+	return nil
+}
+
+// taker tells the newest state of each object from those before it.
+type taker struct {
+	history *history
+	into    log.Loading
+	last    stored
+}
+
+func (t *taker) takeAll(states []stored) error {
+	for i := range states {
+		if err := t.take(&states[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *taker) take(s *stored) error {
+	newest := t.last.key != s.key
+	before := t.last
+	t.last = *s
+	if s.revision > t.history.current {
+		return fmt.Errorf("%s has revision %d, and the last commit is %d: a file of the last commits (*.log) is "+
+			"missing, or of another time: put it back, or restore a backup",
+			s.key, s.revision, t.history.current)
+	}
+	t.history.remember(s, newest, before.revision)
+	switch {
+	case !newest:
+		return nil
+	case s.err != nil:
+		return t.into.Damaged(s.key, s.err)
+	case s.object != nil:
+		return t.into.Live(s.object)
+	}
+	return nil
+}

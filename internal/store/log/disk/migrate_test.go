@@ -1,0 +1,98 @@
+package disk
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/bowline-dev/bowline/internal/store/log"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// TestAnOlderLayoutIsMigratedStepByStep has a program of layout 3 open a folder of layout 1. It is cut short in the second
+// step, and begins again with that one.
+func TestAnOlderLayoutIsMigratedStepByStep(t *testing.T) {
+	t.Parallel()
+	fs := vfs.NewMem()
+	first, err := Open("objects", Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	revision, _ := first.Current(t.Context())
+	if err := errors.Join(first.Append(t.Context(), []log.Commit{{Revision: revision + 1}}), first.Close()); err != nil {
+		t.Fatal(err)
+	}
+
+	var done []string
+	cut := errors.New("cut short")
+	step := func(name string, err error) func(*pebble.DB) error {
+		return func(db *pebble.DB) error {
+			done = append(done, name)
+			return errors.Join(err, db.Set([]byte{facts, name[0]}, []byte(name), pebble.NoSync))
+		}
+	}
+	if err := migrated(t, fs, migrations{step("one", nil), step("two", cut)}); !errors.Is(err, cut) {
+		t.Fatalf("the migration that was cut short returned %v", err)
+	}
+	if err := migrated(t, fs, migrations{step("one", nil), step("two", nil)}); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := readWhole(fs, "objects", formatFile); got != (state{layout: 3, ready: true}).String() {
+		t.Errorf("the format is %q", got)
+	}
+	if len(done) != 3 || done[0] != "one" || done[1] != "two" || done[2] != "two" {
+		t.Errorf("the steps were %v", done)
+	}
+	if got := currentOf(t, fs); got != revision+1 {
+		t.Errorf("the revision is %d, not %d", got, revision+1)
+	}
+}
+
+// migrated opens a folder as a program would that knows these migrations.
+func migrated(t *testing.T, fs vfs.FS, steps migrations) error {
+	t.Helper()
+	lock, err := enter(fs, "objects")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Log{dir: "objects", options: Options{FS: fs}.filled(), lock: lock}
+	s, err := parseFormat(t, fs)
+	if err == nil {
+		err = l.migrate(s, steps)
+	}
+	return errors.Join(err, lock.release())
+}
+
+func parseFormat(t *testing.T, fs vfs.FS) (state, error) {
+	t.Helper()
+	text, err := readWhole(fs, "objects", formatFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parseState(text)
+}
+
+// currentOf is the revision that a database stands at.
+func currentOf(t *testing.T, fs vfs.FS) object.Revision {
+	t.Helper()
+	db, err := pebble.Open("objects", &pebble.Options{FS: fs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, key := range []string{"one", "two"} {
+		value, closer, err := db.Get([]byte{facts, key[0]})
+		if err != nil || string(value) != key {
+			t.Errorf("step %s left %q, %v", key, value, err)
+		} else {
+			closer.Close()
+		}
+	}
+	_, last, err := newest(db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last.revision
+}

@@ -1,0 +1,137 @@
+package disk_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
+)
+
+func TestMissingFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{"*.log", "MANIFEST-*", "*.sst", "marker.manifest.*", "marker.format-version.*"} {
+		t.Run(pattern, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "20250101") // a number, as names of files are
+			if err := os.Rename(filled(t), dir); err != nil {
+				t.Fatal(err)
+			}
+			s, _ := begun(t, dir, disk.Options{}) // what the first had in its write-ahead log goes to a table
+			closed(t, s)
+			files, _ := filepath.Glob(filepath.Join(dir, pattern))
+			if len(files) == 0 {
+				t.Fatal("there is none")
+			}
+			for _, file := range files {
+				if err := os.Remove(file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			inPlainWords(t, refused(t, dir), filepath.Base(files[0]), pattern)
+		})
+	}
+}
+
+// TestTornLogIsNotBlamedForAMissingTable: the last log may end like that after every crash.
+func TestTornLogIsNotBlamedForAMissingTable(t *testing.T) {
+	t.Parallel()
+	dir := crashed(t, filled(t), "b")
+	name, data := lastWritten(t, dir)
+	tables, _ := filepath.Glob(filepath.Join(dir, "*.sst"))
+	if err := errors.Join(os.WriteFile(name, data[:len(data)-1], 0o600), os.Remove(tables[0])); err != nil {
+		t.Fatal(err)
+	}
+	inPlainWords(t, refused(t, dir), filepath.Base(tables[0]))
+}
+
+// inPlainWords checks that the first words of a refusal name one of these files and say what to do, before the database says anything.
+func inPlainWords(t *testing.T, err error, names ...string) {
+	t.Helper()
+	words, _, advised := strings.Cut(err.Error(), "or restore a backup")
+	named := slices.ContainsFunc(names, func(name string) bool { return strings.Contains(words, name) })
+	if !named || !advised || !strings.Contains(words, "put") || strings.Contains(words, "pebble") || strings.Contains(words, "\n") {
+		t.Errorf("of %v it is said %v", names, err)
+	}
+}
+
+func TestDamagedFilesAreNamed(t *testing.T) {
+	t.Parallel()
+	for how, damage := range map[string]func([]byte) []byte{
+		"empty":   func([]byte) []byte { return nil },
+		"half":    func(data []byte) []byte { return data[:len(data)/2] },
+		"garbage": func(data []byte) []byte { return bytes.Repeat([]byte("garbage "), len(data)) },
+		"a bit":   func(data []byte) []byte { data[len(data)-3] ^= 1; return data },
+		"its end": func(data []byte) []byte { return data[:len(data)-1] },
+	} {
+		for _, pattern := range []string{"FORMAT", "*.log", "MANIFEST-*", "*.sst", "OPTIONS-*"} {
+			t.Run(how+" of "+pattern, func(t *testing.T) {
+				t.Parallel()
+				dir := crashed(t, filled(t), "b")
+				files, _ := filepath.Glob(filepath.Join(dir, pattern))
+				file := files[len(files)-1]
+				data, err := os.ReadFile(file)
+				if pattern == "*.log" {
+					file, data = lastWritten(t, dir)
+				}
+				if err := errors.Join(err, os.WriteFile(file, damage(data), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				l, err := disk.Open(dir, disk.Options{})
+				if err == nil {
+					var s *store.Store
+					if s, err = store.New(t.Context(), l, store.Options{AcceptDamage: true}); err == nil {
+						if value(s, "a") != "1" || value(s, "b") != "1" {
+							t.Error("it is served without what it had")
+						}
+						closed(t, s)
+						return
+					}
+				}
+				inPlainWords(t, err, filepath.Base(file), pattern)
+			})
+		}
+	}
+}
+
+// TestWhatIsNoFileIsNamed puts something else in the place of a file of a store: nothing waits for it, or takes the store for a new
+// one.
+func TestWhatIsNoFileIsNamed(t *testing.T) {
+	t.Parallel()
+	others := map[string]func(name string) error{
+		"folder":  func(name string) error { return os.Mkdir(name, 0o700) },
+		"nowhere": func(name string) error { return os.Symlink("nowhere", name) },
+		"itself":  func(name string) error { return os.Symlink(filepath.Base(name), name) },
+		"pipe":    func(name string) error { return syscall.Mkfifo(name, 0o600) },
+	}
+	for other, put := range others {
+		for _, pattern := range []string{"FORMAT", "*.log", "MANIFEST-*", "marker.manifest.*", "OPTIONS-*"} {
+			t.Run(other+" for "+pattern, func(t *testing.T) {
+				t.Parallel()
+				dir := filled(t)
+				names, _ := filepath.Glob(filepath.Join(dir, pattern))
+				if len(names) == 0 {
+					t.Fatal("there is none")
+				}
+				name := names[len(names)-1]
+				if err := errors.Join(os.Remove(name), put(name)); err != nil {
+					t.Fatal(err)
+				}
+				_, err := disk.Open(dir, disk.Options{})
+				if err == nil {
+					t.Fatal("it is opened")
+				}
+				inPlainWords(t, err, filepath.Base(name))
+				if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) == 0 {
+					t.Error("its tables are gone")
+				}
+			})
+		}
+	}
+}

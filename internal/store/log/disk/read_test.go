@@ -1,0 +1,208 @@
+package disk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// inManyTables is a store that was closed often, each time after some objects were made and others replaced or deleted, so that
+// most tables overlap others; and what is in it. The rounds say in which order the ranges of keys come.
+func inManyTables(t *testing.T, rounds ...int) (dir string, want map[string]string, commits int) {
+	t.Helper()
+	dir, want = t.TempDir(), map[string]string{}
+	for _, round := range rounds { // not four: the database puts those together
+		s, _ := begun(t, dir, disk.Options{})
+		for i := range 100 {
+			name, value := fmt.Sprintf("object-%03d", 80*round+i), fmt.Sprintf("the value of %03d in round %d", 80*round+i, round)
+			put(t, s, name, value)
+			want[name] = value
+		}
+		gone := fmt.Sprintf("object-%03d", 80*round)
+		if _, err := s.Commit(t.Context(), storetest.Delete(storetest.Key(gone), store.Anything())); err != nil {
+			t.Fatal(err)
+		}
+		delete(want, gone)
+		commits += 101
+		closed(t, s)
+	}
+	if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) < 3 {
+		t.Fatalf("it is in %d tables, and so is read in few parts", len(tables))
+	}
+	return dir, want, commits
+}
+
+func TestPartsAreTakenInTheOrderOfKeysWithTheWholeHistory(t *testing.T) {
+	t.Parallel()
+	dir, want, commits := inManyTables(t, 0, 1, 2)
+	l := open(t, dir, disk.Options{})
+	var names []string
+	live, replayed := map[string]string{}, map[string]string{}
+	last := object.Revision(0)
+	revision, err := l.Load(t.Context(), log.Loading{
+		Live: func(o *object.Object) error {
+			names = append(names, o.Key.Name())
+			live[o.Key.Name()] = storetest.Value(o)
+			return nil
+		},
+		Past: func(e *object.Event, _ time.Time) error {
+			if last != 0 && e.Revision() != last+1 {
+				t.Errorf("the change of revision %d comes after %d", e.Revision(), last)
+			}
+			last = e.Revision()
+			before, known := replayed[e.Key().Name()]
+			if known != (e.Previous != nil) || known && storetest.Value(e.Previous) != before {
+				t.Errorf("at %d, %s was %q, which the event does not say", last, e.Key(), before)
+			}
+			replayed[e.Key().Name()] = storetest.Value(e.Object)
+			if e.Deleted {
+				delete(replayed, e.Key().Name())
+			}
+			commits--
+			return nil
+		},
+		Damaged: func(key object.Key, err error) error { return fmt.Errorf("%s: %w", key, err) },
+	})
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if err != nil || last != revision || commits != 0 {
+		t.Fatalf("the history ends at %d, the log at %d; %d commits are missing (%v)", last, revision, commits, err)
+	}
+	if !maps.Equal(live, want) || !maps.Equal(replayed, want) {
+		t.Errorf("live are %v, the changes lead to %v; it was %v", live, replayed, want)
+	}
+	if !slices.IsSorted(names) || len(names) != len(want) {
+		t.Errorf("%d objects are handed on, in the order %q", len(names), names)
+	}
+}
+
+func TestDamageInOnePartCostsNoOther(t *testing.T) {
+	t.Parallel()
+	dir, want, _ := inManyTables(t, 0, 1, 2)
+	flip(t, dir, "*.sst", want["object-075"])
+	live, damaged, err := loaded(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(want, "object-075")
+	if !maps.Equal(live, want) {
+		t.Errorf("there are %d objects, and %d should be", len(live), len(want))
+	}
+	if len(damaged) != 1 || !strings.Contains(damaged[0], "/object-075: ") {
+		t.Errorf("damaged are %q", damaged)
+	}
+}
+
+func TestDamageInTwoTablesCostsTwoObjects(t *testing.T) {
+	t.Parallel()
+	for _, rounds := range [][]int{{0, 1, 2}, {2, 1, 0}} {
+		dir, want, _ := inManyTables(t, rounds...)
+		for _, name := range []string{"object-020", "object-235"} {
+			flip(t, dir, "*.sst", want[name])
+			delete(want, name)
+		}
+		live, damaged, err := loaded(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(live, want) || len(damaged) != 2 {
+			t.Errorf("there are %d objects, and %d should be; damaged are %q", len(live), len(want), damaged)
+		}
+	}
+}
+
+// killed is a copy of a store's folder after many objects were replaced and deleted, and the history has let go of what they were:
+// all of that is in the write-ahead log. What there is then is written into want.
+func killed(t *testing.T, dir string, want map[string]string) string {
+	t.Helper()
+	return crashedAfter(t, dir, store.Options{HistoryAge: 1, HistoryBytes: 1}, func(t *testing.T, s *store.Store) {
+		for i := range 260 {
+			name := fmt.Sprintf("object-%03d", i)
+			switch _, there := want[name]; {
+			case i%3 == 0 && name != "object-075":
+				want[name] = fmt.Sprint("replaced by ", i)
+				put(t, s, name, want[name])
+			case i%3 == 1 && there:
+				if _, err := s.Commit(t.Context(), storetest.Delete(storetest.Key(name), store.Anything())); err != nil {
+					t.Fatal(err)
+				}
+				delete(want, name)
+			}
+		}
+	})
+}
+
+// TestADamagedBlockKeepsWhatIsInNoTableYet reads a damaged store that was killed where nothing can be written, and so the
+// write-ahead log does not become a table; and at last where that is so.
+func TestADamagedBlockKeepsWhatIsInNoTableYet(t *testing.T) {
+	t.Parallel()
+	dir, want, _ := inManyTables(t, 0, 1, 2)
+	dir = killed(t, dir, want)
+	flip(t, dir, "*.sst", want["object-075"])
+	delete(want, "object-075")
+	fullDisk := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(full))
+	for _, options := range []disk.Options{{ReadOnly: true}, {FS: fullDisk}, {}} {
+		l := open(t, dir, options)
+		live, damaged, err := handedOn(t, l)
+		if err != nil {
+			t.Error(err)
+		}
+		if err := l.Close(); err != nil && !errors.Is(err, syscall.ENOSPC) {
+			t.Error(err)
+		}
+		if !maps.Equal(live, want) || len(damaged) != 1 || !strings.Contains(damaged[0], "/object-075: ") {
+			t.Errorf("damaged are %q; there are %v, and there should be %v", damaged, live, want)
+		}
+	}
+}
+
+func TestNothingIsReadThatNobodyTakes(t *testing.T) {
+	t.Parallel()
+	dir, want, _ := inManyTables(t, 0, 1, 2)
+	whole, cancel := context.WithCancel(t.Context())
+	l := open(t, dir, disk.Options{ReadOnly: true})
+	chunks, err := l.ReadAlone(whole)
+	if err != nil || slices.Contains(chunks, 0) {
+		t.Errorf("of the parts of a store that is whole there are %d chunks (%v)", chunks, err)
+	}
+	cancel()
+	for range 10 {
+		chunks, err := l.ReadAlone(whole)
+		if err != nil || slices.Max(chunks) != 0 {
+			t.Errorf("after the end of it all there are %d chunks (%v)", chunks, err)
+		}
+	}
+	if _, err := l.Load(whole, log.Loading{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of it all it is loaded with %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+
+	flip(t, dir, "*.sst", want["object-020"])
+	l = open(t, dir, disk.Options{ReadOnly: true})
+	chunks, err = l.ReadAlone(t.Context())
+	if err != nil || chunks[0] == 0 || chunks[len(chunks)-1] != 0 {
+		t.Errorf("where the reader of the first objects reads all the others too, there are %d chunks (%v)", chunks, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}

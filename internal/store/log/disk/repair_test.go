@@ -1,0 +1,271 @@
+package disk_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log"
+	"github.com/bowline-dev/bowline/internal/store/log/disk"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
+)
+
+// faulty is a disk whose changes can be made to fail. One in memory forgets what was not synced when it crashes.
+type faulty struct {
+	vfs.FS
+	memory *vfs.MemFS
+	fail   atomic.Pointer[func(op errorfs.Op) error]
+}
+
+func newFaulty(beneath vfs.FS) *faulty {
+	f := &faulty{}
+	f.memory, _ = beneath.(*vfs.MemFS)
+	f.FS = errorfs.Wrap(beneath, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if fail := f.fail.Load(); fail != nil && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return (*fail)(op)
+		}
+		return nil
+	}))
+	return f
+}
+
+// failing lets changes fail as told; nil ends it.
+func (f *faulty) failing(fail func(errorfs.Op) error) {
+	if fail == nil {
+		f.fail.Store(nil)
+		return
+	}
+	f.fail.Store(&fail)
+}
+
+// crash is the disk as a machine finds it that lost its power: of what was not synced, some is there.
+func (f *faulty) crash(unsynced int) *faulty {
+	return newFaulty(f.memory.CrashClone(vfs.CrashCloneCfg{
+		UnsyncedDataPercent: unsynced, RNG: rand.New(rand.NewPCG(1, uint64(unsynced))),
+	}))
+}
+
+// full fails what needs room.
+func full(op errorfs.Op) error {
+	switch op.Kind {
+	case errorfs.OpCreate, errorfs.OpLink, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFileSync, errorfs.OpFileSyncData:
+		return syscall.ENOSPC
+	}
+	return nil
+}
+
+// started is a store on a disk in memory.
+func started(t *testing.T, fs vfs.FS) (*store.Store, *disk.Log) {
+	t.Helper()
+	l := open(t, "objects", disk.Options{FS: fs})
+	s, err := store.New(t.Context(), l, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, l
+}
+
+func closed(t *testing.T, s *store.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func put(t *testing.T, s *store.Store, name, value string) {
+	t.Helper()
+	if _, err := s.Commit(t.Context(), storetest.Put(storetest.Key(name), value, store.Anything())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func value(s *store.Store, name string) string { return storetest.Value(s.Get(storetest.Key(name))) }
+
+func TestAFullDiskRefusesWritesUntilThereIsRoomAndReadsGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fs := newFaulty(vfs.NewCrashableMem())
+		s, l := started(t, fs)
+		put(t, s, "a", "1")
+		before := s.Current()
+
+		fs.failing(full)
+		for range 3 {
+			_, err := s.Commit(t.Context(), storetest.Put(storetest.Key("a"), "refused", store.Anything()))
+			var fullError *log.FullError
+			if !errors.As(err, &fullError) || fullError.Medium != "objects" {
+				t.Fatalf("on a full disk a write returned %v", err)
+			}
+			time.Sleep(7 * time.Second)
+		}
+		if l.Health() == nil || value(s, "a") != "1" || s.Current() != before {
+			t.Errorf("on a full disk the health is %v, and a reader sees %q at %d", l.Health(), value(s, "a"), s.Current())
+		}
+
+		fs.failing(nil)
+		time.Sleep(6 * time.Second)
+		if err := l.Health(); err != nil {
+			t.Errorf("with room again the health is %v", err)
+		}
+		put(t, s, "a", "2")
+		if s.Current() != before+1 {
+			t.Errorf("the next write has revision %d after %d", s.Current(), before)
+		}
+		put(t, s, "b", "1")
+		crashed := fs.crash(0)
+		closed(t, s)
+		again, _ := started(t, crashed)
+		if value(again, "a") != "2" || value(again, "b") != "1" {
+			t.Errorf("after a crash there is %q and %q", value(again, "a"), value(again, "b"))
+		}
+		closed(t, again)
+	})
+}
+
+// TestAFolderThatWasMovedAwayIsMissed moves the folder of a store that is in use: what was written before somebody noticed is there
+// when it is back, and no other is made in its place.
+func TestAFolderThatWasMovedAwayIsMissed(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "objects")
+	synctest.Test(t, func(t *testing.T) {
+		s, l := begun(t, dir, disk.Options{})
+		if err := os.Rename(dir, dir+".away"); err != nil {
+			t.Fatal(err)
+		}
+		last, big := "", strings.Repeat("x", 20<<10)
+		for i := range 2000 {
+			name := fmt.Sprint("big-", i)
+			if _, err := s.Commit(t.Context(), storetest.Put(storetest.Key(name), big, store.Anything())); err != nil {
+				break
+			}
+			last = name
+		}
+		time.Sleep(20 * time.Second)
+		if err := l.Health(); err == nil || last == "" || !strings.Contains(err.Error(), dir) {
+			t.Errorf("after %s the health is %v", last, err)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Error("a folder was made in its place")
+		}
+		if err := os.Rename(dir+".away", dir); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(6 * time.Second)
+		put(t, s, "back", "1")
+		closed(t, s)
+		again, _ := begun(t, dir, disk.Options{})
+		if value(again, last) != big || value(again, "back") != "1" {
+			t.Errorf("%s or what was written after it is missing", last)
+		}
+		closed(t, again)
+	})
+}
+
+// TestAWriteWhoseSyncFailedIsNotThereLater lets the sync of one commit fail once, with its bytes in the page cache: the writer
+// was told that it failed, and that stays so, over the repair and over a crash after it.
+func TestAWriteWhoseSyncFailedIsNotThereLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fs := newFaulty(vfs.NewCrashableMem())
+		s, _ := started(t, fs)
+		put(t, s, "a", "1")
+		failed := false
+		fs.failing(func(op errorfs.Op) error {
+			if !failed && strings.HasSuffix(op.Path, ".log") && (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
+				failed = true
+				return syscall.EIO
+			}
+			return nil
+		})
+		_, err := s.Commit(t.Context(), storetest.Put(storetest.Key("a"), "refused", store.Anything()))
+		if !errors.Is(err, syscall.EIO) {
+			t.Fatalf("a failed sync is reported as %v", err)
+		}
+		time.Sleep(time.Second)
+		put(t, s, "b", "1")
+		crashed := fs.crash(50)
+		if value(s, "a") != "1" {
+			t.Errorf("the refused write is seen: %q", value(s, "a"))
+		}
+		closed(t, s)
+		again, _ := started(t, crashed)
+		if value(again, "a") != "1" || value(again, "b") != "1" {
+			t.Errorf("after a crash there is %q and %q", value(again, "a"), value(again, "b"))
+		}
+		closed(t, again)
+	})
+}
+
+func TestAStoreBeginsOnAFullDiskAndTakesWritesWhenThereIsRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fs := newFaulty(vfs.NewCrashableMem())
+		s, _ := started(t, fs)
+		put(t, s, "a", "1")
+		last := s.Current()
+		closed(t, s)
+
+		fs.failing(full)
+		s, l := started(t, fs)
+		_, err := s.Commit(t.Context(), storetest.Put(storetest.Key("b"), "refused", store.Anything()))
+		var fullError *log.FullError
+		if !errors.As(err, &fullError) || l.Health() == nil || value(s, "a") != "1" || s.Current() != last {
+			t.Errorf("begun on a full disk a write returned %v, and a reader sees %q at %d", err, value(s, "a"), s.Current())
+		}
+		fs.failing(nil)
+		time.Sleep(6 * time.Second)
+		put(t, s, "b", "1")
+		closed(t, s)
+	})
+}
+
+// TestARepairedStoreStillMissesWhatIsCutOff has a disk that comes back without the file that says how far the store went.
+func TestARepairedStoreStillMissesWhatIsCutOff(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fs := newFaulty(vfs.NewCrashableMem())
+		s, _ := started(t, fs)
+		put(t, s, "a", "1")
+		fs.failing(full)
+		_, err := s.Commit(t.Context(), storetest.Put(storetest.Key("a"), "refused", store.Anything()))
+		if err == nil {
+			t.Fatal("there was room")
+		}
+		if err := fs.Remove("objects/DURABLE"); err != nil {
+			t.Fatal(err)
+		}
+		fs.failing(nil)
+		time.Sleep(6 * time.Second)
+		put(t, s, "b", "1")
+		killed := fs.crash(100)
+		closed(t, s)
+
+		logs := slices.DeleteFunc(must(killed.List("objects"))(t), func(name string) bool { return path.Ext(name) != ".log" })
+		f := must(killed.Create(path.Join("objects", slices.Max(logs)), vfs.WriteCategoryUnspecified))(t)
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		var lost *disk.LostError
+		l, err := disk.Open("objects", disk.Options{FS: killed})
+		if err == nil {
+			err = l.Close()
+		}
+		if !errors.As(err, &lost) {
+			t.Errorf("it is opened with %v", err)
+		}
+	})
+}

@@ -1,0 +1,255 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
+	"github.com/bowline-dev/bowline/internal/store/storetest"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// The contract holds on the way over the queue too, with nothing below it that could forgive a mistake.
+func TestQueuedCommitsKeepTheContract(t *testing.T) {
+	storetest.Run(t, func(*testing.T) log.Log { return &storetest.Faults{Log: memory.New()} })
+}
+
+var configMaps = storetest.Key("").GroupResource()
+
+// faulty runs a test in a bubble, on a store whose log can be held up and fail.
+func faulty(t *testing.T, test func(t *testing.T, s *store.Store, faults *storetest.Faults)) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		faults := &storetest.Faults{Log: memory.New()}
+		s, err := store.New(t.Context(), faults, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		test(t, s, faults)
+	})
+}
+
+// outcome is what a commit that runs beside the test came to.
+type outcome struct {
+	revision object.Revision
+	err      error
+	done     bool
+}
+
+// begin commits beside the test and returns when the commit waits or is done.
+func begin(ctx context.Context, s *store.Store, changes ...store.Change) *outcome {
+	o := new(outcome)
+	go func() {
+		o.revision, o.err = s.Commit(ctx, changes...)
+		o.done = true
+	}()
+	synctest.Wait()
+	return o
+}
+
+func put(name, value string, expect store.Expect) store.Change {
+	return storetest.Put(storetest.Key(name), value, expect)
+}
+
+func TestNothingIsReadBeforeItIsDurable(t *testing.T) {
+	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+		base := s.Current()
+		w, err := s.Watch(object.Prefix(configMaps, ""), base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		release := faults.Hold()
+		create := begin(t.Context(), s, put("a", "1", store.Absent()))
+
+		state, err := s.Snapshot(t.Context(), store.Latest())
+		if err != nil || state.Revision() != base || state.Get(storetest.Key("a")) != nil {
+			t.Errorf("a snapshot shows what is not durable, or failed: %v", err)
+		}
+		if s.Get(storetest.Key("a")) != nil || s.Current() != base {
+			t.Error("what is not durable can be read")
+		}
+		if events, err := w.Take(1); events != nil || err != nil {
+			t.Errorf("a watch took %v, %v", events, err)
+		}
+		// These answers would tell of the first commit, whichever they are.
+		second := begin(t.Context(), s, put("a", "2", store.Absent()))
+		missing := begin(t.Context(), s, put("b", "2", store.At(base)), storetest.Delete(storetest.Key("a"), store.Anything()))
+		if create.done || second.done || missing.err == nil {
+			t.Errorf("answers: create %v, create again %v, conflict on another key %v", create, second, missing)
+		}
+
+		release()
+		synctest.Wait()
+		var conflict *store.ConflictError
+		if create.err != nil || !errors.As(second.err, &conflict) || storetest.Value(conflict.Actual) != "1" {
+			t.Errorf("the first create came to %v, the second to %v", create.err, second.err)
+		}
+		if got := storetest.Value(s.Get(storetest.Key("a"))); got != "1" || s.Current() != create.revision {
+			t.Errorf("then a is %q at %d, not at %d", got, s.Current(), create.revision)
+		}
+	})
+}
+
+func TestWritersShareAnAppend(t *testing.T) {
+	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+		base := s.Current()
+		release := faults.Hold()
+		var writers []*outcome
+		for i := range 10 {
+			writers = append(writers, begin(t.Context(), s, put("counter", fmt.Sprint(i), store.Anything())))
+		}
+		release()
+		synctest.Wait()
+		for i, w := range writers {
+			if w.err != nil || w.revision != base+1+object.Revision(i) {
+				t.Errorf("writer %d got revision %d, %v", i, w.revision-base, w.err)
+			}
+		}
+		if got := fmt.Sprint(faults.Appends()); got != "[1 9]" {
+			t.Errorf("10 writers made appends of %s commits", got)
+		}
+		w, err := s.Watch(storetest.Key("counter"), base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if events, _ := w.Take(100); len(events) != 10 || storetest.Value(events[9].Previous) != "8" {
+			t.Errorf("a watch saw %d events of 10 commits", len(events))
+		}
+	})
+}
+
+func TestFailedAppendLeavesNothing(t *testing.T) {
+	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+		base := s.Current()
+		release := faults.Hold()
+		broken := errors.New("no space left")
+		faults.Fail(broken)
+		failed := begin(t.Context(), s, put("a", "1", store.Absent()))
+		built := begin(t.Context(), s, put("a", "2", store.Anything()))
+		conflicting := begin(t.Context(), s, put("a", "3", store.Absent()))
+		deleting := begin(t.Context(), s, storetest.Delete(storetest.Key("b"), store.Anything()), put("c", "1", store.Anything()))
+		release()
+		synctest.Wait()
+
+		if !errors.Is(failed.err, broken) {
+			t.Errorf("the commit whose append failed came to %v", failed.err)
+		}
+		// What had been built on it was judged again, on the state without it.
+		if built.err != nil || deleting.err != nil {
+			t.Errorf("those that came after it: %v, %v", built.err, deleting.err)
+		}
+		var conflict *store.ConflictError
+		if conflicting.err != nil && !errors.As(conflicting.err, &conflict) {
+			t.Errorf("the second create came to %v", conflicting.err)
+		}
+		w, err := s.Watch(object.Prefix(configMaps, ""), base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		events, _ := w.Take(100)
+		for i, e := range events {
+			if e.Revision() != base+1+object.Revision(i) || storetest.Value(e.Object) == "1" && e.Key().Name() == "a" {
+				t.Errorf("event %d is of revision %d and shows %s", i, e.Revision()-base, storetest.Value(e.Object))
+			}
+		}
+	})
+}
+
+func TestObjectOfFailedAppendMayBeCommittedAgain(t *testing.T) {
+	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+		change := put("a", "1", store.Absent())
+		faults.Fail(errors.New("no space left"))
+		if _, err := s.Commit(t.Context(), change); err == nil {
+			t.Fatal("the commit did not fail")
+		}
+		if s.Get(change.Key) != nil {
+			t.Error("the object of a failed commit can be read")
+		}
+		if revision, err := s.Commit(t.Context(), change); err != nil || s.Get(change.Key).Revision != revision {
+			t.Errorf("the second try came to %d, %v", revision, err)
+		}
+	})
+}
+
+func TestWriterMayStopWaiting(t *testing.T) {
+	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+		release := faults.Hold()
+		ctx, cancel := context.WithCancel(t.Context())
+		first := begin(ctx, s, put("a", "1", store.Absent()))
+		blocked := begin(ctx, s, put("a", "2", store.Absent()))
+		cancel()
+		synctest.Wait()
+		if !errors.Is(first.err, context.Canceled) || !errors.Is(blocked.err, context.Canceled) {
+			t.Errorf("writers that stopped waiting got %v and %v", first.err, blocked.err)
+		}
+		release()
+		synctest.Wait()
+		if got := storetest.Value(s.Get(storetest.Key("a"))); got != "1" {
+			t.Errorf("the commit whose writer left came to %q", got)
+		}
+	})
+}
+
+func TestCloseEndsCommitsUnderWay(t *testing.T) {
+	faulty(t, func(t *testing.T, s *store.Store, faults *storetest.Faults) {
+		faults.Hold()
+		first := begin(t.Context(), s, put("a", "1", store.Absent()))
+		second := begin(t.Context(), s, put("b", "1", store.Absent()))
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if !errors.Is(first.err, store.ErrClosed) || !errors.Is(second.err, store.ErrClosed) {
+			t.Errorf("commits under way came to %v and %v", first.err, second.err)
+		}
+	})
+}
+
+// lost is a log whose connection to the others breaks.
+type lost struct {
+	*memory.Log
+	broken chan error
+}
+
+func (l lost) Follow(ctx context.Context, _ object.Revision, _ func(log.Commit) error) error {
+	select {
+	case err := <-l.broken:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func TestStoreEndsWithItsLog(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := lost{memory.New(), make(chan error)}
+		s, err := store.New(t.Context(), l, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		w, err := s.Watch(object.Prefix(configMaps, ""), s.Current())
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := w.Changed()
+		broken := errors.New("connection lost")
+		l.broken <- broken
+		<-changed
+		_, commit := s.Commit(t.Context(), put("a", "1", store.Absent()))
+		_, take := w.Take(1)
+		_, read := s.Snapshot(t.Context(), store.Latest())
+		for name, err := range map[string]error{"commit": commit, "take": take, "snapshot": read} {
+			if !errors.Is(err, broken) || !errors.Is(err, store.ErrClosed) {
+				t.Errorf("%s returned %v", name, err)
+			}
+		}
+	})
+}

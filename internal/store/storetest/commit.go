@@ -1,0 +1,226 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/object"
+)
+
+func eachCommitIsOneRevision(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := s.Current()
+	first := commit(t, s, Put(Key("a"), "1", store.Absent()))
+	second := commit(t, s, Put(Key("b"), "1", store.Absent()), Put(Key("c"), "1", store.Absent()), Delete(Key("a"), store.At(first)))
+	if first != base+1 || second != base+2 || s.Current() != second {
+		t.Errorf("commits made revisions %d and %d after %d, and the current one is %d", first, second, base, s.Current())
+	}
+	for _, name := range []string{"b", "c"} {
+		o := s.Get(Key(name))
+		if o == nil || o.Revision != second || !bytes.Contains(encoded(o), []byte(`"resourceVersion":"`+second.String()+`"`)) {
+			t.Errorf("%s is %v, whose revision and bytes are not of revision %d", name, o, second)
+		}
+	}
+	if o := s.Get(Key("a")); o != nil {
+		t.Errorf("a is %s after it was deleted", Value(o))
+	}
+}
+
+func commitIsAllOrNone(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := set(t, s, Key("taken"), "1")
+	_, err := s.Commit(t.Context(),
+		Put(Key("free"), "1", store.Absent()), Put(Key("taken"), "2", store.Absent()), Delete(Key("taken2"), store.Anything()))
+	var conflict *store.ConflictError
+	if !errors.As(err, &conflict) || conflict.Key != Key("taken") || Value(conflict.Actual) != "1" {
+		t.Fatalf("the commit returned %v, not a conflict about taken=1", err)
+	}
+	if got := contents(snapshot(t, s, store.Latest()), all, base); fmt.Sprint(got) != "[taken=1@0]" {
+		t.Errorf("a failed commit left %v", got)
+	}
+}
+
+func expectationsAreJudged(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	old := set(t, s, Key("there"), "1")
+	now := set(t, s, Key("there"), "2")
+	for _, test := range []struct {
+		name   string
+		key    object.Key
+		expect store.Expect
+		holds  bool
+	}{
+		{"anything of what is there", Key("there"), store.Anything(), true},
+		{"anything of what is not", Key("gone"), store.Anything(), true},
+		{"absent of what is there", Key("there"), store.Absent(), false},
+		{"absent of what is not", Key("gone"), store.Absent(), true},
+		{"its revision", Key("there"), store.At(now), true},
+		{"an older revision", Key("there"), store.At(old), false},
+		{"a later revision", Key("there"), store.At(now + 1000), false},
+		{"a revision of what is not", Key("gone"), store.At(now), false},
+	} {
+		// The other change always fails, so that the state stays as it is: which of the two is blamed tells.
+		_, err := s.Commit(t.Context(), Put(test.key, "3", test.expect), Put(Key("other"), "1", store.At(1)))
+		var conflict *store.ConflictError
+		if !errors.As(err, &conflict) {
+			t.Errorf("%s: the commit returned %v", test.name, err)
+		} else if blamed := conflict.Key == test.key; blamed == test.holds {
+			t.Errorf("%s: holds is %v, but the conflict is %v", test.name, test.holds, conflict)
+		}
+	}
+}
+
+func deleteOfNothingIsNoCommit(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := set(t, s, Key("a"), "1")
+	if revision := commit(t, s, Delete(Key("gone"), store.Anything())); revision != base || s.Current() != base {
+		t.Errorf("deleting nothing returned revision %d and made %d, after %d", revision, s.Current(), base)
+	}
+	commit(t, s, Delete(Key("gone"), store.Anything()), Put(Key("b"), "1", store.Absent()))
+	if got := fmt.Sprint(tail(t, s, all, base)); got != "[ADDED b=1@1]" {
+		t.Errorf("events are %s", got)
+	}
+	var conflict *store.ConflictError
+	if _, err := s.Commit(t.Context(), Delete(Key("gone"), store.At(base))); !errors.As(err, &conflict) || conflict.Actual != nil {
+		t.Errorf("deleting nothing at a revision returned %v", err)
+	}
+}
+
+func unchangedKeyIsOnlyLookedAt(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := set(t, s, Key("space"), "1")
+	stays := store.Change{Key: Key("space"), Expect: store.At(base), Unchanged: true}
+	if revision := commit(t, s, stays); revision != base {
+		t.Errorf("leaving a key as it is made revision %d after %d", revision, base)
+	}
+	commit(t, s, stays, Put(Key("in"), "1", store.Absent()))
+	if got := fmt.Sprint(tail(t, s, all, base)); got != "[ADDED in=1@1]" {
+		t.Errorf("events are %s", got)
+	}
+	set(t, s, Key("space"), "2")
+	var conflict *store.ConflictError
+	_, err := s.Commit(t.Context(), Put(Key("late"), "1", store.Absent()), stays)
+	if !errors.As(err, &conflict) || Value(conflict.Actual) != "2" {
+		t.Errorf("a commit beside a key that has changed returned %v", err)
+	}
+	if s.Get(Key("late")) != nil {
+		t.Error("it was made all the same")
+	}
+}
+
+func commitRefusesWhatCannotBe(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := set(t, s, Key("a"), "1")
+	for name, changes := range map[string][]store.Change{
+		"no key":                      {{Object: NewObject(Key("b"), "1")}},
+		"the same key twice":          {Put(Key("b"), "1", store.Anything()), Delete(Key("b"), store.Anything())},
+		"an object of another key":    {{Key: Key("b"), Object: NewObject(Key("c"), "1")}},
+		"an object that is committed": {{Key: Key("a"), Object: s.Get(Key("a"))}},
+		"an object for what stays":    {{Key: Key("b"), Object: NewObject(Key("b"), "1"), Unchanged: true}},
+	} {
+		if _, err := s.Commit(t.Context(), changes...); err == nil {
+			t.Errorf("a commit with %s was accepted", name)
+		}
+	}
+	if s.Current() != base {
+		t.Errorf("what was refused made revision %d after %d", s.Current(), base)
+	}
+}
+
+func failedCommitGivesItsObjectBack(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := set(t, s, Key("a"), "1")
+	change := Put(Key("a"), "2", store.Absent())
+	if _, err := s.Commit(t.Context(), change); err == nil {
+		t.Fatal("the commit did not fail")
+	}
+	change.Expect = store.At(base)
+	if revision := commit(t, s, change); s.Get(Key("a")).Revision != revision || Value(s.Get(Key("a"))) != "2" {
+		t.Errorf("the second try left %s at %d", Value(s.Get(Key("a"))), s.Get(Key("a")).Revision)
+	}
+}
+
+// claimHasOneWinner is how the server allocates what must be unique: a plain object beside the one that uses it.
+func claimHasOneWinner(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	const writers, addresses = 8, 5
+	var won atomic.Int32
+	concurrently(writers, func(writer int) {
+		for address := range addresses {
+			name := fmt.Sprintf("service-%d-%d", writer, address)
+			claim := object.KeyOf(networks, "", fmt.Sprintf("10.0.0.%d", address))
+			_, err := s.Commit(t.Context(), Put(Key(name), "", store.Absent()), Put(claim, name, store.Absent()))
+			var conflict *store.ConflictError
+			switch {
+			case err == nil:
+				won.Add(1)
+			case !errors.As(err, &conflict) || conflict.Key != claim || conflict.Actual == nil:
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+	state := snapshot(t, s, store.Latest())
+	if won.Load() != addresses || state.Len(all, "") != addresses {
+		t.Errorf("%d writers won and %d services exist for %d addresses", won.Load(), state.Len(all, ""), addresses)
+	}
+	state.Scan(object.Prefix(networks, ""), "", func(claim *object.Object) bool {
+		if s.Get(Key(Value(claim))) == nil {
+			t.Errorf("%s is claimed by %s, which does not exist", claim.Key.Name(), Value(claim))
+		}
+		return true
+	})
+}
+
+func concurrentWritersLoseNothing(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	const writers, increments = 8, 25
+	concurrently(writers, func(int) {
+		for range increments {
+			if err := increment(t, s, Key("counter")); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if got := Value(s.Get(Key("counter"))); got != strconv.Itoa(writers*increments) {
+		t.Errorf("%d increments made %s", writers*increments, got)
+	}
+}
+
+// increment adds one to a counter, reading again for as long as others come first.
+func increment(t *testing.T, s *store.Store, key object.Key) error {
+	expect, value := store.Absent(), 0
+	if o := s.Get(key); o != nil {
+		expect, value = seen(o)
+	}
+	for {
+		_, err := s.Commit(t.Context(), Put(key, strconv.Itoa(value+1), expect))
+		var conflict *store.ConflictError
+		if !errors.As(err, &conflict) {
+			return err
+		}
+		expect, value = seen(conflict.Actual)
+	}
+}
+
+func seen(o *object.Object) (store.Expect, int) {
+	value, err := strconv.Atoi(Value(o))
+	if err != nil {
+		panic(err) // the counter's writers write numbers
+	}
+	return store.At(o.Revision), value
+}
+
+// concurrently runs n writers and waits for them.
+func concurrently(n int, run func(writer int)) {
+	var group sync.WaitGroup
+	for writer := range n {
+		group.Go(func() { run(writer) })
+	}
+	group.Wait()
+}

@@ -1,0 +1,104 @@
+package storetest
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/seed"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/robustness"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// episode is clients at work on stores that share their state.
+type episode struct {
+	recorder
+	seed   uint64
+	stores []*store.Store
+	// patient says that writers wait for their answers, so that each outcome is known.
+	patient bool
+	// watching is where each watcher goes on in the next life, and slow is how often one was left behind.
+	watching []watching
+	slow     atomic.Int64
+	lives    uint64
+}
+
+// watching is what a watcher asks for, and after which revision. A lazy one takes nothing before all was written.
+type watching struct {
+	where robustness.Where
+	after object.Revision
+	lazy  bool
+}
+
+func newEpisode(t *testing.T) *episode { return &episode{seed: seed.Of(t)} }
+
+// begin remembers where the history begins, and lets two watchers for each thing to watch begin there.
+func (e *episode) begin() {
+	base := e.stores[0].Current()
+	e.history.Base = uint64(base)
+	for _, where := range []robustness.Where{
+		{Prefix: string(all)}, {Prefix: string(object.Prefix(networks, ""))}, // which together see everything
+		{Prefix: string(all), Value: "red"}, {Prefix: string(inDefault)}, {Prefix: string(inDefault), Value: "blue"}, {Prefix: string(Key("1"))},
+	} {
+		e.watching = append(e.watching, watching{where: where, after: base}, watching{where: where, after: base})
+	}
+}
+
+// run lets writers, watchers and a reader work until each writer has made its writes, or, if stop is not nil, has made half of
+// them: then stop is called while they go on.
+func (e *episode) run(t *testing.T, writers, writes int, stop func()) {
+	e.lives++
+	var writing, reading, watched sync.WaitGroup
+	done := make(chan struct{})
+	watched.Add(len(e.watching))
+	for i := range e.watching {
+		random, s := e.random(uint64(100+i)), e.stores[i%len(e.stores)]
+		reading.Go(func() { e.watch(t, s, random, &e.watching[i], watched.Done, done) })
+	}
+	reading.Go(func() { e.read(t, e.random(1000), done) })
+	watched.Wait()
+	half := make(chan struct{})
+	var made atomic.Int64
+	for client := range writers {
+		random, s := e.random(uint64(client)), e.stores[client%len(e.stores)]
+		writing.Go(func() {
+			for range writes {
+				if made.Add(1) == int64(writers*writes/2) {
+					close(half)
+				}
+				if !e.write(t.Context(), s, random) {
+					return
+				}
+			}
+		})
+	}
+	if stop != nil {
+		<-half
+		stop()
+	}
+	writing.Wait()
+	for _, s := range e.stores { // everything is published before watchers are told that it is the end
+		if _, err := s.Snapshot(t.Context(), store.Latest()); err != nil && stop == nil {
+			t.Errorf("snapshot: %v", err)
+		}
+	}
+	close(done)
+	reading.Wait()
+}
+
+// random is a source of its own for each client in each life.
+func (e *episode) random(client uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(e.seed, client<<32|e.lives))
+}
+
+// end reads everything once more, and judges.
+func (e *episode) end(t *testing.T) {
+	for _, s := range e.stores {
+		for _, prefix := range []object.Key{all, object.Prefix(networks, "")} {
+			e.list(t, s, robustness.Where{Prefix: string(prefix)}, store.Latest())
+		}
+	}
+	e.judge(t)
+}

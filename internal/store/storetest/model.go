@@ -1,0 +1,239 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/seed"
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// randomOperationsMatchAModel does random operations on a store and on maps, and compares what they answer.
+func randomOperationsMatchAModel(t *testing.T, start func(store.Options) *store.Store) {
+	m := &model{
+		t: t, store: start(store.Options{HistoryBytes: 200_000}), random: rand.New(rand.NewPCG(seed.Of(t), 0)),
+		states: map[object.Revision]map[object.Key]held{},
+	}
+	m.states[m.store.Current()] = map[object.Key]held{}
+	for range 3000 {
+		m.step()
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// held is what the model has at a key.
+type held struct {
+	value    string
+	revision object.Revision
+}
+
+// model is every state since the beginning.
+type model struct {
+	t        *testing.T
+	store    *store.Store
+	random   *rand.Rand
+	states   map[object.Revision]map[object.Key]held
+	watchers []*follower
+}
+
+// follower is a watch, and the state that its events have made so far.
+type follower struct {
+	watch  *store.Watch
+	prefix object.Key
+	state  map[object.Key]held
+}
+
+func (m *model) step() {
+	switch n := m.random.IntN(20); {
+	case n < 12:
+		m.commit()
+	case n < 14:
+		m.snapshot()
+	case n < 15:
+		m.watch()
+	case len(m.watchers) > 0:
+		m.take(m.random.IntN(len(m.watchers)))
+	}
+}
+
+func (m *model) key() object.Key {
+	resource := configMaps
+	if m.random.IntN(4) == 0 {
+		resource = networks
+	}
+	return object.KeyOf(resource, fmt.Sprint("ns", m.random.IntN(3)), fmt.Sprint("name", m.random.IntN(12)))
+}
+
+func (m *model) prefix() object.Key {
+	key := m.key()
+	switch m.random.IntN(3) {
+	case 0:
+		return object.Prefix(key.GroupResource(), "")
+	case 1:
+		return object.Prefix(key.GroupResource(), key.Namespace())
+	}
+	return key
+}
+
+// commit makes one to three changes, and works out beforehand what must come of them.
+func (m *model) commit() {
+	before := m.states[m.store.Current()]
+	after, revision := maps.Clone(before), m.store.Current()
+	var changes []store.Change
+	fails := false
+	for range 1 + m.random.IntN(3) {
+		key := m.key()
+		if slices.ContainsFunc(changes, func(c store.Change) bool { return c.Key == key }) {
+			continue
+		}
+		c := m.change(key, before[key].revision)
+		found, there := before[key]
+		changes = append(changes, c)
+		fails = fails || !holds(c.Expect, found)
+		if c.Unchanged || c.Object == nil && !there {
+			continue
+		}
+		revision = m.store.Current() + 1
+		delete(after, key)
+		if c.Object != nil {
+			after[key] = held{Value(c.Object), revision}
+		}
+	}
+	m.check(fails, after, revision, changes)
+}
+
+// change is a random change of a key that was last changed at a revision, or is absent at 0.
+func (m *model) change(key object.Key, revision object.Revision) store.Change {
+	expect := store.Anything()
+	switch m.random.IntN(5) {
+	case 0:
+		expect = store.Absent()
+	case 1:
+		expect = store.At(revision)
+	}
+	switch m.random.IntN(6) {
+	case 0, 1:
+		return Delete(key, expect)
+	case 2:
+		return store.Change{Key: key, Expect: expect, Unchanged: true}
+	}
+	return Put(key, strings.Repeat("x", m.random.IntN(300)), expect)
+}
+
+func holds(e store.Expect, found held) bool {
+	return e == store.Anything() || e == store.Absent() && found.revision == 0 || e == store.At(found.revision) && found.revision != 0
+}
+
+// check commits, and compares with what must come of it.
+func (m *model) check(fails bool, after map[object.Key]held, revision object.Revision, changes []store.Change) {
+	before := m.store.Current()
+	got, err := m.store.Commit(m.t.Context(), changes...)
+	var conflict *store.ConflictError
+	if fails {
+		if !errors.As(err, &conflict) || m.store.Current() != before {
+			m.t.Errorf("a commit that must conflict returned %v and left revision %d after %d", err, m.store.Current(), before)
+		}
+		return
+	}
+	if err != nil || got != revision || m.store.Current() != revision {
+		m.t.Errorf("a commit returned %d, %v, not %d", got, err, revision)
+	}
+	m.states[revision] = after
+	for _, c := range changes {
+		if want := after[c.Key]; Value(m.store.Get(c.Key)) != want.value {
+			m.t.Errorf("%s is %q, not %q", c.Key, Value(m.store.Get(c.Key)), want.value)
+		}
+	}
+}
+
+// snapshot compares a state of the past.
+func (m *model) snapshot() {
+	revision := m.store.Current() - object.Revision(m.random.IntN(len(m.states)))
+	got, err := m.store.Snapshot(m.t.Context(), store.Exactly(revision))
+	if revision < m.store.Oldest() {
+		var compacted *store.CompactedError
+		if !errors.As(err, &compacted) {
+			m.t.Errorf("revision %d, older than %d, returned %v", revision, m.store.Oldest(), err)
+		}
+		return
+	}
+	if err != nil {
+		m.t.Error(err)
+		return
+	}
+	prefix := m.prefix()
+	m.compare(fmt.Sprint("snapshot ", revision), seenIn(got, prefix), m.states[revision], prefix)
+	if want := len(within(m.states[revision], prefix)); got.Len(prefix, "") != want {
+		m.t.Errorf("snapshot %d has %d of %s, not %d", revision, got.Len(prefix, ""), prefix, want)
+	}
+}
+
+// watch begins a watch somewhere in the history, with the state there.
+func (m *model) watch() {
+	after := m.store.Current() - object.Revision(m.random.IntN(int(m.store.Current()-m.store.Oldest())+1))
+	prefix := m.prefix()
+	w, err := m.store.Watch(prefix, after)
+	if err != nil {
+		m.t.Error(err)
+		return
+	}
+	m.watchers = append(m.watchers, &follower{w, prefix, within(m.states[after], prefix)})
+}
+
+// take lets a watcher go on, and compares where it is then.
+func (m *model) take(i int) {
+	f := m.watchers[i]
+	events, err := f.watch.Take(1 + m.random.IntN(20))
+	if err != nil {
+		if !errors.Is(err, store.ErrSlow) || f.watch.Revision() >= m.store.Oldest() {
+			m.t.Errorf("take at revision %d, the oldest being %d: %v", f.watch.Revision(), m.store.Oldest(), err)
+		}
+		f.watch.Stop()
+		m.watchers = slices.Delete(m.watchers, i, i+1)
+		return
+	}
+	for _, e := range events {
+		if f.state[e.Key()].value != Value(e.Previous) {
+			m.t.Errorf("%s was %q, but its event at %d says %q", e.Key(), f.state[e.Key()].value, e.Revision(), Value(e.Previous))
+		}
+		delete(f.state, e.Key())
+		if !e.Deleted {
+			f.state[e.Key()] = held{Value(e.Object), e.Revision()}
+		}
+	}
+	m.compare(fmt.Sprint("watch at ", f.watch.Revision()), f.state, m.states[f.watch.Revision()], f.prefix)
+}
+
+func (m *model) compare(what string, got, state map[object.Key]held, prefix object.Key) {
+	if want := within(state, prefix); !maps.Equal(got, want) {
+		m.t.Errorf("%s of %s has\n%v\nnot\n%v", what, prefix, got, want)
+	}
+}
+
+func seenIn(snapshot *store.Snapshot, prefix object.Key) map[object.Key]held {
+	got := map[object.Key]held{}
+	snapshot.Scan(prefix, "", func(o *object.Object) bool {
+		got[o.Key] = held{Value(o), o.Revision}
+		return true
+	})
+	return got
+}
+
+// within is the part of a state that a prefix holds.
+func within(state map[object.Key]held, prefix object.Key) map[object.Key]held {
+	part := map[object.Key]held{}
+	for key, h := range state {
+		if key == prefix || strings.HasSuffix(string(prefix), "/") && strings.HasPrefix(string(key), string(prefix)) {
+			part[key] = h
+		}
+	}
+	return part
+}

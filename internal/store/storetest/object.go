@@ -1,0 +1,100 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/object"
+)
+
+var (
+	configMaps = schema.GroupResource{Resource: "configmaps"}
+	networks   = schema.GroupResource{Group: "samplecrd.k8s.io", Resource: "networks"}
+
+	// all are the config maps, and inDefault those of the namespace that Key is in.
+	all       = object.Prefix(configMaps, "")
+	inDefault = object.Prefix(configMaps, "default")
+)
+
+// Key is that of a config map in the namespace default.
+func Key(name string) object.Key { return object.KeyOf(configMaps, "default", name) }
+
+// NewObject makes an object, encoded as a server would, that carries a value for Value to find. A value as in red-7 gives it
+// the label colour=red. It has no codec: it can be read in its own form only.
+func NewObject(key object.Key, value string) *object.Object {
+	data := fmt.Appendf(nil, `{"kind":"Test","apiVersion":"v1","metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q},"value":%q}`,
+		key.Name(), key.Namespace(), "uid-of-"+key.Name(), object.RevisionPlaceholder, value)
+	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
+	if err != nil {
+		panic(err) // the data is as NewEncoding wants it
+	}
+	header := object.Header{Key: key, UID: types.UID("uid-of-" + key.Name())}
+	if colour, _, ok := strings.Cut(value, "-"); ok {
+		header.Labels = map[string]string{"colour": colour}
+	}
+	return object.New(header, nil, encoding)
+}
+
+// Value is what NewObject put into an object; "" of nil.
+func Value(o *object.Object) string {
+	if o == nil {
+		return ""
+	}
+	_, rest, _ := bytes.Cut(encoded(o), []byte(`"value":"`))
+	return string(rest[:len(rest)-len(`"}`)])
+}
+
+// encoded is an object's bytes.
+func encoded(o *object.Object) []byte { return o.Stored().Bytes() }
+
+// Put is a change to a value.
+func Put(key object.Key, value string, expect store.Expect) store.Change {
+	return store.Change{Key: key, Object: NewObject(key, value), Expect: expect}
+}
+
+// Delete is a change to nothing.
+func Delete(key object.Key, expect store.Expect) store.Change {
+	return store.Change{Key: key, Expect: expect}
+}
+
+// commit commits and fails the test when that fails.
+func commit(t *testing.T, s *store.Store, changes ...store.Change) object.Revision {
+	t.Helper()
+	revision, err := s.Commit(t.Context(), changes...)
+	if err != nil {
+		t.Fatalf("commit: %v", err)
+	}
+	return revision
+}
+
+// set commits a value to a key, whatever is there.
+func set(t *testing.T, s *store.Store, key object.Key, value string) object.Revision {
+	t.Helper()
+	return commit(t, s, Put(key, value, store.Anything()))
+}
+
+// contents is what a snapshot has of a prefix, in order, as name=value@revision above base.
+func contents(snapshot *store.Snapshot, prefix object.Key, base object.Revision) []string {
+	var lines []string
+	snapshot.Scan(prefix, "", func(o *object.Object) bool {
+		lines = append(lines, fmt.Sprintf("%s=%s@%d", o.Key.Name(), Value(o), o.Revision-base))
+		return true
+	})
+	return lines
+}
+
+// snapshot takes a snapshot and fails the test when that fails.
+func snapshot(t *testing.T, s *store.Store, which store.Which) *store.Snapshot {
+	t.Helper()
+	snapshot, err := s.Snapshot(t.Context(), which)
+	if err != nil {
+		t.Fatalf("snapshot: %v", err)
+	}
+	return snapshot
+}

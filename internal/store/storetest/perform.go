@@ -1,0 +1,274 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// performer does the operations of a script on stores of one log, and words their answers so that those of all logs are equal.
+type performer struct {
+	t       *testing.T
+	open    Reopen
+	durable bool
+	stores  []*line
+	watches []*eye
+}
+
+// line is a store and the revision that it began with.
+type line struct {
+	store *store.Store
+	base  object.Revision
+	// from is the store that this is a fork of; nil for the one on the log.
+	from *line
+}
+
+// eye is a watch, and what it asked for.
+type eye struct {
+	*store.Watch
+	on     *line
+	prefix object.Key
+	colour string
+	// ended says that the watch has failed, and answers no more.
+	ended bool
+}
+
+func (p *performer) close() {
+	for _, w := range p.watches {
+		w.Stop()
+	}
+	for _, l := range p.stores {
+		if err := l.store.Close(); err != nil {
+			p.t.Errorf("closing: %v", err)
+		}
+	}
+}
+
+// ago is a revision so far back, in a store's future for -1.
+func (l *line) ago(back int) object.Revision { return l.store.Current() - object.Revision(back) }
+
+// name is a revision as all logs name it: relative to where the store began that made it.
+func (l *line) name(r object.Revision) string {
+	if l.from != nil && r < l.base {
+		return l.from.name(r)
+	}
+	return fmt.Sprintf("%+d", int64(r-l.base))
+}
+
+// show is an object with its labels and bytes, but for the revision in them.
+func (l *line) show(o *object.Object) string {
+	if o == nil {
+		return "nothing"
+	}
+	data := bytes.Replace(encoded(o), []byte(o.Revision.String()), []byte("R"), 1)
+	return fmt.Sprintf("%s %v %s@%s", o.Key, o.Labels, data, l.name(o.Revision))
+}
+
+// fail words an error.
+func (l *line) fail(err error) string {
+	var conflict *store.ConflictError
+	var compacted *store.CompactedError
+	var future *store.FutureError
+	switch {
+	case errors.As(err, &conflict):
+		return fmt.Sprintf("conflict at %s with %s", conflict.Key, l.show(conflict.Actual))
+	case errors.As(err, &compacted):
+		return "compacted, the oldest is " + l.name(compacted.Oldest)
+	case errors.As(err, &future):
+		return fmt.Sprintf("%s is to come, the current is %s", l.name(future.Requested), l.name(future.Current))
+	}
+	return err.Error()
+}
+
+func (p *performer) perform(o operation) string {
+	l := p.stores[o.store%len(p.stores)]
+	switch o.kind {
+	case "commit":
+		return p.commit(l, o.drafts)
+	case "get":
+		return l.show(l.store.Get(o.prefix))
+	case "oldest":
+		return l.name(l.store.Oldest()) + " to " + l.name(l.store.Current())
+	case "latest":
+		return p.list(l, o, store.Latest())
+	case "exactly":
+		return p.list(l, o, store.Exactly(l.ago(o.back)))
+	case "atleast":
+		return p.list(l, o, store.AtLeast(l.ago(o.back)))
+	case "pages":
+		return p.pages(l, o)
+	case "watch":
+		return p.watch(l, o)
+	case "restart":
+		return p.restart()
+	case "fork":
+		return p.fork(l)
+	case "close":
+		return p.end(l)
+	}
+	if len(p.watches) == 0 {
+		return "no watch"
+	}
+	return p.onWatch(o, o.watch%len(p.watches))
+}
+
+func (p *performer) commit(l *line, drafts []draft) string {
+	var changes []store.Change
+	for _, d := range drafts {
+		expect := store.Anything()
+		switch found := l.store.Get(d.key); {
+		case d.expect == "absent":
+			expect = store.Absent()
+		case d.expect == "current" && found != nil:
+			expect = store.At(found.Revision)
+		case d.expect == "back":
+			expect = store.At(l.ago(d.back))
+		}
+		if d.value == "" {
+			changes = append(changes, Delete(d.key, expect))
+		} else {
+			changes = append(changes, Put(d.key, d.value, expect))
+		}
+	}
+	revision, err := l.store.Commit(p.t.Context(), changes...)
+	if err != nil {
+		return l.fail(err)
+	}
+	return l.name(revision)
+}
+
+func (p *performer) list(l *line, o operation, which store.Which) string {
+	state, err := l.store.Snapshot(p.t.Context(), which)
+	if err != nil {
+		return l.fail(err)
+	}
+	lines := []string{fmt.Sprintf("%d at %s", state.Len(o.prefix, ""), l.name(state.Revision()))}
+	state.Scan(o.prefix, "", func(o *object.Object) bool {
+		lines = append(lines, l.show(o))
+		return true
+	})
+	return strings.Join(lines, "; ")
+}
+
+// pages lists at one revision, a few objects at a time, each time from a snapshot of its own.
+func (p *performer) pages(l *line, o operation) string {
+	var lines []string
+	revision := l.ago(max(o.back, 0))
+	for from, more := object.Key(""), true; more; {
+		state, err := l.store.Snapshot(p.t.Context(), store.Exactly(revision))
+		if err != nil {
+			return l.fail(err)
+		}
+		page := 0
+		state.Scan(o.prefix, from, func(found *object.Object) bool {
+			lines = append(lines, l.show(found))
+			from = found.Key + "\x00"
+			page++
+			return page < o.limit
+		})
+		more = page == o.limit
+	}
+	return strings.Join(lines, "; ")
+}
+
+func (p *performer) watch(l *line, o operation) string {
+	return p.begin(&eye{on: l, prefix: o.prefix, colour: o.colour}, l.ago(o.back))
+}
+
+// begin begins a watch, and keeps it if that is possible.
+func (p *performer) begin(w *eye, after object.Revision) string {
+	var err error
+	if w.Watch, err = w.on.store.Watch(w.prefix, after, needs(w.colour)...); err != nil {
+		return w.on.fail(err)
+	}
+	p.watches = append(p.watches, w)
+	return "after " + w.on.name(after)
+}
+
+// onWatch takes from a watch, or stops it.
+func (p *performer) onWatch(o operation, i int) string {
+	w := p.watches[i]
+	if o.kind == "stop" {
+		w.Stop()
+		p.watches = slices.Delete(p.watches, i, i+1)
+		return "stopped"
+	}
+	w.on.store.Oldest() // a log that writes has the history kept in bounds meanwhile: it is now, for all logs alike
+	events, err := w.Take(o.limit)
+	if err != nil {
+		w.ended = true
+		return w.on.fail(err)
+	}
+	var lines []string
+	for _, e := range events {
+		if kind, ok := e.TypeFor(w.selects); ok {
+			lines = append(lines, fmt.Sprintf("%s %s after %s", kind, w.on.show(e.Object), w.on.show(e.Previous)))
+		}
+	}
+	return fmt.Sprintf("%s; up to %s", strings.Join(lines, "; "), w.on.name(w.Revision()))
+}
+
+// selects says whether the watch is about an object: the store may show it others too.
+func (w *eye) selects(o *object.Object) bool { return w.colour == "" || o.Labels["colour"] == w.colour }
+
+// mostStores bounds how many there are, with those that were closed.
+const mostStores = 6
+
+// fork forks a store, which may be a fork itself.
+func (p *performer) fork(of *line) string {
+	if len(p.stores) == mostStores {
+		return "enough"
+	}
+	f, err := of.store.Fork(p.t.Context())
+	if err != nil {
+		return of.fail(err)
+	}
+	p.stores = append(p.stores, &line{store: f, base: f.Current(), from: of})
+	return fmt.Sprintf("store %d", len(p.stores)-1)
+}
+
+// end closes a fork, and leaves it for others to find closed.
+func (p *performer) end(l *line) string {
+	if l.from == nil {
+		return "not this one"
+	}
+	if err := l.store.Close(); err != nil {
+		p.t.Errorf("closing: %v", err)
+	}
+	return "closed"
+}
+
+// restart closes and opens the store on the log, where the log is durable. All its watches end, and resume.
+func (p *performer) restart() string {
+	l := p.stores[0]
+	var ended []*eye
+	p.watches = slices.DeleteFunc(p.watches, func(w *eye) bool {
+		if w.on == l {
+			w.Stop()
+			ended = append(ended, w)
+		}
+		return w.on == l
+	})
+	if p.durable {
+		if err := l.store.Close(); err != nil {
+			p.t.Errorf("closing: %v", err)
+		}
+		var err error
+		if l.store, err = store.New(p.t.Context(), p.open(), bounded); err != nil {
+			p.t.Fatalf("opening again: %v", err)
+		}
+	}
+	lines := []string{"at " + l.name(l.store.Current())}
+	for _, w := range ended {
+		if !w.ended {
+			lines = append(lines, p.begin(w, w.Revision()))
+		}
+	}
+	return strings.Join(lines, "; ")
+}

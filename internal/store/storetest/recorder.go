@@ -1,0 +1,147 @@
+package storetest
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/robustness"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// recorder writes down what the clients of a store ask and are answered, for package robustness to judge.
+type recorder struct {
+	clock atomic.Int64
+
+	mu      sync.Mutex
+	history robustness.History
+}
+
+// wrote records a write that began at a time and came to a revision or an error.
+func (r *recorder) wrote(call int64, changes []robustness.Change, revision object.Revision, err error) {
+	w := robustness.Write{
+		Call: call, Return: r.clock.Add(1), Changes: changes, Outcome: outcomeOf(err), Revision: uint64(revision),
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history.Writes = append(r.history.Writes, w)
+}
+
+// outcomeOf is what a writer knows. A commit that was cut short, by its writer or by the store's end, may be or not be.
+func outcomeOf(err error) robustness.Outcome {
+	var conflict *store.ConflictError
+	switch {
+	case err == nil:
+		return robustness.Acknowledged
+	case errors.As(err, &conflict), errors.Is(err, errChaos):
+		return robustness.Refused
+	}
+	return robustness.Unknown
+}
+
+// asked is a change of the history as the store is asked for it.
+func asked(c robustness.Change) store.Change {
+	expect := store.Anything()
+	switch {
+	case c.Expect == nil:
+	case *c.Expect == 0:
+		expect = store.Absent()
+	default:
+		expect = store.At(object.Revision(*c.Expect))
+	}
+	if c.Deleted {
+		return Delete(object.Key(c.Key), expect)
+	}
+	return Put(object.Key(c.Key), c.Value, expect)
+}
+
+func (r *recorder) watched(w robustness.Watch) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history.Watches = append(r.history.Watches, w)
+}
+
+// listed records what a snapshot has; latest says that it was asked for as the latest, at a time.
+func (r *recorder) listed(where robustness.Where, call int64, latest bool, s *store.Snapshot) {
+	l := robustness.List{
+		Where: where, Call: call, Latest: latest, Revision: uint64(s.Revision()), Items: map[string]robustness.State{},
+	}
+	s.Scan(object.Key(where.Prefix), "", func(o *object.Object) bool {
+		if matches(where)(o) {
+			l.Items[string(o.Key)] = *stateOf(o)
+		}
+		return true
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history.Lists = append(r.history.Lists, l)
+}
+
+// matches selects the objects whose value begins as asked.
+func matches(where robustness.Where) func(*object.Object) bool {
+	return func(o *object.Object) bool { return strings.HasPrefix(Value(o), where.Value) }
+}
+
+func stateOf(o *object.Object) *robustness.State {
+	if o == nil {
+		return nil
+	}
+	return &robustness.State{Value: Value(o), Revision: uint64(o.Revision)}
+}
+
+// seenBy is what events are to a watch that selects among them.
+func seenBy(where robustness.Where, events []*object.Event) (seen []robustness.Event) {
+	for _, e := range events {
+		kind, ok := e.TypeFor(matches(where))
+		if !ok {
+			continue
+		}
+		shown := e.Object
+		if kind == apiwatch.Deleted && !e.Deleted { // it changed, and is selected no more
+			shown = e.Previous
+		}
+		seen = append(seen, robustness.Event{
+			Type: string(kind), Key: string(e.Key()), Value: Value(shown), Revision: uint64(e.Revision()), Previous: stateOf(e.Previous),
+		})
+	}
+	return seen
+}
+
+// judge fails the test when the history breaks a guarantee, and keeps the history then. It logs what the history has.
+func (r *recorder) judge(t *testing.T) {
+	t.Helper()
+	counts := map[robustness.Outcome]int{}
+	for _, w := range r.history.Writes {
+		counts[w.Outcome]++
+	}
+	events, bookmarks := 0, 0
+	for _, w := range r.history.Watches {
+		for _, response := range w.Responses {
+			events += len(response.Events)
+			bookmarks += min(1, int(response.Bookmark))
+		}
+	}
+	t.Logf("%d writes acknowledged, %d refused, %d of unknown outcome; %d watches with %d events and %d bookmarks; %d lists",
+		counts[robustness.Acknowledged], counts[robustness.Refused], counts[robustness.Unknown],
+		len(r.history.Watches), events, bookmarks, len(r.history.Lists))
+	broken := robustness.Check(r.history)
+	if broken == nil && counts[robustness.Acknowledged] > 0 && events > 0 && bookmarks > 0 {
+		return
+	}
+	for _, violation := range broken[:min(10, len(broken))] {
+		t.Error(violation)
+	}
+	path := filepath.Join(t.ArtifactDir(), "history.json")
+	if data, err := json.MarshalIndent(r.history, "", " "); err != nil || os.WriteFile(path, data, 0o600) != nil {
+		t.Errorf("the history could not be written to %s", path)
+	}
+	t.Errorf("%d guarantees broken; the history is in %s, kept with go test -artifacts", len(broken), path)
+}

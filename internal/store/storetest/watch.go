@@ -1,0 +1,255 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// watch begins a watch that lives as long as the test.
+func watch(t *testing.T, s *store.Store, prefix object.Key, after object.Revision) *store.Watch {
+	t.Helper()
+	w, err := s.Watch(prefix, after)
+	if err != nil {
+		t.Fatalf("watch: %v", err)
+	}
+	t.Cleanup(w.Stop)
+	return w
+}
+
+// take is what a watch has now, as TYPE name=value@revision above base.
+func take(t *testing.T, w *store.Watch, limit int, base object.Revision) []string {
+	t.Helper()
+	events, err := w.Take(limit)
+	if err != nil {
+		t.Fatalf("take: %v", err)
+	}
+	var lines []string
+	for _, e := range events {
+		lines = append(lines, fmt.Sprintf("%s %s=%s@%d", e.Type(), e.Key().Name(), Value(e.Object), e.Revision()-base))
+	}
+	return lines
+}
+
+// tail is everything of a prefix after base.
+func tail(t *testing.T, s *store.Store, prefix object.Key, base object.Revision) []string {
+	t.Helper()
+	return take(t, watch(t, s, prefix, base), 1<<20, base)
+}
+
+// woken says whether a watch says that it may have something.
+func woken(w *store.Watch) bool {
+	select {
+	case <-w.Changed():
+		return true
+	default:
+		return false
+	}
+}
+
+func watchIsFiltered(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := set(t, s, Key("a"), "1")
+	set(t, s, Key("ab"), "2")
+	set(t, s, object.KeyOf(configMaps, "default2", "a"), "3")
+	set(t, s, object.KeyOf(networks, "default", "a"), "4")
+	set(t, s, Key("a"), "5")
+	for prefix, want := range map[object.Key]string{
+		all:                         "[ADDED ab=2@1 ADDED a=3@2 MODIFIED a=5@4]",
+		inDefault:                   "[ADDED ab=2@1 MODIFIED a=5@4]",
+		Key("a"):                    "[MODIFIED a=5@4]",
+		object.Prefix(networks, ""): "[ADDED a=4@3]",
+		Key("missing"):              "[]",
+	} {
+		if got := fmt.Sprint(tail(t, s, prefix, base)); got != want {
+			t.Errorf("the watch of %s saw %s, want %s", prefix, got, want)
+		}
+	}
+}
+
+// watchIsOrderedUniqueAndReliable lets watchers run beside writers: each sees every commit once and in order.
+func watchIsOrderedUniqueAndReliable(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := s.Current()
+	const writers, commits = 4, 50
+	done := make(chan []object.Revision)
+	for range 5 {
+		w := watch(t, s, inDefault, base)
+		go func() { done <- collect(t, w, writers*commits) }()
+	}
+	concurrently(writers, func(writer int) {
+		for i := range commits {
+			set(t, s, Key(fmt.Sprint(writer, i%7)), "1")
+			set(t, s, object.KeyOf(networks, "default", fmt.Sprint(writer)), "1")
+		}
+	})
+	for range 5 {
+		revisions := <-done
+		if len(revisions) != writers*commits || !slices.IsSorted(revisions) || len(slices.Compact(revisions)) != writers*commits {
+			t.Errorf("a watcher saw %d revisions of %d commits: %v", len(revisions), writers*commits, revisions)
+		}
+	}
+}
+
+// collect takes n events as they come, and returns their revisions.
+func collect(t *testing.T, w *store.Watch, n int) (revisions []object.Revision) {
+	for len(revisions) < n {
+		<-w.Changed()
+		events, err := w.Take(3)
+		if err != nil {
+			t.Errorf("take: %v", err)
+			return revisions
+		}
+		for _, e := range events {
+			revisions = append(revisions, e.Revision())
+		}
+	}
+	return revisions
+}
+
+func watchIsAtomic(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := set(t, s, Key("a"), "1")
+	w := watch(t, s, all, base)
+	commit(t, s, Put(Key("b"), "1", store.Absent()), Put(Key("c"), "1", store.Absent()), Put(Key("a"), "2", store.At(base)))
+	set(t, s, Key("d"), "1")
+	if got := fmt.Sprint(take(t, w, 1, base)); got != "[ADDED b=1@1 ADDED c=1@1 MODIFIED a=2@1]" {
+		t.Errorf("the first events are %s", got)
+	}
+	if w.Revision() != base+1 {
+		t.Errorf("after the events of one commit the watch is at %d, not %d", w.Revision(), base+1)
+	}
+	if got := fmt.Sprint(take(t, w, 1, base)); got != "[ADDED d=1@2]" {
+		t.Errorf("the next events are %s", got)
+	}
+}
+
+func watchIsResumable(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := s.Current()
+	for i := range 40 {
+		key := Key(fmt.Sprint(i % 5))
+		if i%7 == 6 {
+			commit(t, s, Delete(key, store.Anything()), Put(Key("also"), fmt.Sprint(i), store.Anything()))
+		} else {
+			set(t, s, key, fmt.Sprint(i))
+		}
+	}
+	whole := tail(t, s, all, base)
+	for limit := range 8 {
+		first := watch(t, s, all, base)
+		seen := take(t, first, limit, base)
+		rest := take(t, watch(t, s, all, first.Revision()), 1000, base)
+		if got := append(seen, rest...); !slices.Equal(got, whole) {
+			t.Errorf("resumed after %d events, the watch saw\n%v\nnot\n%v", len(seen), got, whole)
+		}
+	}
+}
+
+func watchIsBookmarkable(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := set(t, s, Key("a"), "1")
+	w := watch(t, s, Key("a"), base)
+	if w.Revision() != base {
+		t.Errorf("a new watch is at %d, not %d", w.Revision(), base)
+	}
+	other := set(t, s, Key("b"), "1")
+	last := set(t, s, object.KeyOf(networks, "default", "n"), "1")
+	if got := take(t, w, 10, base); got != nil || w.Revision() != last {
+		t.Errorf("after commits of others the watch took %v and is at %d, not %d", got, w.Revision(), last)
+	}
+	changed := set(t, s, Key("a"), "2")
+	if w.Revision() >= changed || w.Revision() < other {
+		t.Errorf("before its event is taken the watch is at %d", w.Revision())
+	}
+	if got := fmt.Sprint(take(t, w, 10, base)); got != "[MODIFIED a=2@3]" || w.Revision() != changed {
+		t.Errorf("the watch took %s and is at %d, not %d", got, w.Revision(), changed)
+	}
+}
+
+func watchShowsBeforeAndAfter(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := s.Current()
+	set(t, s, Key("a"), "1")
+	set(t, s, Key("a"), "2")
+	gone := commit(t, s, Delete(Key("a"), store.Anything()))
+	set(t, s, Key("a"), "3")
+	events, err := watch(t, s, all, base).Take(10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range events {
+		got = append(got, fmt.Sprintf("%s %s>%s", e.Type(), Value(e.Previous), Value(e.Object)))
+	}
+	if want := "[ADDED >1 MODIFIED 1>2 DELETED 2>2 ADDED >3]"; fmt.Sprint(got) != want {
+		t.Fatalf("events are %v, want %s", got, want)
+	}
+	if e := events[2]; e.Object.Revision != gone || e.Previous.Revision != base+2 {
+		t.Errorf("the deletion shows revision %d after %d, not %d after %d", e.Object.Revision, e.Previous.Revision, gone, base+2)
+	}
+}
+
+func watchWakesOnlyWhomItConcerns(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := set(t, s, Key("a"), "1")
+	resource, one, other := watch(t, s, all, base), watch(t, s, Key("a"), base), watch(t, s, Key("b"), base)
+	if woken(resource) || woken(one) {
+		t.Error("a watch is woken before anything happened")
+	}
+	wait := one.Changed()
+	set(t, s, Key("a"), "2")
+	<-wait
+	if !woken(resource) || !woken(one) || woken(other) {
+		t.Errorf("woken are the resource %v, a %v, b %v", woken(resource), woken(one), woken(other))
+	}
+	take(t, one, 10, base)
+	if woken(one) {
+		t.Error("the watch is woken although everything was taken")
+	}
+}
+
+func watchRefusesOtherRevisions(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := s.Current()
+	var compacted *store.CompactedError
+	if _, err := s.Watch(all, base-1); !errors.As(err, &compacted) || compacted.Oldest != base {
+		t.Errorf("a watch from before the store returned %v", err)
+	}
+	var future *store.FutureError
+	if _, err := s.Watch(all, base+1); !errors.As(err, &future) || future.Current != base {
+		t.Errorf("a watch from the future returned %v", err)
+	}
+}
+
+// watchShowsTheLastStateThatIsGiven with a deletion, whose commit may have to be made again.
+func watchShowsTheLastStateThatIsGiven(t *testing.T, start func(store.Options) *store.Store) {
+	s := start(store.Options{})
+	base := s.Current()
+	revision := set(t, s, Key("a"), "1")
+	last := store.Change{Key: Key("a"), Last: NewObject(Key("a"), "why"), Expect: store.At(revision)}
+	if _, err := s.Commit(t.Context(), last, Put(Key("b"), "1", store.At(1))); err == nil {
+		t.Error("b is not there, and the commit was made")
+	}
+	commit(t, s, last)
+	if got, want := fmt.Sprint(tail(t, s, all, base)), "[ADDED a=1@1 DELETED a=why@2]"; got != want {
+		t.Errorf("watched %s, want %s", got, want)
+	}
+	if o := s.Get(Key("a")); o != nil {
+		t.Errorf("a is %s after it was deleted", Value(o))
+	}
+	if got := contents(snapshot(t, s, store.Exactly(revision)), all, base); fmt.Sprint(got) != "[a=1@1]" {
+		t.Errorf("before it was deleted there was %v", got)
+	}
+	both := Put(Key("c"), "1", store.Absent())
+	both.Last = NewObject(Key("c"), "2")
+	for _, wrong := range []store.Change{both, {Key: Key("c"), Last: NewObject(Key("d"), "1")}} {
+		if _, err := s.Commit(t.Context(), wrong); err == nil {
+			t.Errorf("committed %+v", wrong)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bowline-dev/bowline/internal/store"
+	"github.com/bowline-dev/bowline/internal/store/log/memory"
+	"github.com/bowline-dev/bowline/object"
+)
+
+// writer is a codec that cannot do but stamp.
+type writer struct {
+	object.Codec
+	stamp object.Stamp
+}
+
+func (w writer) Stamp() object.Stamp { return w.stamp }
+
+// shown makes a change to an object with labels and fields.
+func shown(t testing.TB, key object.Key, labels, fields map[string]string) store.Change {
+	t.Helper()
+	return written(t, nil, key, labels, fields)
+}
+
+func written(t testing.TB, by object.Codec, key object.Key, labels, fields map[string]string) store.Change {
+	t.Helper()
+	data := fmt.Appendf(nil, `{"metadata":{"name":%q,"resourceVersion":"%s"}}`, key.Name(), object.RevisionPlaceholder)
+	e, err := object.NewEncoding(object.Form{}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store.Change{Key: key, Object: object.New(object.Header{Key: key, Labels: labels, Fields: fields}, by, e)}
+}
+
+// need is what a watcher of the test selects: a requirement, and the same as a function of an object.
+type need struct {
+	store.Requirement
+	met func(*object.Object) bool
+}
+
+func label(key string, values ...string) need {
+	return need{store.HasLabel(key, values...), func(o *object.Object) bool {
+		value, has := o.Labels[key]
+		return has && (len(values) == 0 || slices.Contains(values, value))
+	}}
+}
+
+// of is a need of a reader who finds in objects of other writers the label a=1 and the field phase=on, whatever they have.
+func (n need) of(stamp object.Stamp) need {
+	by := object.Writer{Stamp: stamp}
+	return need{n.Requirement.Of(by), func(o *object.Object) bool {
+		if o.Writer() != by {
+			o = &object.Object{Header: object.Header{Labels: map[string]string{"a": "1"}, Fields: map[string]string{"phase": "on"}}}
+		}
+		return n.met(o)
+	}}
+}
+
+func field(name, value string) need {
+	return need{store.HasField(name, value), func(o *object.Object) bool { return o.Field(name) == value }}
+}
+
+// reader is a watcher that selects, and what it should have seen.
+type reader struct {
+	watch  *store.Watch
+	prefix object.Key
+	needs  []need
+	after  object.Revision
+	seen   []string
+}
+
+func (r *reader) selects(o *object.Object) bool {
+	for _, n := range r.needs {
+		if !n.met(o) {
+			return false
+		}
+	}
+	return true
+}
+
+// tells is an event as the reader is told of it, "" when it is not: in the words of TypeFor.
+func (r *reader) tells(e *object.Event) string {
+	kind, ok := e.TypeFor(r.selects)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s %s@%d", kind, e.Key(), e.Revision())
+}
+
+// needy is what watchers may need, alone and together.
+func needy() [][]need {
+	var many []string
+	for i := range 70 {
+		many = append(many, fmt.Sprint(i%5))
+	}
+	return [][]need{
+		{label("a", "1")}, {label("a", "2")}, {label("a")}, {label("b", "1", "2")}, {label("b", "2", "1", "2")}, {label("b", many...)},
+		{field("phase", "on")}, {field("phase", "")}, {field("metadata.name", "3")}, {field("metadata.namespace", "n1")},
+		{label("a", "1").of(1)}, {label("a", "1").of(2)}, {label("a", "2").of(1)}, {field("phase", "on").of(2), label("a").of(2)},
+		{label("a", "1"), label("b", "1")}, {label("a"), field("phase", "on"), label("b", "0", "1")}, {},
+	}
+}
+
+// TestWatchersThatNeedSomethingMissNothing lets watchers of every kind of need begin, rest, go on and end at random beside
+// random commits, on a history that is too short for some. What each selects among what it takes is what it would have
+// selected from everything: the same events, in the same order, and ErrSlow where one of them is gone.
+func TestWatchersThatNeedSomethingMissNothing(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 1))
+			s, err := store.New(t.Context(), memory.New(), store.Options{HistoryBytes: 60_000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			run := &needsRun{t: t, random: random, store: s}
+			if run.all, err = s.Watch("/maps/", s.Current()); err != nil {
+				t.Fatal(err)
+			}
+			for range 1500 {
+				run.step()
+			}
+			if run.told == 0 || run.slow == 0 {
+				t.Errorf("readers were told of %d events, and %d were slow: this shows nothing", run.told, run.slow)
+			}
+		})
+	}
+}
+
+type needsRun struct {
+	t          *testing.T
+	random     *rand.Rand
+	store      *store.Store
+	all        *store.Watch // takes everything, at once
+	events     []*object.Event
+	readers    []*reader
+	told, slow int
+}
+
+func (r *needsRun) step() {
+	switch n := r.random.IntN(20); {
+	case n < 12:
+		r.commit()
+	case n < 14:
+		r.begin()
+	case len(r.readers) > 0 && n < 19:
+		r.take(r.random.IntN(len(r.readers)))
+	case len(r.readers) > 0 && r.random.IntN(4) == 0:
+		r.end(r.random.IntN(len(r.readers)))
+	}
+}
+
+// commit changes some objects in one commit.
+func (r *needsRun) commit() {
+	changes := map[object.Key]store.Change{}
+	for range 1 + r.random.IntN(3) {
+		key := object.Key(fmt.Sprintf("/maps/n%d/%d", r.random.IntN(3), r.random.IntN(6)))
+		changes[key] = store.Change{Key: key}
+		if r.random.IntN(4) > 0 {
+			labels, fields := map[string]string{}, map[string]string{}
+			for _, name := range []string{"a", "b", "c"} {
+				if r.random.IntN(2) == 0 {
+					labels[name] = fmt.Sprint(r.random.IntN(4))
+				}
+			}
+			if r.random.IntN(2) == 0 {
+				fields["phase"] = []string{"on", "off"}[r.random.IntN(2)]
+			}
+			changes[key] = written(r.t, writer{stamp: object.Stamp(1 + r.random.IntN(2))}, key, labels, fields)
+		}
+	}
+	if _, err := r.store.Commit(r.t.Context(), slices.Collect(maps.Values(changes))...); err != nil {
+		r.t.Fatal(err)
+	}
+	events, err := r.all.Take(100)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.events = append(r.events, events...)
+}
+
+// begin begins a watch somewhere in the history.
+func (r *needsRun) begin() {
+	oldest, current := r.store.Oldest(), r.store.Current()
+	n := &reader{
+		prefix: []object.Key{"/maps/", "/maps/n0/", "/maps/n1/3"}[r.random.IntN(3)],
+		needs:  needy()[r.random.IntN(len(needy()))],
+		after:  current - object.Revision(r.random.IntN(int(current-oldest)+1)),
+	}
+	var needs []store.Requirement
+	for _, need := range n.needs {
+		needs = append(needs, need.Requirement)
+	}
+	var err error
+	if n.watch, err = r.store.Watch(n.prefix, n.after, needs...); err != nil {
+		r.t.Fatal(err)
+	}
+	r.readers = append(r.readers, n)
+}
+
+// take lets a reader take something, and compares what it was told up to where it is.
+func (r *needsRun) take(i int) {
+	n := r.readers[i]
+	events, err := n.watch.Take(1 + r.random.IntN(30))
+	if err != nil {
+		if !errors.Is(err, store.ErrSlow) || n.watch.Revision() >= r.store.Oldest() {
+			r.t.Errorf("take at revision %d, the oldest being %d: %v", n.watch.Revision(), r.store.Oldest(), err)
+		}
+		r.slow++
+		r.end(i)
+		return
+	}
+	for _, e := range events {
+		if text := n.tells(e); text != "" {
+			n.seen = append(n.seen, text)
+			r.told++
+		}
+	}
+	if want := r.want(n); !slices.Equal(n.seen, want) {
+		r.t.Fatalf("the reader of %s after %d that needs %v was told, at %d,\n%v\nnot\n%v", n.prefix, n.after, n.needs, n.watch.Revision(), n.seen, want)
+	}
+}
+
+// want is what a reader is to be told up to where it is.
+func (r *needsRun) want(n *reader) (want []string) {
+	for _, e := range r.events {
+		if e.Revision() > n.after && e.Revision() <= n.watch.Revision() && strings.HasPrefix(string(e.Key()), string(n.prefix)) {
+			if text := n.tells(e); text != "" {
+				want = append(want, text)
+			}
+		}
+	}
+	return want
+}
+
+func (r *needsRun) end(i int) {
+	r.readers[i].watch.Stop()
+	r.readers = slices.Delete(r.readers, i, i+1)
+}
