@@ -38,7 +38,7 @@ func startPlane(t testing.TB, o bowline.Options) (*bowline.Plane, kubernetes.Int
 	return plane, clients
 }
 
-// journal is what an informer's handlers were told, in order.
+// journal records the calls of an informer's handlers in order.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -67,8 +67,8 @@ func (j *journal) has(line string) bool {
 	return slices.Contains(j.lines, line)
 }
 
-// TestWholePlaneInABubble: the server, its namespace controller and client-go's informers live in one bubble, in which
-// days pass at once.
+// TestWholePlaneInABubble runs the server, its namespace controller and client-go's informers in one synctest
+// bubble, in which days pass in no time.
 func TestWholePlaneInABubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func mustDo(t testing.TB, f func() error) {
 	}
 }
 
-// TestCloseInABubbleEndsEverything: a bubble with a goroutine left in it fails, so this one shows that none is.
+// TestCloseInABubbleEndsEverything relies on synctest, which fails if a goroutine is left in the bubble.
 func TestCloseInABubbleEndsEverything(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestCloseInABubbleEndsEverything(t *testing.T) {
 		if e, open := <-watching.ResultChan(); open {
 			t.Errorf("after Close: %v", e)
 		}
-		mustDo(t, plane.Close) // again
+		mustDo(t, plane.Close) // Close is idempotent
 		if _, err := clients.CoreV1().ConfigMaps("default").List(t.Context(), metav1.ListOptions{}); err == nil {
 			t.Error("a plane that is closed answers")
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// What a fork is for: the change is real there, with defaults, admission and validation, and the plane never sees it.
+// A fork tries out a change with defaults, admission and validation, without affecting the plane.
 func ExamplePlane_Fork() {
 	ctx := context.Background()
 	plane, err := bowline.Start(ctx, bowline.Options{})

@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// A whole API server in the process, and client-go's own client of it.
+// An API server in this process, used with an unmodified client-go client.
 func Example() {
 	ctx := context.Background()
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}

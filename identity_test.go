@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// identities are the uids of a plane's first two namespaces.
+// identities returns the UIDs of the namespaces kube-system and default.
 func identities(t *testing.T, o bowline.Options) (system, first string) {
 	t.Helper()
 	plane, err := bowline.Start(t.Context(), o)

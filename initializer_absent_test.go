@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// mustCreate makes an object.
+// mustCreate creates obj.
 func mustCreate[T client.Object](t *testing.T, c *client.Client, obj T) {
 	t.Helper()
 	if _, err := client.For[T](c).Create(t.Context(), obj, metav1.CreateOptions{}); err != nil {
@@ -27,7 +27,8 @@ func mustCreate[T client.Object](t *testing.T, c *client.Client, obj T) {
 	}
 }
 
-// workloads makes one of each kind that makes pods, with how many each may have at a time.
+// workloads creates one object of each kind that creates pods, and returns the maximum number of pods of
+// each.
 func workloads(t *testing.T, c *client.Client) map[string]int {
 	t.Helper()
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "default", Name: name} }
@@ -61,8 +62,9 @@ func workloads(t *testing.T, c *client.Client) map[string]int {
 	return map[string]int{"old": 3, "web": 3, "db": 3, "log": 2, "once": 3}
 }
 
-// TestControllersBesideAnInitializerThatNeverComes make no more pods than they are to make, though they see none of them; and
-// when it comes, those are the pods.
+// TestControllersBesideAnInitializerThatNeverComes checks that controllers do not create more pods than
+// desired although uninitialized pods are hidden from them, and that those pods are used once they are
+// initialized.
 func TestControllersBesideAnInitializerThatNeverComes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -98,7 +100,7 @@ func TestControllersBesideAnInitializerThatNeverComes(t *testing.T) {
 	})
 }
 
-// nobodyInitializesPods has pods wait for an initializer.
+// nobodyInitializesPods adds an initializer to all new pods that nothing removes.
 func nobodyInitializesPods(t *testing.T, c *client.Client) {
 	t.Helper()
 	gvr := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1alpha1"}.WithResource("initializerconfigurations")
@@ -113,7 +115,7 @@ func nobodyInitializesPods(t *testing.T, c *client.Client) {
 	}
 }
 
-// end ends the initialization of all pods that wait, and of those that come, for some time.
+// end removes the pending initializers of existing pods, and of new ones for a while.
 func end(t *testing.T, pods client.Resource[*corev1.Pod], lasts time.Duration) {
 	t.Helper()
 	for begun := time.Now(); time.Since(begun) < lasts; time.Sleep(10 * time.Second) {

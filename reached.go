@@ -5,8 +5,9 @@ import (
 	"net/netip"
 )
 
-// reachedAt is the address and port by which other machines reach the API. The address is invalid when they do not: there is
-// no socket, or it is on the loopback. The port is that of the socket, or else the one that Kubernetes' own server listens on.
+// reachedAt returns the address and port at which other machines reach the API. The address is invalid if
+// they cannot: there is no socket, or it is on the loopback interface. Without a socket the port is 6443,
+// that of kube-apiserver.
 func (p *Plane) reachedAt() netip.AddrPort {
 	if p.listener == nil {
 		return netip.AddrPortFrom(netip.Addr{}, 6443)
@@ -15,7 +16,8 @@ func (p *Plane) reachedAt() netip.AddrPort {
 	return netip.AddrPortFrom(publicAddress(at.Addr(), ownAddress), at.Port())
 }
 
-// publicAddress is what others call a socket on an address; a socket on all addresses is called by the machine's own.
+// publicAddress returns the address at which others reach a socket on ip. If ip is unspecified, that is the
+// machine's own address.
 func publicAddress(ip netip.Addr, own func() netip.Addr) netip.Addr {
 	if ip.IsUnspecified() {
 		ip = own()
@@ -26,12 +28,12 @@ func publicAddress(ip netip.Addr, own func() netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// ownAddress is the one that the machine sends from to the outside, of IPv4 where it has both; invalid when it has no way
-// there. It asks for the ways to addresses for documentation (RFC 5737 and 3849).
+// ownAddress returns the source address of the machine's outgoing packets, preferring IPv4; invalid without a
+// route. It looks up routes to documentation addresses (RFC 5737 and 3849).
 func ownAddress() netip.Addr { return sender("192.0.2.1:9", "[2001:db8::1]:9") }
 
-// sender is the address that the machine would send from to the first of others that it has a way to. Nothing is sent: a
-// UDP socket asks the routes alone.
+// sender returns the source address for the first of others that has a route. It sends nothing: connecting a
+// UDP socket only looks up the route.
 func sender(others ...string) netip.Addr {
 	for _, other := range others {
 		c, err := net.Dial("udp", other)

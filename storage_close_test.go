@@ -17,8 +17,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
-// TestPlanesOnDiskLeaveNothingOpen: no file, no goroutine, after planes that ran, and one that could not start, and that each
-// has what the one before it stored. Not parallel: it looks at all of the process.
+// TestPlanesOnDiskLeaveNothingOpen checks that planes that ran or failed to start leave no files or
+// goroutines, and that each plane has the objects that earlier ones stored. It is not parallel because it
+// examines the whole process.
 func TestPlanesOnDiskLeaveNothingOpen(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the open files of a process are counted in /proc")
@@ -50,7 +51,7 @@ func TestPlanesOnDiskLeaveNothingOpen(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	live(0, bowline.Options{}) // what a process opens once
+	live(0, bowline.Options{}) // opens what a process opens only once
 	goroutines, files := goleak.IgnoreCurrent(), openFiles(t)
 	for n := range 5 {
 		live(n+1, bowline.Options{})
@@ -64,7 +65,7 @@ func TestPlanesOnDiskLeaveNothingOpen(t *testing.T) {
 	}
 }
 
-// openFiles are the files that this process has open, sorted.
+// openFiles returns the files that this process has open, sorted.
 func openFiles(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
@@ -73,7 +74,7 @@ func openFiles(t *testing.T) []string {
 	}
 	var files []string
 	for _, e := range entries {
-		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // else it was the folder itself
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // on error it was the directory itself
 			files = append(files, to)
 		}
 	}

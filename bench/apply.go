@@ -12,16 +12,17 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// applied is how many objects server-side apply goes over in turn.
+// applied is the number of objects that are applied in turn.
 const applied = 200
 
-// asBench is how all applies are made.
+// asBench contains the options of all applies.
 var asBench = metav1.ApplyOptions{FieldManager: "bench", Force: true}
 
-// applying applies the object of a number, with a value in the field that changes.
+// applying applies the object with a number, with a value in the field that changes.
 type applying func(ctx context.Context, client kubernetes.Interface, namespace string, object, value int) error
 
-// applies measures server-side apply over objects that were applied before. changes is how many fields each apply changes.
+// applies measures server-side apply of objects that were applied before. changes is the number of fields
+// that each apply changes.
 func applies(kind, how string, count int, target float64, apply applying, changes int) measurement {
 	name := fmt.Sprintf("server-side apply of a %s, %s, 16 clients", kind, how)
 	return rate(name, fmt.Sprintf("apply-%s-%d", kind, changes), 16, count, target,
@@ -53,7 +54,8 @@ func applyDeployments(how string, target float64, changes int) measurement {
 	return applies("Deployment", how, 4_000, target, apply, changes)
 }
 
-// deployment is one of two containers, with probes, environment and volumes. Its replicas are value.
+// deployment returns a Deployment with two containers, probes, environment and volumes. Its replicas are
+// value.
 func deployment(i int, namespace string, value int) *appsv1ac.DeploymentApplyConfiguration {
 	labels := map[string]string{"app": fmt.Sprintf("bench-%06d", i)}
 	return appsv1ac.Deployment(fmt.Sprintf("bench-%06d", i), namespace).WithLabels(labels).

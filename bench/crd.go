@@ -16,8 +16,8 @@ import (
 
 var knots = schema.GroupVersionResource{Group: "bench.bowline.example.com", Version: "v1", Resource: "knots"}
 
-// customResource times the way from a definition to its first instance. A server that serves the new resource only
-// some time after it took the definition is asked again and again.
+// customResource measures the time from the creation of a definition to its first instance. If the server
+// serves the new resource only some time later, the create is repeated until it succeeds.
 func customResource() measurement {
 	return measurement{
 		figures: []figure{
@@ -66,7 +66,7 @@ var knot = &unstructured.Unstructured{Object: map[string]any{
 	"spec":     map[string]any{"loops": int64(1)},
 }}
 
-// createFirst tries until the resource is served.
+// createFirst retries until the resource is served.
 func createFirst(ctx context.Context, resource dynamic.ResourceInterface, obj *unstructured.Unstructured) error {
 	for {
 		_, err := resource.Create(ctx, obj, metav1.CreateOptions{})

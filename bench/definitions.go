@@ -14,14 +14,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// defined is how many definitions a server with many has, in groups of groupSize.
+// defined is the number of definitions; groupSize is the number in each API group.
 const (
 	defined   = 1_000
 	groupSize = 20
 )
 
-// thousandDefinitions creates 1,000 definitions whose schemas are 5 KB each, and then an instance of each, which is read
-// back. What they cost is the growth of the server's anonymous memory, after its garbage was collected.
+// thousandDefinitions creates 1,000 definitions with schemas of 5 KB, and then an instance of each, which it
+// reads back. The cost is the growth of the server's anonymous memory after a garbage collection.
 func thousandDefinitions() measurement {
 	return measurement{
 		figures: []figure{
@@ -55,7 +55,7 @@ func thousandDefinitions() measurement {
 	}
 }
 
-// settledMemory is the server's anonymous memory once its garbage is collected and it was left alone for a while, in MiB.
+// settledMemory returns the server's anonymous memory in MiB after a garbage collection and an idle period.
 func (s *server) settledMemory(ctx context.Context, namespace string) (float64, error) {
 	client, err := kubernetes.NewForConfig(s.config)
 	if err != nil {
@@ -107,7 +107,8 @@ func wideResource(i int) schema.GroupVersionResource {
 	}
 }
 
-// wideDefinition has the fields of hitches, without their rules and with descriptions, so that its schema is 5 KB of JSON.
+// wideDefinition returns a definition with the fields of hitches, without their rules and with descriptions,
+// so that its schema is 5 KB of JSON.
 func wideDefinition(i int) *apiextensionsv1.CustomResourceDefinition {
 	crd := hitchDefinition()
 	gvr := wideResource(i)
@@ -124,8 +125,8 @@ func wideDefinition(i int) *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// documents times what tells clients of a new kind: the aggregated discovery of all groups, and the OpenAPI document of
-// the kind's group, each after one more definition was created.
+// documents measures the documents through which clients learn of a new kind, each after a definition was
+// created: the aggregated discovery of all groups, and the OpenAPI document of the kind's group.
 func documents() measurement {
 	const times = 10
 	return measurement{
@@ -173,7 +174,7 @@ func documents() measurement {
 
 const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// plus is what two pieces of work took together.
+// plus adds two measurements.
 func (s spent) plus(t spent) spent {
 	return spent{s.elapsed + t.elapsed, s.client + t.client, s.server + t.server, s.requests + t.requests}
 }

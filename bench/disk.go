@@ -15,8 +15,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
-// diskCommits measures a store on disk, in a process of its own, in turns with a plain loop that writes as many records of the
-// same size to a file beside it and syncs them: so both meet the same disk, and the same machine.
+// diskCommits compares a store on disk, in its own process, with a loop that writes and syncs as many records
+// of the same size to a file on the same disk. Store and loop alternate, so that both are measured under the
+// same conditions.
 func diskCommits() measurement {
 	return measurement{
 		figures: []figure{
@@ -32,7 +33,7 @@ func diskCommits() measurement {
 const (
 	diskTurns = 30
 	diskTurn  = 100 * time.Millisecond
-	// diskAhead bounds the commits of a turn: more than a disk takes.
+	// diskAhead is the number of commits prepared for a turn: more than a disk can process.
 	diskAhead = 20_000
 )
 
@@ -61,7 +62,7 @@ func measureDisk(ctx context.Context, _ []string) error {
 	})
 }
 
-// taken is what some turns did, and the longest single wait in them.
+// taken is the total of some turns, and the longest single write in them.
 type taken struct {
 	count   int
 	spent   time.Duration
@@ -74,12 +75,13 @@ func (t *taken) add(more taken) {
 
 type comparison struct{ store, plain taken }
 
-// share is what the store does of what the plain loop does, in percent.
+// share returns the throughput of the store as a percentage of that of the plain loop.
 func (c comparison) share() float64 {
 	return 100 * (float64(c.store.count) / c.store.spent.Seconds()) / (float64(c.plain.count) / c.plain.spent.Seconds())
 }
 
-// againstPlain lets a store and the plain loop take turns. A history that is soon full makes old states go all the time.
+// againstPlain alternates between a store and the plain loop. With a small history, the store constantly
+// discards old states.
 func againstPlain(ctx context.Context, dir string, writers, turns int, options store.Options) (c comparison, err error) {
 	l, err := disk.Open(dir, disk.Options{})
 	if err != nil {
@@ -109,7 +111,7 @@ func againstPlain(ctx context.Context, dir string, writers, turns int, options s
 	return c, nil
 }
 
-// storeTurn lets writers commit objects, made before the clock runs, for a while.
+// storeTurn commits prepared objects by several writers for the duration of a turn.
 func storeTurn(ctx context.Context, s *store.Store, writers int) (turn taken, err error) {
 	changes := make([]store.Change, diskAhead)
 	for i := range changes {
@@ -145,7 +147,7 @@ func firstOf(errs []error) error {
 	return nil
 }
 
-// plainTurn writes groups of records, and syncs each.
+// plainTurn writes groups of records and syncs each group.
 func plainTurn(f *os.File, group int) (turn taken, err error) {
 	change, err := storeChange(0, store.Anything())
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// assetsVariable is where envtest finds kube-apiserver, etcd and kubectl.
+// assetsVariable names the folder where envtest finds kube-apiserver, etcd and kubectl.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
-// envtestSuite times an operator's suite with envtest, as it is, on bowline's binaries; and on those that the environment names, if
-// it names some.
+// envtestSuite measures an operator's unmodified envtest suite on bowline's binaries, and on those that the
+// environment names, if any.
 func envtestSuite() measurement {
 	others := os.Getenv(assetsVariable)
 	m := measurement{
@@ -44,7 +44,7 @@ func envtestSuite() measurement {
 	return m
 }
 
-// operator is a module that knows nothing of Bowline.
+// operator is a module that does not depend on Bowline.
 var operator = filepath.Join("..", "compatibility", "operator")
 
 // buildSuite compiles the suite once for all runs.
@@ -61,7 +61,7 @@ func (l *lab) buildSuite(ctx context.Context) (string, error) {
 	return suite, nil
 }
 
-// timeSuite is how many seconds the suite takes.
+// timeSuite returns the duration of the suite in seconds.
 func timeSuite(ctx context.Context, suite, assets string) (float64, error) {
 	run := exec.CommandContext(ctx, suite)
 	run.Dir, run.Env = filepath.Join(operator, "internal", "controller"), append(os.Environ(), assetsVariable+"="+assets)

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 )
 
-// forks measures what it takes to try something out on a copy of a plane.
+// forks measures the cost of a fork of a plane.
 func forks() measurement {
 	return measurement{
 		figures: []figure{
@@ -28,11 +28,11 @@ func forks() measurement {
 	}
 }
 
-// forked is how many forks are timed, of which the median counts, and alive how many are there at once when their memory is
-// read.
+// forked is the number of timed forks, of which the median is used; alive is the number of simultaneous forks
+// when their memory is measured.
 const forked, alive = 50, 10
 
-// measureForks prints how long forks take, in milliseconds, and what each holds, in KiB.
+// measureForks prints the duration of forks in milliseconds, and the memory of each in KiB.
 func measureForks(ctx context.Context, _ []string) error {
 	state, err := timeForks(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func medianOf(times []time.Duration) time.Duration {
 	return times[len(times)/2]
 }
 
-// timeForks is how long a store takes to fork, and its fork to take a first write.
+// timeForks returns the time to fork a store and to commit a first write to the fork.
 func timeForks(ctx context.Context) (time.Duration, error) {
 	s, err := openStore(ctx, memory.New())
 	if err != nil {
@@ -100,7 +100,7 @@ func timeForks(ctx context.Context) (time.Duration, error) {
 	return medianOf(took), nil
 }
 
-// timeFirstRequests is how long it takes from the call of Fork until a client of the fork has read an object.
+// timeFirstRequests returns the time from the call of Fork until a client of the fork has read an object.
 func timeFirstRequests(ctx context.Context, plane *bowline.Plane) (time.Duration, error) {
 	var took []time.Duration
 	for i := range forked {
@@ -124,7 +124,8 @@ func timeFirstRequests(ctx context.Context, plane *bowline.Plane) (time.Duration
 	return medianOf(took), nil
 }
 
-// forkMemory is what each of some forks adds to the live heap, in KiB: as it begins, and with a thousand objects changed.
+// forkMemory returns how much each fork adds to the live heap, in KiB: right after the fork, and after a
+// thousand updates.
 func forkMemory(ctx context.Context, plane *bowline.Plane) (idle, changed float64, err error) {
 	before := liveBytes()
 	var forks [alive]*bowline.Plane
@@ -153,7 +154,7 @@ func forkMemory(ctx context.Context, plane *bowline.Plane) (idle, changed float6
 	return idle, changed, nil
 }
 
-// liveBytes is the live heap of this process.
+// liveBytes returns the live heap of this process.
 func liveBytes() float64 {
 	runtime.GC()
 	runtime.GC()

@@ -12,10 +12,11 @@ import (
 	"github.com/bowline-dev/bowline/bench/plot"
 )
 
-// growthSizes are how many objects a store has, for each point of a line.
+// growthSizes are the numbers of objects in the store, one for each point of a line.
 var growthSizes = []int{1_000, 10_000, 100_000, 1_000_000}
 
-// growthChart is a picture of how some costs grow. The lines are named as the child that measures them names them.
+// growthChart is a picture of how some costs grow. Its lines have the names that the measuring child process
+// uses.
 type growthChart struct {
 	file, title, unit string
 	lines             []string
@@ -33,7 +34,7 @@ var growthCharts = []growthChart{
 	{"memory", "Memory of an object of 1 KiB", "bytes", []string{"all", "beside its encoding"}},
 }
 
-// growth measures how costs grow with the number of objects, and draws them.
+// growth measures how costs grow with the number of objects, and draws the pictures.
 func growth(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("growth", flag.ExitOnError)
 	dir := flags.String("o", ".", "write the pictures to this `folder`")

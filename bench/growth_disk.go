@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
-// onDisk measures what needs a folder: commits that are durable, and starts; and what a plane costs that was started so.
+// onDisk measures durable commits, the start from disk, and requests to a plane that was started from disk.
 func (c costs) onDisk(ctx context.Context, n int, folder string) error {
 	if err := c.fillDisk(ctx, n, folder); err != nil {
 		return err
@@ -28,7 +28,7 @@ func (c costs) onDisk(ctx context.Context, n int, folder string) error {
 	return c.planeOnDisk(ctx, n, folder)
 }
 
-// fillDisk writes the objects by many writers, who share what makes them durable.
+// fillDisk writes the objects with many concurrent writers, who share each sync.
 func (c costs) fillDisk(ctx context.Context, n int, folder string) error {
 	s, err := openDisk(ctx, folder)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c costs) planeOnDisk(ctx context.Context, n int, folder string) error {
 	return c.requests(ctx, plane, n)
 }
 
-// firstAnswer asks a plane for an object.
+// firstAnswer reads an object from a plane.
 func firstAnswer(ctx context.Context, plane *bowline.Plane) error {
 	client, err := kubernetes.NewForConfig(plane.RESTConfig())
 	if err != nil {
@@ -102,7 +102,7 @@ func firstAnswer(ctx context.Context, plane *bowline.Plane) error {
 	return err
 }
 
-// requests times one client's requests.
+// requests measures the requests of a single client.
 func (c costs) requests(ctx context.Context, plane *bowline.Plane, n int) error {
 	const times = 2_000
 	config := plane.RESTConfig()

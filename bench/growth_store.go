@@ -12,15 +12,15 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// costs are what a number of objects makes things cost, by the names of growthCharts.
+// costs contains the costs at one number of objects, by the names in growthCharts.
 type costs map[string]float64
 
-// in notes a time in the unit of its chart.
+// in records a time in the unit of its chart.
 func (c costs) in(unit time.Duration, name string, took time.Duration) {
 	c[name] = float64(took) / float64(unit)
 }
 
-// measureGrowth prints what everything costs with a number of objects, args[0]; args[1] is a folder for those on disk.
+// measureGrowth prints the costs at args[0] objects; args[1] is a folder for those on disk.
 func measureGrowth(ctx context.Context, args []string) error {
 	n, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -81,7 +81,7 @@ func (c costs) inMemory(ctx context.Context, n int) error {
 	return nil
 }
 
-// timeGets is how long a get of any object takes: the median of a thousand rounds of a hundred.
+// timeGets returns the time of a get: the median of a thousand rounds of a hundred.
 func (s *filledStore) timeGets(n int) time.Duration {
 	const round = 100
 	took := make([]time.Duration, 1_000)
@@ -99,7 +99,7 @@ func (s *filledStore) timeGets(n int) time.Duration {
 	return medianOf(took)
 }
 
-// timeResumes is how long a watch takes from where it left off until it has the next thousand events.
+// timeResumes returns the time in which a resumed watch delivers the thousand events that it missed.
 func (s *filledStore) timeResumes() (time.Duration, error) {
 	const missed = 1_000
 	took := make([]time.Duration, 100)
@@ -120,7 +120,7 @@ func (s *filledStore) timeResumes() (time.Duration, error) {
 	return medianOf(took), nil
 }
 
-// timeForks is how long a fork of the store takes.
+// timeForks returns the time of a fork of the store.
 func (s *filledStore) timeForks(ctx context.Context) (time.Duration, error) {
 	took := make([]time.Duration, 100)
 	for i := range took {

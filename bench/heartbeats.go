@@ -10,10 +10,10 @@ import (
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 
-// childHeartbeats is the argument of a process in which nodes live.
+// childHeartbeats is the argument of the process with the simulated nodes.
 const childHeartbeats = "child-heartbeats"
 
-// heartbeats measures what nodes cost that do nothing but live.
+// heartbeats measures the cost of idle nodes.
 func heartbeats() measurement {
 	return measurement{
 		figures: []figure{
@@ -26,8 +26,9 @@ func heartbeats() measurement {
 	}
 }
 
-// measureHeartbeats runs a plane with all controllers, and nodes that renew their leases every ten seconds. It prints in how many
-// seconds all are ready, and which percentage of a core they take then, with the plane.
+// measureHeartbeats runs a plane with all controllers, and nodes that renew their leases every ten seconds.
+// It prints the time in seconds until all nodes are ready, and then the CPU time of the process as a
+// percentage of a core.
 func measureHeartbeats(ctx context.Context, _ []string) error {
 	const beat, beats = 10 * time.Second, 3
 	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{"*"}})
@@ -38,7 +39,7 @@ func measureHeartbeats(ctx context.Context, _ []string) error {
 	begun := time.Now()
 	return onNodes(ctx, plane, simulated.Options{Nodes: 5_000, Beat: beat}, func(kubernetes.Interface) error {
 		took := time.Since(begun)
-		if _, err := ofCore(ctx, 2*beat); err != nil { // they beat by turns from then on
+		if _, err := ofCore(ctx, 2*beat); err != nil { // until the renewals are evenly distributed
 			return err
 		}
 		spent, err := ofCore(ctx, beats*beat)

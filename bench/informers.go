@@ -25,7 +25,8 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// informerStarts fills the cache of an informer with 10,000 Pods over TLS: ours and client-go's, in processes of their own.
+// informerStarts measures how our informer and client-go's fill their caches with 10,000 Pods over TLS, in
+// separate processes.
 func informerStarts() measurement {
 	return measurement{
 		figures: []figure{
@@ -51,8 +52,8 @@ func informerStarts() measurement {
 	}
 }
 
-// deployedPod is one of a hundred Pods that each of a hundred Deployments has, on one of fifty nodes. As in a cluster, where each
-// has a volume of its own with a token, neither the volumes nor the containers of two are the same.
+// deployedPod returns one of a hundred Pods that each of a hundred Deployments has, on one of fifty nodes. As
+// in a cluster, where each pod has its own token volume, no two pods have equal volumes or containers.
 func deployedPod(i int) *corev1.Pod {
 	deployment := fmt.Sprintf("bench-%d", i%100)
 	p := pod(i)
@@ -70,12 +71,13 @@ func deployedPod(i int) *corev1.Pod {
 	return p
 }
 
-// started is what a process tells of its informers: how long the median took to fill, and what the last keeps, in bytes.
+// started is the result of a process: the median time to fill the cache, and the memory of the last one in
+// bytes.
 type started struct {
 	Milliseconds, Heap float64
 }
 
-// compareStarts runs each informer in a process. Client-go has the quicker of its two ways to list.
+// compareStarts runs each informer in a process. Of client-go's two ways to list it uses the faster one.
 func (s *server) compareStarts(ctx context.Context, namespace string) ([]reading, error) {
 	kubeconfig := s.lab.dir + "/informers"
 	if err := writeKubeconfig(kubeconfig, s.config); err != nil {
@@ -98,12 +100,12 @@ func (s *server) compareStarts(ctx context.Context, namespace string) ([]reading
 	}, nil
 }
 
-// fills is how often a process fills a cache; the first time does not count.
+// fills is how often a process fills a cache; the first time is discarded.
 const fills = 6
 
-// measureFill is the process: its arguments are a kubeconfig, a namespace, and whose informer.
+// measureFill implements the process. Its arguments are a kubeconfig, a namespace, and the informer.
 func measureFill(ctx context.Context, args []string) error {
-	os.Setenv("KUBE_FEATURE_WatchListClient", strconv.FormatBool(args[2] == "stream")) // client-go looks when it is first used
+	os.Setenv("KUBE_FEATURE_WatchListClient", strconv.FormatBool(args[2] == "stream")) // client-go reads it at its first use
 	config, err := restConfig(args[0])
 	if err != nil {
 		return err
@@ -136,7 +138,7 @@ func measureFill(ctx context.Context, args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(told)
 }
 
-// liveHeap is what is reachable, in bytes.
+// liveHeap returns the size of the reachable heap in bytes.
 func liveHeap() float64 {
 	runtime.GC()
 	runtime.GC()
@@ -145,7 +147,7 @@ func liveHeap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// fillOurs runs an informer until its handler has all Pods.
+// fillOurs runs our informer until its handler has received all Pods.
 func fillOurs(ctx context.Context, running *sync.WaitGroup, config *rest.Config, namespace string, lazy bool) (any, error) {
 	c, err := client.New(config)
 	if err != nil {
@@ -163,7 +165,7 @@ func fillOurs(ctx context.Context, running *sync.WaitGroup, config *rest.Config,
 	return i, ctx.Err()
 }
 
-// fillTheirs does the same with client-go's.
+// fillTheirs does the same with client-go's informer.
 func fillTheirs(ctx context.Context, running *sync.WaitGroup, config *rest.Config, namespace string, _ bool) (any, error) {
 	typed, err := speaking(config, utilruntime.ContentTypeProtobuf)
 	if err != nil {

@@ -28,14 +28,14 @@ import (
 	"github.com/bowline-dev/bowline/examples/ingress/nginx"
 )
 
-// ingressReloads is how many changes are measured; ingressRest is how long nginx rests between two, so that none waits for the
-// end of the one before.
+// ingressReloads is the number of measured changes; ingressRest is the pause between two, so that no reload
+// waits for the previous one.
 const (
 	ingressReloads = 40
 	ingressRest    = 300 * time.Millisecond
 )
 
-// ingressChanges is how long it takes an Ingress to be served.
+// ingressChanges measures the time until a change of an Ingress is served.
 func ingressChanges() measurement {
 	return measurement{
 		figures: []figure{
@@ -46,8 +46,8 @@ func ingressChanges() measurement {
 	}
 }
 
-// measureIngressChanges has the controller serve a path that changes again and again, and then a nginx of the same configuration
-// without a controller.
+// measureIngressChanges measures changes of a path served by the controller, and then those of an nginx with
+// the same configuration and without a controller.
 func measureIngressChanges(ctx context.Context, s *server, namespace string) ([]reading, error) {
 	if _, err := exec.LookPath("nginx"); err != nil {
 		return nil, fmt.Errorf("apt-get install nginx-light: %w", err)
@@ -65,7 +65,7 @@ func measureIngressChanges(ctx context.Context, s *server, namespace string) ([]
 	return []reading{{Value: changes.Seconds() * 1000}, {Value: reloads.Seconds() * 1000}}, err
 }
 
-// ingressSite is an Ingress with what it needs, and where it is served.
+// ingressSite is an Ingress with its backend, and the address at which it is served.
 type ingressSite struct {
 	server    *server
 	clients   *kubernetes.Clientset
@@ -95,7 +95,7 @@ func newIngressSite(ctx context.Context, s *server, namespace string) (*ingressS
 	return site, site.declare(ctx, at)
 }
 
-// ingressBackend answers all requests, at an address that an EndpointSlice may have.
+// ingressBackend starts a server at an address that an EndpointSlice may contain.
 func ingressBackend() (*httptest.Server, netip.AddrPort, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *ingressSite) declare(ctx context.Context, at netip.AddrPort) error {
 	return err
 }
 
-// controlled changes the Ingress and measures how long after each request was sent nginx serves what it says.
+// controlled changes the Ingress and measures the time from each request until nginx serves the change.
 func (s *ingressSite) controlled(ctx context.Context) (time.Duration, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
@@ -179,8 +179,8 @@ func (s *ingressSite) controlled(ctx context.Context) (time.Duration, error) {
 	})
 }
 
-// alone runs nginx by hand on the configuration that the controller left, and measures how long after each change of that it
-// is served.
+// alone runs nginx without the controller, with the configuration that the controller wrote, and measures the
+// time from each change of the file until it is served.
 func (s *ingressSite) alone(ctx context.Context) (time.Duration, error) {
 	file := filepath.Join(s.folder, "nginx.conf")
 	text, err := os.ReadFile(file)
@@ -189,7 +189,7 @@ func (s *ingressSite) alone(ctx context.Context) (time.Duration, error) {
 	}
 	command := exec.CommandContext(ctx, "nginx", "-e", "stderr", "-p", s.folder, "-c", file)
 	command.Dir = s.folder
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) } // which ends its workers too
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) } // also stops its workers
 	if err := command.Start(); err != nil {
 		return 0, err
 	}
@@ -207,7 +207,7 @@ func (s *ingressSite) alone(ctx context.Context) (time.Duration, error) {
 	})
 }
 
-// median changes the route again and again, and measures how long after the beginning of each change it is served.
+// median changes the route repeatedly and returns the median time until the change is served.
 func (s *ingressSite) median(ctx context.Context, first int, change func(route int) error) (time.Duration, error) {
 	var took []time.Duration
 	for route := first; route < first+ingressReloads; route++ {
@@ -227,7 +227,7 @@ func (s *ingressSite) median(ctx context.Context, first int, change func(route i
 	return took[len(took)/2], nil
 }
 
-// awaitRoute asks for a route, each time over a new connection and at once again, until it is served.
+// awaitRoute requests a route repeatedly, each time over a new connection, until it is served.
 func (s *ingressSite) awaitRoute(ctx context.Context, route int) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -239,7 +239,7 @@ func (s *ingressSite) awaitRoute(ctx context.Context, route int) error {
 		}
 		response, err := transport.RoundTrip(request)
 		if err != nil {
-			continue // nginx is not there yet
+			continue // nginx does not listen yet
 		}
 		response.Body.Close()
 		if response.StatusCode == http.StatusOK {

@@ -14,20 +14,20 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// lab is what all measurements share: what was asked for, and the program to measure.
+// lab is the state that all measurements share: the options, and the program to measure.
 type lab struct {
 	runs       int
 	profiles   string // a folder, or empty
-	kubeconfig string // of a server that runs already, or empty
+	kubeconfig string // of a running server, or empty
 	pid        int
-	keeps      bool // servers keep their objects on disk
+	keeps      bool // servers store their objects on disk
 
 	dir    string // for kubeconfigs and state, removed at the end
-	binary string // the bowline that was built
-	gogc   string // as the last server told
+	binary string // the bowline binary
+	gogc   string // as reported by the last server
 }
 
-// open builds the server, and makes the folders.
+// open builds the server and creates the folders.
 func (l *lab) open(ctx context.Context) error {
 	var err error
 	if l.dir, err = os.MkdirTemp("", "bowline-bench-"); err != nil {
@@ -56,8 +56,8 @@ func (l *lab) close() {
 	os.RemoveAll(l.dir)
 }
 
-// restConfig is an unmodified client's, but for two things: it has no rate limit, and does not ask for compression,
-// which over loopback costs more than it saves.
+// restConfig returns the configuration of an unmodified client, except that it has no rate limit and does not
+// request compression, which costs more than it saves over loopback.
 func restConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -68,7 +68,7 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// describe says what was measured, and on what.
+// describe prints what was measured and on which machine.
 func (l *lab) describe(ctx context.Context, to io.Writer) {
 	what := "bowline " + commit(ctx)
 	if l.kubeconfig != "" {
@@ -92,7 +92,7 @@ func clientGOGC() string {
 	return "100"
 }
 
-// commit is the one that is checked out, with a sign when files differ from it.
+// commit returns the commit that is checked out, and marks it if files differ.
 func commit(ctx context.Context) string {
 	hash, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// childLife is the argument of a process in which things end.
+// childLife is the argument of the process in which objects are deleted.
 const childLife = "child-life"
 
-// lives measures how long it takes until all that belonged to something has gone with it.
+// lives measures the time until everything that belongs to a deleted object is deleted too.
 func lives() measurement {
 	return measurement{
 		figures: []figure{
@@ -30,13 +30,13 @@ func lives() measurement {
 	}
 }
 
-// ending is how many objects there are to end.
+// ending is the number of objects to be deleted.
 const ending = 10_000
 
-// calm is how long the controllers have to be done with what was created.
+// calm is the time in which the controllers process the created objects.
 const calm = 3 * time.Second
 
-// measureLife prints the seconds of each, on a plane of its own with all controllers.
+// measureLife prints each duration in seconds, on a new plane with all controllers.
 func measureLife(ctx context.Context, _ []string) error {
 	var took []float64
 	for _, measure := range []func(context.Context, *bowline.Plane) (time.Duration, error){
@@ -64,7 +64,7 @@ func measureLife(ctx context.Context, _ []string) error {
 	return printJSON(took)
 }
 
-// endNamespace is how long a namespace takes from its deletion until it has gone.
+// endNamespace returns the time from the deletion of a namespace until it is gone.
 func endNamespace(ctx context.Context, plane *bowline.Plane) (time.Duration, error) {
 	clients, err := kubernetes.NewForConfig(plane.RESTConfig())
 	if err != nil {
@@ -96,7 +96,7 @@ func endNamespace(ctx context.Context, plane *bowline.Plane) (time.Duration, err
 	return time.Since(begun), err
 }
 
-// endOwner is how long it takes from the deletion of an owner until the last of its dependents has gone, and it too.
+// endOwner returns the time from the deletion of an owner until it and its last dependent are gone.
 func endOwner(ctx context.Context, plane *bowline.Plane, policy metav1.DeletionPropagation) (time.Duration, error) {
 	clients, err := kubernetes.NewForConfig(plane.RESTConfig())
 	if err != nil {
@@ -132,7 +132,7 @@ func endOwner(ctx context.Context, plane *bowline.Plane, policy metav1.DeletionP
 	return time.Since(begun), err
 }
 
-// deleted waits until a watch has told of so many deletions, each of another object.
+// deleted waits until a watch has reported deletions of so many different objects.
 func deleted(w watch.Interface, objects int) error {
 	defer w.Stop()
 	gone := map[types.UID]bool{}

@@ -11,20 +11,20 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// doomed is the namespace that ends.
+// doomed is the name of the namespace that is deleted.
 const doomed = "doomed"
 
-// What stands in the specs of those that run pods, though they run none.
+// Parts of the specs of workloads, none of which runs a pod.
 const (
 	template = `"template":{"metadata":{"labels":{"app":"x"}},"spec":{"containers":[{"name":"c","image":"i"}]}}`
 	labelled = `"selector":{"matchLabels":{"app":"x"}},` + template
 	once     = `"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}`
 )
 
-// content is a kind of what is in the namespace, and what an object of it is beside its name.
+// content is a kind of object in the namespace; rest is the object without its name.
 type content struct{ version, resource, kind, rest string }
 
-// contents are those kinds. Custom resources have a rest of their own.
+// contents lists the kinds. Custom resources have their own content.
 var contents = []content{
 	{"v1", "configmaps", "ConfigMap", `{"data":{"key":"value"}}`},
 	{"v1", "events", "Event", `{"involvedObject":{"namespace":"doomed","name":"x"},"reason":"Because","type":"Normal"}`},
@@ -49,7 +49,7 @@ var contents = []content{
 	{hitches.GroupVersion().String(), hitches.Resource, "Hitch", ""},
 }
 
-// createContent makes the i-th of the objects in the namespace.
+// createContent creates the i-th object in the namespace.
 func createContent(ctx context.Context, dyn dynamic.Interface, i int) error {
 	c := contents[i%len(contents)]
 	version, err := schema.ParseGroupVersion(c.version)

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// listed is how many objects a list has.
+	// listed is the number of objects in a list.
 	listed = 10_000
-	// repeats is how often a list is asked for in one run, after a first time that does not count.
+	// repeats is how often a list is requested in one run, after a first request that is discarded.
 	repeats = 10
 )
 
-// lists writes ConfigMaps as JSON and lists them: as JSON, which is what was kept, and then for the first time as
-// protobuf.
+// lists writes ConfigMaps as JSON and lists them as JSON, the form in which they are stored, and then for the
+// first time as protobuf.
 func lists() measurement {
 	return measurement{
 		figures: []figure{
@@ -55,7 +55,7 @@ func timeLists(ctx context.Context, s *server, client rest.Interface, namespace 
 	return []reading{asJSON, cold}, err
 }
 
-// timeList times lists after some that do not count, and checks that each has at least so many bytes.
+// timeList measures lists after some that are discarded, and checks that each has a minimum size in bytes.
 func timeList(ctx context.Context, s *server, name string, before, times, least int, request func() *rest.Request) (reading, error) {
 	list := func(times int) error {
 		for range times {
@@ -79,7 +79,7 @@ func timeList(ctx context.Context, s *server, name string, before, times, least 
 	return took.each(), nil
 }
 
-// countBytes sends a request and counts what the answer's body holds, without decoding it.
+// countBytes sends a request and returns the size of the response body, which it does not decode.
 func countBytes(ctx context.Context, request *rest.Request) (int, error) {
 	body, err := request.Stream(ctx)
 	if err != nil {

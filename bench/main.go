@@ -1,7 +1,7 @@
-// Command bench measures Bowline's speed and memory and prints them as a table, each figure beside the one to reach:
-// the source of every number in the project's documents. An unmodified client-go drives a server process over loopback
-// TLS on the same machine, without a rate limit. It is a module of its own, so that the library's users do not
-// download what only it needs. README.md says what each row does.
+// Command bench measures Bowline's speed and memory and prints a table of figures with their targets. All
+// numbers in the project's documents come from it. An unmodified client-go accesses a server process over
+// loopback TLS on the same machine, without a rate limit. The command is a separate module, so that users of
+// the library do not download its dependencies. README.md describes each row.
 //
 //	go run .                              # every row, median of 5
 //	go run . -row 'get|create' -runs 1    # some of them, quickly

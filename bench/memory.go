@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// idle is how long a server is left alone before its memory counts as idle.
+// idle is how long a server is left alone before its idle memory is measured.
 const idle = 3 * time.Second
 
 func idleMemory() measurement {
@@ -33,7 +33,7 @@ func idleMemory() measurement {
 	}
 }
 
-// many is how many objects a full server has.
+// many is the number of objects in a full server.
 const many = 100_000
 
 func filledMemory() measurement {
@@ -62,8 +62,9 @@ func filledMemory() measurement {
 	}
 }
 
-// liveHeap is what the server's last collection left, in MiB. The runtime tells it only through the size at which it
-// will collect next, so two collections are provoked first, by requests that find nothing.
+// liveHeap returns the heap that the server's last garbage collection retained, in MiB. The metrics contain
+// it only indirectly, as the size of the next collection. It first triggers two collections by requests for a
+// missing object.
 func (s *server) liveHeap(ctx context.Context, client kubernetes.Interface, namespace string) (float64, error) {
 	const collections, nextSize, percent = "go_gc_duration_seconds_count", "go_memstats_next_gc_bytes", "go_gc_gogc_percent"
 	before, err := s.metrics(ctx)

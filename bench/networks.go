@@ -22,7 +22,7 @@ import (
 
 var networkResource = schema.GroupVersionResource{Group: "samplecrd.k8s.io", Version: "v1", Resource: "networks"}
 
-// recordedNetworks is the Network controller, a process beside the server's, with networks that are files.
+// recordedNetworks measures the Network controller in a separate process, with the record provider.
 func recordedNetworks() measurement {
 	const count = 1_000
 	return measurement{
@@ -39,7 +39,7 @@ func recordedNetworks() measurement {
 	}
 }
 
-// networkController is the Network controller as a process, and what users do with it.
+// networkController is a Network controller in a process, with clients to declare networks.
 type networkController struct {
 	command   *exec.Cmd
 	core      *kubernetes.Clientset
@@ -48,7 +48,7 @@ type networkController struct {
 	log       string // a file
 }
 
-// networkController starts one on a server, and has it make its first network.
+// networkController starts a controller on a server and waits until it has created a first network.
 func (s *server) networkController(ctx context.Context, namespace string, env []string, provider string) (*networkController, error) {
 	dyn, err := dynamic.NewForConfig(s.config)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *server) networkController(ctx context.Context, namespace string, env []
 	return c, nil
 }
 
-// startNetworkController starts the program, which says what it has to say into a file.
+// startNetworkController starts the program, with its log in a file.
 func (s *server) startNetworkController(ctx context.Context, folder, log string, env []string, provider string) (*exec.Cmd, error) {
 	kubeconfig, program := filepath.Join(folder, "kubeconfig"), filepath.Join(s.lab.dir, "network")
 	if err := writeKubeconfig(kubeconfig, s.config); err != nil {
@@ -101,7 +101,7 @@ func (s *server) startNetworkController(ctx context.Context, folder, log string,
 	return command, command.Start()
 }
 
-// profiler is compiled into the controller where profiles were asked for.
+// profiler is compiled into the controller if profiles are requested.
 const profiler = `package main
 
 import (
@@ -165,7 +165,8 @@ func defineNetworks(ctx context.Context, dyn dynamic.Interface) error {
 	return err
 }
 
-// declare creates networks, by several clients at once, and returns when a watch has told that all of them are ready.
+// declare creates networks with several concurrent clients, and returns when a watch has reported all of them
+// as ready.
 func (c *networkController) declare(ctx context.Context, name string, count, clients int) error {
 	path := "/apis/" + networkResource.Group + "/" + networkResource.Version + "/namespaces/" + c.namespace + "/" + networkResource.Resource
 	stream, err := c.core.RESTClient().Get().AbsPath(path).Param("watch", "true").Stream(ctx)
@@ -180,7 +181,7 @@ func (c *networkController) declare(ctx context.Context, name string, count, cli
 	return errors.Join(awaitReady(json.NewDecoder(stream), name, count), <-created)
 }
 
-// networkEvent is what is read of an event of a watch.
+// networkEvent contains the fields of a watch event that are read.
 type networkEvent struct {
 	Object struct {
 		Metadata struct {
@@ -194,7 +195,7 @@ type networkEvent struct {
 	}
 }
 
-// awaitReady reads a watch until so many networks of a name are ready.
+// awaitReady reads a watch until count networks of a name are ready.
 func awaitReady(events *json.Decoder, name string, count int) error {
 	for ready := map[string]bool{}; len(ready) < count; {
 		var e networkEvent
@@ -219,7 +220,7 @@ func declaredNetwork(name string, i int) *unstructured.Unstructured {
 	}}
 }
 
-// stop ends the controller in an orderly way. The error has what it logged when it failed.
+// stop terminates the controller. If it failed, the error includes its log.
 func (c *networkController) stop() error {
 	err := errors.Join(c.command.Process.Signal(syscall.SIGTERM), c.command.Wait())
 	if err == nil {

@@ -16,8 +16,9 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-// neutronNetworks compares the Network controller with what Neutron can do: a program that only creates as many networks with
-// their subnets, as many at once as the controller has workers. They take turns, each in a project of its own.
+// neutronNetworks compares the Network controller with Neutron's capacity: a program that only creates
+// networks with their subnets, with as many concurrent requests as the controller has workers. They
+// alternate, each in its own project.
 func neutronNetworks() measurement {
 	return measurement{
 		figures: []figure{{"100 Networks on a real Neutron, of the rate of gophercloud alone", percent, 90}},
@@ -36,7 +37,7 @@ func neutronNetworks() measurement {
 			defer func() { err = errors.Join(err, neutron.Stop()) }()
 			alone := func() (time.Duration, error) { return gophercloudAlone(ctx, neutron.Client(newProject())) }
 			ours := func() (time.Duration, error) { return l.networksOn(ctx, neutron) }
-			if _, err := alone(); err != nil { // what it does for the first time takes longer
+			if _, err := alone(); err != nil { // warm up
 				return nil, err
 			}
 			var theirTime, ourTime time.Duration
@@ -57,10 +58,10 @@ func neutronNetworks() measurement {
 	}
 }
 
-// neutronWorkers is how many networks the controller works on at once with Neutron, and so does gophercloud alone.
+// neutronWorkers is the number of networks on which the controller, and gophercloud alone, work concurrently.
 const neutronWorkers = 16
 
-// onNeutron is how many networks are made in a turn.
+// onNeutron is the number of networks created in a turn.
 const onNeutron = 100
 
 func newProject() string { return strings.ToLower(rand.Text()) }
@@ -82,7 +83,7 @@ func gophercloudAlone(ctx context.Context, client *gophercloud.ServiceClient) (t
 	return time.Since(began), err
 }
 
-// networksOn declares networks to a fresh server, whose controller makes them in a Neutron.
+// networksOn declares networks on a new server, whose controller creates them in a Neutron.
 func (l *lab) networksOn(ctx context.Context, neutron *neutrontest.Server) (took time.Duration, err error) {
 	_, err = withServer(func(ctx context.Context, s *server, namespace string) ([]reading, error) {
 		env := []string{"OS_AUTH_TYPE=none", "OS_ENDPOINT=" + neutron.URL, "OS_PROJECT_ID=" + newProject()}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// newController times the tests of a project as bowline new controller makes it, which are compiled before.
+// newController measures the precompiled tests of a project that `bowline new controller` creates.
 func newController() measurement {
 	return measurement{
 		figures: []figure{
@@ -31,7 +31,7 @@ func newController() measurement {
 					return nil, err
 				}
 			}
-			// What the process and its first plane cost is in both.
+			// The difference excludes the start of the process and of its first plane.
 			const more = 50
 			var took [2]time.Duration
 			for i, count := range []int{1, 1 + more} {
@@ -47,7 +47,7 @@ func newController() measurement {
 	}
 }
 
-// timed runs a program in a folder. What it prints is in the error, if it fails.
+// timed runs a program in a folder. If it fails, the error includes its output.
 func timed(ctx context.Context, folder string, command ...string) (time.Duration, error) {
 	run := exec.CommandContext(ctx, command[0], command[1:]...)
 	run.Dir = folder

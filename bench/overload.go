@@ -25,22 +25,24 @@ import (
 )
 
 const (
-	// childFlood is the process that floods.
+	// childFlood is the argument of the process that floods the server.
 	childFlood = "child-flood"
-	// floodConnections each send one request after another: every second lists all objects, the others create large ones.
+	// floodConnections is the number of connections, each of which sends requests one after another: half of
+	// the connections list all objects, and half create large objects.
 	floodConnections = 500
-	// floodStored are the objects that are there to be listed.
+	// floodStored is the number of existing objects to list.
 	floodStored = 5_000
-	// floodBody is the size of the objects that the flood creates, in bytes. They are dry runs: what is measured is a server
-	// that works, not one that fills up.
+	// floodBody is the size of the created objects in bytes. The creates are dry runs, so that the server
+	// does not fill up.
 	floodBody = 256 << 10
-	// besideFlood is how many gets, and how many creates, are measured.
+	// besideFlood is the number of gets and of creates that are measured.
 	besideFlood = 1_000
 )
 
 func init() { children[childFlood] = floodServer }
 
-// overload measures what one client sees of another's flood. Both are the same user: they differ as programs do.
+// overload measures the latency of a client while another one floods the server. Both are the same user with
+// different user agents.
 func overload() measurement {
 	return measurement{
 		figures: []figure{
@@ -74,7 +76,8 @@ func overload() measurement {
 	}
 }
 
-// latency gets and creates, one request after another, and takes the p99 of how long each took. All have to succeed.
+// latency sends gets and creates one after another and returns the p99 of their latency. Every request has to
+// succeed.
 func (s *server) latency(ctx context.Context, name string, client kubernetes.Interface, namespace, prefix string) (reading, error) {
 	var took []time.Duration
 	maps := client.CoreV1().ConfigMaps(namespace)
@@ -102,7 +105,8 @@ func (s *server) latency(ctx context.Context, name string, client kubernetes.Int
 	return reading{Value: float64(p99.Microseconds()) / 1000, Client: spent.rate().Client}, nil
 }
 
-// flood starts the process that floods, and returns when each of its connections had an answer. end stops it.
+// flood starts the flooding process, and returns when each of its connections has received a response. end
+// stops it.
 func (s *server) flood(ctx context.Context, namespace string) (end func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -132,7 +136,7 @@ func (s *server) flood(ctx context.Context, namespace string) (end func() error,
 	return end, nil
 }
 
-// floodServer floods the server of a kubeconfig until its standard input ends. It heeds no 429.
+// floodServer floods the server of a kubeconfig until its standard input ends. It ignores 429 responses.
 func floodServer(ctx context.Context, args []string) error {
 	config, err := restConfig(args[0])
 	if err != nil {
@@ -161,7 +165,7 @@ func floodServer(ctx context.Context, args []string) error {
 	return nil
 }
 
-// flooding is what the flood's connections share.
+// flooding is the state that the connections share.
 type flooding struct {
 	url                       string
 	body                      []byte
@@ -169,7 +173,7 @@ type flooding struct {
 	answered, refused, failed atomic.Int64
 }
 
-// run floods over a connection of its own.
+// run sends requests over its own connection.
 func (f *flooding) run(ctx context.Context, config *tls.Config, lists bool) {
 	config = config.Clone()
 	config.NextProtos = []string{"http/1.1"}
@@ -185,7 +189,7 @@ func (f *flooding) run(ctx context.Context, config *tls.Config, lists bool) {
 	}
 }
 
-// send sends a request, and says what it counts as.
+// send sends a request and returns the counter for its result.
 func (f *flooding) send(ctx context.Context, transport http.RoundTripper, lists bool) *atomic.Int64 {
 	method, url, body := http.MethodPost, f.url+"?dryRun=All", bytes.NewReader(f.body)
 	if lists {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// pod is one as a Deployment of two containers makes it. With its defaults it is 3.3 KB of JSON, its managedFields not
-// counted.
+// pod returns a Pod as a Deployment of two containers creates it. With defaults it is 3.3 KB of JSON, without
+// managedFields.
 func pod(i int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -55,7 +55,7 @@ func container(name string, port int32) corev1.Container {
 	}
 }
 
-// speaking is a typed client that sends and asks for one content type.
+// speaking returns a typed client that sends and requests one content type.
 func speaking(config *rest.Config, contentType string) (kubernetes.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = contentType, contentType
@@ -80,7 +80,7 @@ func createPods(form, contentType string, target float64) measurement {
 		})
 }
 
-// listPods writes Pods as JSON and lists them as that, and then as protobuf: for the first time, and again.
+// listPods writes Pods as JSON and lists them as JSON, and then as protobuf, the first time and repeatedly.
 func listPods() measurement {
 	return measurement{
 		figures: []figure{

@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// process is a process's id; 0 is one that is not known.
+// process is a process ID; 0 means unknown.
 type process int
 
-// clockTick is what /proc counts CPU time in; Linux has told every program 1/100 s for decades.
+// clockTick is the unit of CPU time in /proc, which is 1/100 s on every Linux.
 const clockTick = 10 * time.Millisecond
 
-// cpuTime is what the process has used so far, in user and system mode.
+// cpuTime returns the CPU time of the process so far, in user and system mode.
 func (p process) cpuTime() (time.Duration, error) {
 	if p == 0 {
 		return 0, nil
@@ -31,7 +31,7 @@ func (p process) cpuTime() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := bytes.Cut(data, []byte(") ")) // the command's name may hold anything before that
+	_, rest, _ := bytes.Cut(data, []byte(") ")) // the command name may contain any characters
 	fields := strings.Fields(string(rest))
 	var ticks int64
 	for _, field := range fields[11:13] {
@@ -44,7 +44,7 @@ func (p process) cpuTime() (time.Duration, error) {
 	return time.Duration(ticks) * clockTick, nil
 }
 
-// anonymousMemory is RssAnon of /proc/PID/status, in MiB.
+// anonymousMemory returns RssAnon from /proc/PID/status, in MiB.
 func (p process) anonymousMemory() (float64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p))
 	if err != nil {
@@ -59,7 +59,7 @@ func (p process) anonymousMemory() (float64, error) {
 	return 0, fmt.Errorf("process %d: no RssAnon", p)
 }
 
-// ownCPU is the CPU time of this process so far.
+// ownCPU returns the CPU time of this process so far.
 func ownCPU() (time.Duration, error) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -68,25 +68,25 @@ func ownCPU() (time.Duration, error) {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
-// spent is what a number of requests took; its zero value, which goes with an error, has no readings.
+// spent is the cost of a number of requests. The zero value, returned with an error, yields no readings.
 type spent struct {
 	elapsed, client, server time.Duration
 	requests                int
 }
 
-// rate is the reading of a row that counts requests a second.
+// rate returns the reading of a row that counts requests per second.
 func (s spent) rate() reading {
 	return reading{float64(s.requests) / s.elapsed.Seconds(), s.client / time.Duration(s.requests), s.server / time.Duration(s.requests)}
 }
 
-// each is the reading of a row that times one request.
+// each returns the reading of a row that measures a single request.
 func (s spent) each() reading {
 	r := s.rate()
 	r.Value = float64(s.elapsed.Microseconds()) / 1000 / float64(s.requests)
 	return r
 }
 
-// measure times work that sends a number of requests, and profiles it when profiles were asked for.
+// measure measures work that sends a number of requests, and profiles it if profiles are requested.
 func (s *server) measure(name string, requests int, work func() error) (spent, error) {
 	stop, err := s.profileBoth(name)
 	if err != nil {
@@ -120,7 +120,8 @@ func (s *server) used() (spent, error) {
 	return spent{client: client, server: served}, err
 }
 
-// profileBoth begins CPU profiles of both processes; the server's is made by the child that stands in for it.
+// profileBoth starts CPU profiles of both processes. The server is then a child process of the bench, which
+// profiles itself.
 func (s *server) profileBoth(name string) (stop func() error, err error) {
 	if s.lab.profiles == "" {
 		return func() error { return nil }, nil
@@ -148,7 +149,7 @@ func (s *server) profileBoth(name string) (stop func() error, err error) {
 	}, nil
 }
 
-// metrics are the values that the server's /metrics has for names without labels.
+// metrics returns the values in the server's /metrics that have no labels.
 func (s *server) metrics(ctx context.Context) (map[string]float64, error) {
 	client, err := kubernetes.NewForConfig(s.config)
 	if err != nil {
@@ -168,7 +169,7 @@ func (s *server) metrics(ctx context.Context) (map[string]float64, error) {
 	return values, nil
 }
 
-// noteGOGC keeps what the server says of its collector, for the table's head.
+// noteGOGC stores the server's GOGC for the head of the table.
 func (l *lab) noteGOGC(ctx context.Context, s *server) {
 	if s.config == nil || l.gogc != "" {
 		return

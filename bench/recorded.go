@@ -29,8 +29,8 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// recordedEvents plays a recorded list and watch to informers, without a server: through the cache and a queue to a worker,
-// which reads each Pod from the cache.
+// recordedEvents plays a recorded list and watch to informers, without a server: through the cache and a
+// queue to a worker that reads each Pod from the cache.
 func recordedEvents() measurement {
 	return measurement{
 		figures: []figure{
@@ -52,7 +52,7 @@ const (
 
 // measureRecorded prints the figures of recordedEvents.
 func measureRecorded(ctx context.Context, _ []string) error {
-	os.Setenv("KUBE_FEATURE_WatchListClient", "false") // the recording is of a list and a watch
+	os.Setenv("KUBE_FEATURE_WatchListClient", "false") // the recording is a list and a watch
 	var figures []float64
 	for _, contentType := range []string{kruntime.ContentTypeProtobuf, kruntime.ContentTypeJSON} {
 		r, err := record(contentType)
@@ -60,7 +60,7 @@ func measureRecorded(ctx context.Context, _ []string) error {
 			return err
 		}
 		var theirs, ours, lazy time.Duration
-		for range recordedTurns { // in turns, so that each meets the same machine
+		for range recordedTurns { // alternate, so that all run under the same conditions
 			for _, side := range []struct {
 				took *time.Duration
 				play func(context.Context, *sync.WaitGroup, *rest.Config, *seen) error
@@ -80,14 +80,14 @@ func measureRecorded(ctx context.Context, _ []string) error {
 	return json.NewEncoder(os.Stdout).Encode(figures)
 }
 
-// recording is what a server sent: a list, and a watch behind it.
+// recording is the response of a server to a list and a subsequent watch.
 type recording struct {
 	contentType string
 	list, watch []byte
 	last        int // the revision of the last event
 }
 
-// record makes a recording: each Pod changes in each round.
+// record creates a recording in which each Pod changes in each round.
 func record(contentType string) (*recording, error) {
 	r := &recording{contentType: contentType, last: 1_000}
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
@@ -143,7 +143,7 @@ func (r *recording) RoundTrip(q *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// untilEnd is a reader that has nothing until its context ends.
+// untilEnd is a reader that blocks until its context ends.
 type untilEnd struct{ ctx context.Context }
 
 func (u untilEnd) Read([]byte) (int, error) {
@@ -151,9 +151,9 @@ func (u untilEnd) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// seen is what a worker has seen: it is done when it saw the last state of every Pod.
+// seen records which Pods a worker has observed. It is done when the last state of every Pod was observed.
 type seen struct {
-	from int // the revisions of the last states begin after it
+	from int // the last states have later revisions
 	left map[string]struct{}
 	done chan struct{}
 }
@@ -167,13 +167,13 @@ func (s *seen) pod(p *corev1.Pod) {
 	}
 }
 
-// play takes the time from the start until a worker has seen all.
+// play returns the time from the start until a worker has observed all Pods.
 func (r *recording) play(ctx context.Context, side func(context.Context, *sync.WaitGroup, *rest.Config, *seen) error) (time.Duration, error) {
 	s := &seen{from: r.last - recordedPods, left: map[string]struct{}{}, done: make(chan struct{})}
 	for i := range recordedPods {
 		s.left[pod(i).Name] = struct{}{}
 	}
-	liveHeap() // collects what the last one left
+	liveHeap() // collects garbage of the previous one
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -224,7 +224,7 @@ func playTheirs(ctx context.Context, running *sync.WaitGroup, config *rest.Confi
 	return nil
 }
 
-// playOurs plays to our informer, which takes whatever format comes.
+// playOurs plays to our informer, which accepts either format.
 func playOurs(lazy bool) func(context.Context, *sync.WaitGroup, *rest.Config, *seen) error {
 	return func(ctx context.Context, running *sync.WaitGroup, config *rest.Config, s *seen) error {
 		c, err := client.New(config)

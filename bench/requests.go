@@ -12,10 +12,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// warmUp is how many requests are sent before the clock starts, so that connections stand and code is in memory.
+// warmUp is the number of requests that are sent before the measurement, to establish connections and warm
+// up.
 const warmUp = 500
 
-// kibibyte is what a ConfigMap holds.
+// kibibyte is the content of a ConfigMap.
 var kibibyte = strings.Repeat("0123456789abcdef", 64)
 
 func configMap(i int) *corev1.ConfigMap {
@@ -27,8 +28,8 @@ func configMap(i int) *corev1.ConfigMap {
 
 func configMapName(i int) string { return fmt.Sprintf("bench-%06d", i) }
 
-// drive does work count times, numbered from 0, by a number of clients at once. All share one client-go transport, as
-// the workers of a controller do.
+// drive calls work count times, with numbers from 0, by several concurrent clients. They share one client-go
+// transport, like the workers of a controller.
 func drive(ctx context.Context, clients, count int, work func(i int) error) error {
 	var next atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
@@ -72,7 +73,7 @@ func gets(clients, count int, target float64) measurement {
 	})
 }
 
-// requests measures many requests of one verb about ConfigMaps. prepare makes the work.
+// requests measures requests of one verb for ConfigMaps. prepare returns the work.
 func requests(verb string, clients, count int, target float64,
 	prepare func(ctx context.Context, client kubernetes.Interface, namespace string) (func(i int) error, error)) measurement {
 	work := fmt.Sprintf("%s ConfigMap of 1 KiB, %s", verb, by(clients))
@@ -93,7 +94,8 @@ func by(clients int) string {
 	return fmt.Sprintf("%d clients", clients)
 }
 
-// rate measures many requests. prepare makes the work, whose first numbers the warm-up takes; name is that of profiles.
+// rate measures requests. prepare returns the work, whose first numbers are used for the warm-up. name is the
+// name of profiles.
 func rate(work, name string, clients, count int, target float64,
 	prepare func(ctx context.Context, s *server, namespace string) (func(i int) error, error)) measurement {
 	return measurement{

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
-// onDisk is a measurement of requests with a server that keeps its objects on disk.
+// onDisk returns a measurement with a server that stores its objects on disk.
 func onDisk(m measurement, target float64) measurement {
 	run := m.run
 	m.figures = []figure{{m.figures[0].work + ", on disk", m.figures[0].unit, target}}
@@ -25,7 +25,7 @@ func onDisk(m measurement, target float64) measurement {
 	return m
 }
 
-// restart times the start of a server that finds so many ConfigMaps of 1 KiB on disk, where another left them.
+// restart measures the start of a server with existing ConfigMaps of 1 KiB on disk.
 func restart(work string, objects int, target float64) measurement {
 	var state string // filled by the first run
 	return measurement{
@@ -43,7 +43,7 @@ func restart(work string, objects int, target float64) measurement {
 	}
 }
 
-// fillState makes a state folder with objects.
+// fillState creates a state folder with objects.
 func fillState(ctx context.Context, dir string, objects int) (state string, err error) {
 	if state, err = os.MkdirTemp(dir, "state-"); err != nil {
 		return "", err

@@ -16,12 +16,12 @@ import (
 
 var hitches = schema.GroupVersionResource{Group: "bench.bowline.example.com", Version: "v1", Resource: "hitches"}
 
-// createsOfCustomResources creates objects of a schema with 40 fields and 3 rules in CEL.
+// createsOfCustomResources creates objects of a schema with 40 fields and 3 CEL rules.
 func createsOfCustomResources(clients, count int, target float64) measurement {
 	return rate("create custom resource, 40 fields, 3 rules, "+by(clients), fmt.Sprintf("create-custom-%d", clients), clients, count, target, prepareHitches)
 }
 
-// prepareHitches creates their definition, and makes the work that creates one.
+// prepareHitches creates the definition, and returns the work that creates an object.
 func prepareHitches(ctx context.Context, s *server, namespace string) (func(i int) error, error) {
 	definitions, err := apiextensions.NewForConfig(s.config)
 	if err != nil {
@@ -46,7 +46,7 @@ func prepareHitches(ctx context.Context, s *server, namespace string) (func(i in
 	return create, createFirst(ctx, resource, hitch(-1))
 }
 
-// listCustomResources writes custom resources and lists them, as JSON, which is what is kept of them.
+// listCustomResources writes custom resources and lists them as JSON, the form in which they are stored.
 func listCustomResources() measurement {
 	return measurement{
 		figures: []figure{{"list 10,000 custom resources", milliseconds, 60}},
@@ -71,7 +71,7 @@ func listCustomResources() measurement {
 	}
 }
 
-// hitch sets the 36 fields of the schema that have no default.
+// hitch returns an object with the 36 fields of the schema that have no default.
 func hitch(i int) *unstructured.Unstructured {
 	spec := map[string]any{
 		"port": int64(80), "since": "2026-01-02T03:04:05Z", "cidr": "192.168.0.0/16", "gateway": "192.168.0.1",
@@ -91,8 +91,9 @@ func hitch(i int) *unstructured.Unstructured {
 	}}
 }
 
-// hitchDefinition has 40 fields: texts with a length or a pattern, bounded numbers, choices and switches with defaults,
-// a port, a time, a map, a set, a list by name; and three rules.
+// hitchDefinition returns a definition with 40 fields: strings with a maximum length or a pattern, bounded
+// numbers, enumerations and booleans with defaults, a port, a time, a map, a set, a list with a key; and
+// three rules.
 func hitchDefinition() *apiextensionsv1.CustomResourceDefinition {
 	spec := apiextensionsv1.JSONSchemaProps{Type: "object", Required: []string{"text0", "cidr"}, Properties: hitchFields(), XValidations: apiextensionsv1.ValidationRules{
 		{Rule: "!has(self.gateway) || cidr(self.cidr).containsIP(self.gateway)", Message: "gateway must lie in cidr"},

@@ -21,8 +21,9 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// sampleControllers compares the two programs of examples/sample-controller: the one on our library, and the documents' with its
-// generated client. Each runs as a process, one after the other, over TLS against one server.
+// sampleControllers compares the two programs of examples/sample-controller: the one based on our library,
+// and the one of the documents with its generated client. Each runs as a process, one after the other, over
+// TLS against the same server.
 func sampleControllers() measurement {
 	return measurement{
 		figures: []figure{
@@ -83,7 +84,7 @@ func (s *server) declareNetworks(ctx context.Context, namespace string) error {
 	})
 }
 
-// sampleNetwork is a Network as kubectl apply sends it: with what was applied, as JSON, in an annotation.
+// sampleNetwork returns a Network as kubectl apply sends it, with the applied configuration in an annotation.
 func sampleNetwork(example *unstructured.Unstructured, namespace string, i int) *unstructured.Unstructured {
 	n := example.DeepCopy()
 	n.SetNamespace(namespace)
@@ -93,7 +94,7 @@ func sampleNetwork(example *unstructured.Unstructured, namespace string, i int) 
 	n.SetAnnotations(map[string]string{})
 	applied, err := n.MarshalJSON()
 	if err != nil {
-		panic(err) // it is made of maps and texts
+		panic(err) // it consists of maps and strings
 	}
 	n.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: string(applied)})
 	return n
@@ -108,13 +109,13 @@ func sampleManifest(path string) (*unstructured.Unstructured, error) {
 	return obj, yaml.Unmarshal(data, &obj.Object)
 }
 
-// used is what a controller's process needs when it has nothing to do, in bytes and MiB.
+// used is the memory of an idle controller process: the live heap in bytes and RssAnon in MiB.
 type used struct {
 	Heap, Resident float64
 }
 
-// reporter is compiled into the programs, which are otherwise as they are: asked by a signal, it collects garbage, gives back
-// to the system what is free, and prints how much is reachable.
+// reporter is compiled into the otherwise unmodified programs. On a signal it collects garbage, returns free
+// memory to the system, and prints the live heap.
 const reporter = `package main
 
 import (
@@ -157,7 +158,7 @@ func (l *lab) buildSample(ctx context.Context, pkg string) (string, error) {
 	return program, errors.Join(os.WriteFile(source, []byte(reporter), 0o600), os.WriteFile(overlay, replace, 0o600), build.Run())
 }
 
-// runSample runs a program until it has made all networks, and asks what it uses then.
+// runSample runs a program until it has created all networks, and then measures its memory.
 func (s *server) runSample(ctx context.Context, pkg string) (u used, err error) {
 	program, err := s.lab.buildSample(ctx, pkg)
 	if err != nil {
@@ -185,7 +186,7 @@ func (s *server) runSample(ctx context.Context, pkg string) (u used, err error) 
 	return u, nil
 }
 
-// askSample waits until a program has said that it made the last network.
+// askSample waits until a program has logged the creation of the last network, and measures its memory.
 func askSample(command *exec.Cmd, said *bufio.Scanner) (u used, err error) {
 	for made := 0; made < many && said.Scan(); {
 		if strings.Contains(said.Text(), "[Neutron] Created") {

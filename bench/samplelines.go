@@ -14,16 +14,16 @@ import (
 	"strings"
 )
 
-// lines is how many lines of Go a program has: all of them, and those that somebody wrote.
+// lines is the number of lines of Go in a program: the total, and the lines written by hand.
 type lines struct {
 	all, written float64
 }
 
-// samplesFolder has the two programs, ours in its folder bowline.
+// samplesFolder contains the two programs; ours is in its subfolder bowline.
 var samplesFolder = filepath.Join("..", "examples", "sample-controller")
 
-// sampleLines are those of the two programs. Neither is charged with what makes networks (pkg/neutron), which both share, nor
-// with what only tests call (internal).
+// sampleLines counts the lines of the two programs. It excludes the shared package pkg/neutron and the folder
+// internal, which contains test code.
 func sampleLines() (theirs, ours lines, err error) {
 	own := filepath.Join(samplesFolder, "bowline")
 	shared, tests := filepath.Join(samplesFolder, "pkg", "neutron"), filepath.Join(samplesFolder, "internal")
@@ -34,7 +34,7 @@ func sampleLines() (theirs, ours lines, err error) {
 	return theirs, ours, err
 }
 
-// countSamples compares their lines.
+// countSamples compares the numbers of lines.
 func countSamples() ([]reading, error) {
 	theirs, ours, err := sampleLines()
 	if err != nil {
@@ -45,7 +45,8 @@ func countSamples() ([]reading, error) {
 	return []reading{{Value: ours.all / theirs.all}, {Value: ours.written / theirs.written}}, nil
 }
 
-// countLines counts the lines of the Go files below a folder that are neither blank nor comments, without tests and some folders.
+// countLines counts the lines of the Go files below a folder that are neither blank nor comments, without
+// tests and some folders.
 func countLines(folder string, without ...string) (sum lines, err error) {
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -67,7 +68,7 @@ func countLines(folder string, without ...string) (sum lines, err error) {
 	return sum, err
 }
 
-// countFile counts the lines of a file that have more than blanks and comments on them.
+// countFile counts the lines of a file that are neither blank nor comments.
 func countFile(path string) (n float64, generated bool, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

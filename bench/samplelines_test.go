@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestReadmeHasTheLinesOfTheSampleControllers, as they are today.
+// TestReadmeHasTheLinesOfTheSampleControllers compares the table in the README with the current numbers.
 func TestReadmeHasTheLinesOfTheSampleControllers(t *testing.T) {
 	t.Parallel()
 	theirs, ours, err := sampleLines()

@@ -11,11 +11,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// shares is how many parts the objects fall into, by namespace and by label.
+// shares is the number of namespaces, and of label values, among which the objects are distributed.
 const shares = 100
 
-// selectedLists creates 100,000 ConfigMaps, and lists a hundredth of them: those of a namespace, and those with a label,
-// which are in all namespaces.
+// selectedLists creates 100,000 ConfigMaps and lists a hundredth of them: those in a namespace, and those
+// with a label, which are in all namespaces.
 func selectedLists() measurement {
 	return measurement{
 		figures: []figure{

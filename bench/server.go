@@ -20,18 +20,18 @@ import (
 	"github.com/bowline-dev/bowline/bench/launch"
 )
 
-// server is the process that is measured.
+// server is the measured process.
 type server struct {
 	lab     *lab
 	config  *rest.Config
 	process process
-	command *exec.Cmd // nil for one that ran already
-	profile io.Writer // takes the names of profiles to write; nil when there are none
+	command *exec.Cmd // nil for a server that was not started here
+	profile io.Writer // receives the names of profiles to write; nil without profiles
 	log     *bytes.Buffer
 	cleanup []func(context.Context) error
 }
 
-// server starts a fresh server, or connects to the one that was named.
+// server starts a new server, or connects to the one that the flags name.
 func (l *lab) server(ctx context.Context) (*server, error) {
 	if l.kubeconfig != "" {
 		config, err := restConfig(l.kubeconfig)
@@ -76,7 +76,7 @@ func (l *lab) launch(ctx context.Context, kubeconfig string, command *exec.Cmd) 
 	return s, err
 }
 
-// stop ends a server that was started here, and removes from one that was not what was put there.
+// stop stops a server that was started here, and removes the created objects from any other.
 func (s *server) stop(ctx context.Context) error {
 	var errs []error
 	s.lab.noteGOGC(ctx, s)
@@ -94,7 +94,7 @@ func (s *server) stop(ctx context.Context) error {
 	return errors.Join(append(errs, s.command.Wait())...)
 }
 
-// namespace makes a namespace to work in.
+// namespace creates a namespace for the measurement.
 func (s *server) namespace(ctx context.Context) (string, error) {
 	client, err := kubernetes.NewForConfig(s.config)
 	if err != nil {
@@ -111,7 +111,8 @@ func (s *server) namespace(ctx context.Context) (string, error) {
 	return ns.Name, nil
 }
 
-// withServer is a run that gives work a server of its own and a namespace in it, and stops the server when it is done.
+// withServer returns a run that calls work with a new server and a namespace, and stops the server
+// afterwards.
 func withServer(work func(ctx context.Context, s *server, namespace string) ([]reading, error)) func(context.Context, *lab) ([]reading, error) {
 	return func(ctx context.Context, l *lab) (readings []reading, err error) {
 		s, err := l.server(ctx)

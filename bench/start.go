@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// processStart times a server that finds the keys of an earlier start.
+// processStart measures a server that finds the keys of an earlier start.
 func processStart() measurement {
 	return measurement{
 		figures: []figure{{"process start to /readyz", milliseconds, 80}},
@@ -32,7 +32,7 @@ func processStart() measurement {
 	}
 }
 
-// firstProcessStart times a server that makes its keys.
+// firstProcessStart measures a server that generates its keys.
 func firstProcessStart() measurement {
 	return measurement{
 		figures: []figure{{"the first process start, which makes keys, to /readyz", milliseconds, 200}},
@@ -47,7 +47,7 @@ func firstProcessStart() measurement {
 	}
 }
 
-// timeStart is the time from exec to the first good answer of /readyz, with a state folder.
+// timeStart returns the time from exec to the first successful response of /readyz, with a state folder.
 func (l *lab) timeStart(ctx context.Context, state string) ([]reading, error) {
 	dir := filepath.Join(state, "bowline")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -76,7 +76,7 @@ func (l *lab) timeStart(ctx context.Context, state string) ([]reading, error) {
 	return []reading{{Value: float64(elapsed.Microseconds()) / 1000, Server: server}}, nil
 }
 
-// planeStart times planes in a process of their own: the first, and the median of those after it.
+// planeStart measures planes in a separate process: the first one, and the median of the following ones.
 func planeStart() measurement {
 	return measurement{
 		figures: []figure{

@@ -22,7 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// storeCommits and storeReads measure the store alone, in a process of its own: no server, no client.
+// storeCommits and storeReads measure only the store, in a separate process without a server or a client.
 func storeCommits() measurement {
 	return measurement{
 		figures: []figure{
@@ -46,7 +46,7 @@ func storeReads() measurement {
 	}
 }
 
-// inChild runs the bench itself with one argument, and takes the readings that it prints.
+// inChild returns a run that starts the bench with one argument and reads the values that it prints.
 func inChild(name string) func(context.Context, *lab) ([]reading, error) {
 	return func(ctx context.Context, _ *lab) ([]reading, error) {
 		var values []float64
@@ -61,7 +61,7 @@ func inChild(name string) func(context.Context, *lab) ([]reading, error) {
 	}
 }
 
-// askChild runs the bench itself with arguments, and reads the JSON that it prints into answer.
+// askChild runs the bench with arguments, and decodes the JSON that it prints into answer.
 func askChild(ctx context.Context, answer any, args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -76,13 +76,13 @@ func askChild(ctx context.Context, answer any, args ...string) error {
 	return json.Unmarshal(out, answer)
 }
 
-// filledStore is a store of ConfigMaps of one KiB, as the server hands them to it.
+// filledStore is a store of ConfigMaps of one KiB, in the form in which the server stores them.
 type filledStore struct {
 	*store.Store
 	codec object.Codec
 }
 
-// openStore opens a store whose history takes what a minute of updates leaves.
+// openStore opens a store whose history can hold a minute of updates.
 func openStore(ctx context.Context, l log.Log) (*filledStore, error) {
 	kinds := core.Kinds(object.NewCache(0))
 	i := slices.IndexFunc(kinds, func(k kind.Kind) bool { return k.Info().Kind == "ConfigMap" })
@@ -90,7 +90,7 @@ func openStore(ctx context.Context, l log.Log) (*filledStore, error) {
 	return &filledStore{s, kinds[i]}, err
 }
 
-// change makes a change of a ConfigMap.
+// change returns a change of a ConfigMap.
 func (s *filledStore) change(i int, expect store.Expect) (store.Change, error) {
 	name, uid := configMapName(i), fmt.Sprintf("5f0c9d1e-7a5b-4c3d-9e8f-%012d", i)
 	data := make([]byte, 0, 2048)
@@ -98,7 +98,7 @@ func (s *filledStore) change(i int, expect store.Expect) (store.Change, error) {
 		`"creationTimestamp":"2026-01-02T03:04:05Z","managedFields":[{"manager":"bench","operation":"Update","apiVersion":"v1",`+
 		`"time":"2026-01-02T03:04:05Z","fieldsType":"FieldsV1","fieldsV1":{"f:data":{".":{},"f:data":{}}}}]},"data":{"data":%q}}`,
 		name, uid, object.RevisionPlaceholder, kibibyte)
-	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, bytes.Clone(data)) // no larger than it is
+	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, bytes.Clone(data)) // without excess capacity
 	if err != nil {
 		return store.Change{}, err
 	}
@@ -106,7 +106,7 @@ func (s *filledStore) change(i int, expect store.Expect) (store.Change, error) {
 	return store.Change{Key: key, Object: object.New(object.Header{Key: key, UID: types.UID(uid)}, s.codec, encoding), Expect: expect}, nil
 }
 
-// storeChange is a change of a ConfigMap for a store whose objects nobody decodes.
+// storeChange returns a change of a ConfigMap for a store whose objects are never decoded.
 func storeChange(i int, expect store.Expect) (store.Change, error) {
 	return (&filledStore{}).change(i, expect)
 }
@@ -115,8 +115,8 @@ func storeKey(i int) object.Key { return allConfigMaps + "default/" + object.Key
 
 const allConfigMaps object.Key = "/configmaps/"
 
-// commitRange commits ConfigMaps of the numbers given, made ahead, by a number of writers at once, and returns how long the
-// commits alone took.
+// commitRange commits n ConfigMaps by several concurrent writers. It prepares the changes first and returns
+// the time of the commits alone.
 func (s *filledStore) commitRange(ctx context.Context, writers, from, n int, expect store.Expect) (time.Duration, error) {
 	const ahead = 50_000
 	var took time.Duration
@@ -156,7 +156,7 @@ func (s *filledStore) commitAll(ctx context.Context, writers int, changes []stor
 	return nil
 }
 
-// measureCommits prints how many commits a second 16 writers make, and what each allocates.
+// measureCommits prints the commits per second of 16 writers, and how much each allocates.
 func measureCommits(ctx context.Context, _ []string) error {
 	const count, warm = 1_000_000, 50_000
 	s, err := openStore(ctx, memory.New())
@@ -178,7 +178,7 @@ func measureCommits(ctx context.Context, _ []string) error {
 	return printJSON([]float64{count / took.Seconds(), allocated})
 }
 
-// allocatedEach is how many bytes a commit allocates, the object not counted.
+// allocatedEach returns how many bytes a commit allocates, without the object.
 func (s *filledStore) allocatedEach(ctx context.Context, from int) (float64, error) {
 	const count = 50_000
 	changes := make([]store.Change, count)

@@ -10,8 +10,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// measureReads prints how long a snapshot of a million objects takes, in microseconds, and a page of them now and as
-// they were before a minute of updates, in milliseconds.
+// measureReads prints the time of a snapshot of a million objects in microseconds, and that of a page of the
+// current state and of the state before a minute of updates, in milliseconds.
 func measureReads(ctx context.Context, _ []string) error {
 	const million, minute = 1_000_000, 420_000
 	s, err := openStore(ctx, memory.New())
@@ -41,7 +41,7 @@ func measureReads(ctx context.Context, _ []string) error {
 	return printJSON([]float64{float64(taken.Nanoseconds()) / 1e3, float64(page.Nanoseconds()) / 1e6, float64(exact.Nanoseconds()) / 1e6})
 }
 
-// update updates objects out of their order, by one writer, and returns how long one update takes, the median.
+// update updates objects in pseudo-random order by one writer, and returns the median time of an update.
 func (s *filledStore) update(ctx context.Context, objects, times int) (time.Duration, error) {
 	took := make([]time.Duration, times)
 	for i := range took {
@@ -58,7 +58,7 @@ func (s *filledStore) update(ctx context.Context, objects, times int) (time.Dura
 	return medianOf(took), nil
 }
 
-// timeSnapshots is how long a snapshot takes, the median, each after an update, so that none is there already.
+// timeSnapshots returns the median time of a snapshot, each after an update, so that none is cached.
 func (s *filledStore) timeSnapshots(ctx context.Context, objects int) (time.Duration, error) {
 	took := make([]time.Duration, 10_000)
 	for i := range took {
@@ -78,8 +78,8 @@ func (s *filledStore) timeSnapshots(ctx context.Context, objects int) (time.Dura
 	return medianOf(took), nil
 }
 
-// timePages is how long it takes, the median, to get a state and 500 objects of it from the middle on; each page begins elsewhere, and the
-// state is not there already.
+// timePages returns the median time to get a snapshot and 500 of its objects. Each page starts at a different
+// object, and the snapshot is not cached.
 func (s *filledStore) timePages(ctx context.Context, objects int, which store.Which) (time.Duration, error) {
 	const page = 500
 	took := make([]time.Duration, 200)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// format writes a value with its unit.
+// format formats a value with its unit.
 func (u unit) format(value float64) string {
 	if u == perSecond {
 		return thousands(int64(value+0.5)) + "/s"
@@ -26,7 +26,7 @@ func (u unit) format(value float64) string {
 	return strconv.FormatFloat(value, 'f', precision, 64) + " " + string(u)
 }
 
-// thousands writes 12345 as 12,345.
+// thousands formats 12345 as 12,345.
 func thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {
@@ -68,7 +68,7 @@ func yesNo(b bool) string {
 	return "NO"
 }
 
-// cpu is the time that one request takes of a process.
+// cpu formats the CPU time of a request.
 func cpu(d time.Duration) string {
 	switch {
 	case d == 0:

@@ -17,14 +17,15 @@ import (
 const (
 	watcherCount = 1_000
 	updateCount  = 500
-	// updaters is how many clients write at once, each its own object.
+	// updaters is the number of clients that write concurrently, each to its own object.
 	updaters = 8
-	// transports is how many connections the watchers share: a server takes some hundred streams on one.
+	// transports is the number of connections that the watchers share: a server accepts several hundred
+	// streams on each.
 	transports = 8
 )
 
-// watchers opens many watches of one resource, then changes objects, and takes the time until every watcher has every
-// change.
+// watchers opens many watches of one resource, changes objects, and measures the time until every watcher has
+// received every change.
 func watchers() measurement {
 	return measurement{
 		figures: []figure{{"1,000 watchers on one resource, 500 updates: events", perSecond, 130_000}},
@@ -53,7 +54,7 @@ func watchers() measurement {
 	}
 }
 
-// openWatches starts the watches after all objects that are there, and waits until the server has answered each.
+// openWatches opens the watches at the current revision, and waits until the server has answered each.
 func openWatches(ctx context.Context, config *rest.Config, client kubernetes.Interface, namespace string) ([]io.ReadCloser, error) {
 	list, err := client.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -72,7 +73,8 @@ func openWatches(ctx context.Context, config *rest.Config, client kubernetes.Int
 	})
 }
 
-// changeAndCount changes the objects and reads every watch to its last event. The first error ends them all.
+// changeAndCount changes the objects and reads every watch to its last event. The first error stops all of
+// them.
 func changeAndCount(ctx context.Context, cancel context.CancelFunc, client kubernetes.Interface, namespace string, streams []io.ReadCloser) error {
 	var group errgroup.Group
 	do := func(work func() error) {
@@ -93,12 +95,12 @@ func changeAndCount(ctx context.Context, cancel context.CancelFunc, client kuber
 	return group.Wait()
 }
 
-// updateShare is how many of the updates one of the updaters makes.
+// updateShare returns the number of updates that updater i makes.
 func updateShare(i int) int {
 	return (updateCount + i) / updaters
 }
 
-// countFrames reads a watch until it has so many events, a line each.
+// countFrames reads a watch until it has received so many events, one per line.
 func countFrames(stream io.ReadCloser, want int) error {
 	defer stream.Close()
 	buffer := make([]byte, 64<<10)
@@ -115,7 +117,7 @@ func countFrames(stream io.ReadCloser, want int) error {
 	return nil
 }
 
-// update changes one object so many times.
+// update changes one object repeatedly.
 func update(ctx context.Context, client kubernetes.Interface, namespace, name string, times int) error {
 	for i := range times {
 		patch := fmt.Appendf(nil, `{"data":{"change":"%d"}}`, i)

@@ -19,23 +19,23 @@ import (
 )
 
 const (
-	// crowdSize is how many watchers a crowd has, and how many objects and updates there are.
+	// crowdSize is the number of watchers in a crowd, and also of objects and updates.
 	crowdSize = 10_000
-	// few is how many watchers it is compared with.
+	// few is the number of watchers with which a crowd is compared.
 	few = 10
-	// streamsEach is how many watches share a connection; a server takes 1,000.
+	// streamsEach is the number of watches that share a connection; a server accepts 1,000.
 	streamsEach = 500
 )
 
-// crowd is many watchers of one resource, each of which is concerned by one object.
+// crowd is a large number of watchers of one resource, each of which selects one object.
 type crowd struct {
-	each     string // what each watcher has of its own
+	each     string // by what each watcher selects its object
 	resource string
-	// create makes object i.
+	// create creates object i.
 	create func(ctx context.Context, client kubernetes.Interface, i int) error
-	// narrow makes a watch one that sees object i alone.
+	// narrow restricts a watch to object i.
 	narrow func(r *rest.Request, i int) *rest.Request
-	// namespace of object i, and its name.
+	// namespace and name return those of object i.
 	namespace, name func(i int) string
 }
 
@@ -45,8 +45,8 @@ func own(what string) func(int) string {
 
 func always(what string) func(int) string { return func(int) string { return what } }
 
-// namespaceCrowd watches a namespace each, labelCrowd the value of a label and fieldCrowd that of a field, in all
-// namespaces: as the kubelets of a large cluster watch their Pods.
+// namespaceCrowd watches one namespace each. labelCrowd selects a label value and fieldCrowd a field value in
+// all namespaces, as the kubelets of a large cluster watch their Pods.
 func namespaceCrowd() crowd {
 	in := own("crowd")
 	return crowd{each: "namespace", resource: "configmaps", namespace: in, name: always("own"),
@@ -86,7 +86,7 @@ func fieldCrowd() crowd {
 		narrow: func(r *rest.Request, i int) *rest.Request { return r.Param("fieldSelector", "spec.nodeName="+name(i)) }}
 }
 
-// crowds compares the time that the same updates take beside many watchers and beside few.
+// crowds compares the time of the same updates with many watchers and with few.
 func crowds(make func() crowd) measurement {
 	c := make()
 	return measurement{
@@ -100,7 +100,7 @@ func crowds(make func() crowd) measurement {
 			if err := drive(ctx, 16, crowdSize, create); err != nil {
 				return nil, err
 			}
-			var took [4]spent // the first is to warm up
+			var took [4]spent // the first run is a warm-up
 			for run, count := range []int{few, few, crowdSize, few} {
 				if took[run], err = c.updates(ctx, s, client, count); err != nil {
 					return nil, err
@@ -113,8 +113,8 @@ func crowds(make func() crowd) measurement {
 	}
 }
 
-// updates opens some watches, spread over all objects, updates each object once, and takes the time until the last update
-// is answered and the last watcher has its event.
+// updates opens some watches, spread over all objects, updates each object once, and measures the time until
+// the last update is answered and the last watcher has its event.
 func (c crowd) updates(ctx context.Context, s *server, client kubernetes.Interface, count int) (spent, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -153,7 +153,7 @@ func awaitFrame(stream io.Reader) error {
 	}
 }
 
-// open starts watches of the objects to come, and waits until the server has answered each.
+// open opens watches at the current revision, and waits until the server has answered each.
 func (c crowd) open(ctx context.Context, config *rest.Config, client kubernetes.Interface, count int) ([]io.ReadCloser, error) {
 	list, err := client.CoreV1().ConfigMaps("default").List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -172,13 +172,13 @@ func (c crowd) open(ctx context.Context, config *rest.Config, client kubernetes.
 	})
 }
 
-// connections are clients with a connection of their own each.
+// connections returns clients that have one connection each.
 func connections(config *rest.Config, count int) ([]rest.Interface, error) {
 	clients := make([]rest.Interface, count)
 	for i := range clients {
 		own := rest.CopyConfig(config)
 		own.ContentType = runtime.ContentTypeJSON
-		own.Dial = (&net.Dialer{}).DialContext // client-go shares transports between configs, but for those that dial themselves
+		own.Dial = (&net.Dialer{}).DialContext // client-go shares transports between configs, except between those with their own dialer
 		c, err := kubernetes.NewForConfig(own)
 		if err != nil {
 			return nil, err
@@ -188,7 +188,7 @@ func connections(config *rest.Config, count int) ([]rest.Interface, error) {
 	return clients, nil
 }
 
-// idleWatchers measures what a watch costs the server while nothing happens.
+// idleWatchers measures the server's memory for a watch without events.
 func idleWatchers(what string, count, connectionCount int, target float64) measurement {
 	return measurement{
 		figures: []figure{{what + ": RssAnon each", kibibytes, target}},
@@ -221,7 +221,8 @@ func idleWatchers(what string, count, connectionCount int, target float64) measu
 	}
 }
 
-// settled is RssAnon in MiB once the server's garbage is collected and the memory that it left was given back.
+// settled returns RssAnon in MiB after a garbage collection, when the freed memory has been returned to the
+// system.
 func (s *server) settled(ctx context.Context, client kubernetes.Interface, namespace string) (float64, error) {
 	if _, err := s.liveHeap(ctx, client, namespace); err != nil {
 		return 0, err

@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// hookName is the bench's own webhook.
+// hookName is the name of the bench's webhook.
 const hookName = "webhook.bench.bowline.example.com"
 
-// throughWebhook measures creates that a webhook on loopback, in the bench's process, is asked about and puts a label on.
+// throughWebhook measures creates with a webhook on loopback, in the bench's process, that adds a label.
 func throughWebhook(clients, count int, f figure) measurement {
 	return measurement{
 		figures: []figure{f},
@@ -74,13 +74,13 @@ func webhookByMany() measurement {
 	return throughWebhook(16, 10_000, figure{"create ConfigMap through one webhook, 16 clients", perSecond, 1_000})
 }
 
-// labelling is a webhook that puts a label on what it is asked about, and remembers how long each answer took it.
+// labelling is a webhook that adds a label and records the duration of each response.
 type labelling struct {
 	*httptest.Server
-	took sync.Map // a time.Duration for each name
+	took sync.Map // time.Duration by object name
 }
 
-// startLabelling starts it, and has the server ask it about ConfigMaps that are created.
+// startLabelling starts the webhook and configures it for new ConfigMaps.
 func startLabelling(ctx context.Context, s *server, client kubernetes.Interface) (*labelling, error) {
 	l := &labelling{}
 	l.Server = httptest.NewUnstartedServer(http.HandlerFunc(l.serve))
@@ -95,7 +95,7 @@ func startLabelling(ctx context.Context, s *server, client kubernetes.Interface)
 	return l, err
 }
 
-// own is how long the webhook itself took over a name.
+// own returns the duration of the webhook's response for an object.
 func (l *labelling) own(name string) time.Duration {
 	took, _ := l.took.LoadAndDelete(name)
 	d, _ := took.(time.Duration)
@@ -124,7 +124,7 @@ func (l *labelling) serve(w http.ResponseWriter, r *http.Request) {
 	w.Write(answer)
 }
 
-// benchWebhook has a webhook asked about the creates of a resource of the core group.
+// benchWebhook returns a configuration with which the webhook is called for creates of a core resource.
 func benchWebhook(url string, authority []byte, resource string) *admissionregistrationv1.MutatingWebhookConfiguration {
 	return &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: hookName},

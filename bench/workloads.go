@@ -18,10 +18,10 @@ import (
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 
-// childWorkloads is the argument of a process in which workloads run on simulated nodes.
+// childWorkloads is the argument of the process in which workloads run on simulated nodes.
 const childWorkloads = "child-workloads"
 
-// workloads measures how long it takes from a Deployment to its pods.
+// workloads measures the time from the creation of Deployments until their pods are available.
 func workloads() measurement {
 	return measurement{
 		figures: []figure{
@@ -33,8 +33,8 @@ func workloads() measurement {
 	}
 }
 
-// measureWorkloads runs a plane with all its controllers and 20 simulated nodes, whose pods are ready at once, for each figure,
-// and prints the seconds.
+// measureWorkloads runs a plane with all controllers and 20 simulated nodes, whose pods are ready at once,
+// for each figure, and prints the seconds.
 func measureWorkloads(ctx context.Context, _ []string) error {
 	var took []float64
 	for _, sizes := range [][2]int{{1, 1_000}, {1_000, 1}} {
@@ -47,7 +47,7 @@ func measureWorkloads(ctx context.Context, _ []string) error {
 	return json.NewEncoder(os.Stdout).Encode(took)
 }
 
-// runWorkloads is how long it takes until so many Deployments have so many available pods each, from the first create on.
+// runWorkloads returns the time from the first create until all Deployments have their available pods.
 func runWorkloads(ctx context.Context, deployments int, pods int32) (took time.Duration, err error) {
 	plane, err := bowline.Start(ctx, bowline.Options{Controllers: []string{"*"}})
 	if err != nil {
@@ -66,7 +66,7 @@ func runWorkloads(ctx context.Context, deployments int, pods int32) (took time.D
 	return took, err
 }
 
-// onNodes does something while a plane has simulated nodes, which are all ready.
+// onNodes calls do while a plane has simulated nodes, all of which are ready.
 func onNodes(ctx context.Context, plane *bowline.Plane, nodes simulated.Options, do func(kubernetes.Interface) error) error {
 	m, err := controller.NewManager(plane.RESTConfig(), controller.ManagerOptions{Source: plane.Source()})
 	if err != nil {
@@ -91,7 +91,7 @@ func onNodes(ctx context.Context, plane *bowline.Plane, nodes simulated.Options,
 	return <-ended
 }
 
-// declareWorkloads creates Deployments, 16 at a time.
+// declareWorkloads creates Deployments, 16 concurrently.
 func declareWorkloads(ctx context.Context, clients kubernetes.Interface, deployments int, pods int32) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
@@ -140,7 +140,7 @@ func nodesReady(ctx context.Context, clients kubernetes.Interface, nodes int) er
 	return fmt.Errorf("only %d of %d nodes became ready", len(ready), nodes)
 }
 
-// available waits until so many Deployments have so many available pods.
+// available waits until all Deployments have their available pods.
 func available(ctx context.Context, clients kubernetes.Interface, deployments int, pods int32) error {
 	watch, err := clients.AppsV1().Deployments("default").Watch(ctx, metav1.ListOptions{})
 	if err != nil {

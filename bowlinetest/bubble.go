@@ -6,13 +6,14 @@ import (
 	"testing/synctest"
 )
 
-// Bubble runs a test of a plane in virtual time: the plane, its controllers and everything that f starts live in one bubble of
-// testing/synctest. Its clock stands still while anybody works, and jumps to the next timer once all wait; days pass in
-// milliseconds, and synctest.Wait returns when there is nothing left to do at this instant.
+// Bubble runs a test of a plane in virtual time: the plane, its controllers and every goroutine that f starts
+// belong to one bubble of testing/synctest. Its clock stands still while a goroutine can run, and advances to
+// the next timer when all are blocked, so days pass in milliseconds. synctest.Wait returns when no goroutine
+// has work left at the current time.
 //
-// What synctest says of bubbles holds: f must not use t.Run or t.Parallel, which are called before Bubble, nor channels
-// that were made outside; a goroutine that is left when f has returned ends the test with a panic that shows it. There are
-// no sockets: their waiting is not the bubble's.
+// The rules of synctest apply: f must not call t.Run or t.Parallel (call these before Bubble), nor use
+// channels that were created outside. A goroutine that outlives f ends the test with a panic that shows its
+// stack. Sockets do not work, because synctest does not see their blocking as durable.
 func Bubble(t *testing.T, f func(t *testing.T, p *Plane), options ...Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -20,5 +21,5 @@ func Bubble(t *testing.T, f func(t *testing.T, p *Plane), options ...Option) {
 	})
 }
 
-// noSocket is an option of planes in a bubble.
+// noSocket marks the plane as part of a bubble, in which the option Socket is an error.
 func noSocket(s *settings) { s.bubble = true }

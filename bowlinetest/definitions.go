@@ -20,13 +20,14 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// definition is the kind of what defines kinds.
+// definition is the kind of custom resource definitions.
 const definition = "CustomResourceDefinition"
 
-// reading yields definitions.
+// reading reads definitions from their source.
 type reading func() ([]*unstructured.Unstructured, error)
 
-// define makes the definitions that the options name, and those of the types that none of them defines.
+// define creates the definitions that the options name, and those of registered types that the plane does not
+// serve then.
 func (p *Plane) define(t testing.TB) {
 	t.Helper()
 	for _, read := range p.settings.definitions {
@@ -50,7 +51,7 @@ func (p *Plane) define(t testing.TB) {
 	}
 }
 
-// establish makes a definition. What it defines is served when the write is answered, or never.
+// establish creates a definition. Its resources are served once the write has returned, or never.
 func (p *Plane) establish(t testing.TB, d *unstructured.Unstructured) {
 	t.Helper()
 	_, err := p.write(d, post)
@@ -69,7 +70,7 @@ func (p *Plane) establish(t testing.TB, d *unstructured.Unstructured) {
 	}
 }
 
-// conditionsOf says whether a definition is established, or all that is said of it.
+// conditionsOf returns the texts of a definition's conditions, and reports whether it is established.
 func conditionsOf(d *unstructured.Unstructured) (said []string, established bool) {
 	conditions, _, _ := unstructured.NestedSlice(d.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -82,7 +83,7 @@ func conditionsOf(d *unstructured.Unstructured) (said []string, established bool
 	return said, established
 }
 
-// fromPaths reads files, folders and patterns.
+// fromPaths reads definitions from files, folders and patterns.
 func fromPaths(paths []string) reading {
 	return func() (all []*unstructured.Unstructured, err error) {
 		for _, name := range paths {
@@ -104,7 +105,7 @@ func fromPaths(paths []string) reading {
 	}
 }
 
-// filesOf are the files that a name of a file or folder, or a pattern, stands for.
+// filesOf expands the name of a file or folder, or a pattern, to files.
 func filesOf(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	switch {
@@ -123,7 +124,7 @@ func filesOf(name string) ([]string, error) {
 	return files, nil
 }
 
-// quoteMeta is a name as a pattern that matches it alone.
+// quoteMeta returns a pattern that matches only the name.
 func quoteMeta(name string) string {
 	var quoted []rune
 	for _, r := range name {
@@ -139,7 +140,8 @@ func isManifest(file string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(file))
 }
 
-// fromFiles reads the files of a file system that patterns match; all, where there are none.
+// fromFiles reads the files of a file system that match one of the patterns, or all manifests if there are no
+// patterns.
 func fromFiles(files fs.FS, patterns []string) reading {
 	return func() (all []*unstructured.Unstructured, err error) {
 		err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -167,7 +169,7 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
-// addDefinitions adds those of a file.
+// addDefinitions appends the definitions of a file.
 func addDefinitions(to []*unstructured.Unstructured, file string, text []byte) ([]*unstructured.Unstructured, error) {
 	objects, err := decode(bytes.NewReader(text))
 	if err != nil {

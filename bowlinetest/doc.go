@@ -1,18 +1,19 @@
-// Package bowlinetest is for the tests of who writes operators and controllers: a control plane for each test, the real
-// thing, in milliseconds. docs/testing.md leads from a first test to all of it.
+// Package bowlinetest starts control planes in the tests of operators and controllers: a real API for each
+// test, in the test's process, in milliseconds. docs/testing.md is the guide, from a first test to the last
+// option.
 //
 //	func TestGreeting(t *testing.T) {
 //		p := bowlinetest.Start(t)
-//		clients := kubernetes.NewForConfigOrDie(p.Config())
+//		clients := kubernetes.NewForConfigOrDie(p.RESTConfig())
 //		...
 //	}
 //
-// Start makes a plane that ends with the test, Bubble one in virtual time, Plane.Fork a copy of one for a subtest. Planes
-// share nothing, so that tests run in parallel. What a test leaves behind, a watch that is still open or a goroutine that
-// never ends, fails it, and is named.
+// Start starts a plane that ends with the test. Bubble starts one in virtual time, and Plane.Fork copies one
+// for a subtest. Planes share nothing, so tests can run in parallel. A test that leaks a watch or a goroutine
+// fails, and its log names the leak.
 //
-// Explore runs a controller once for each thing that can go wrong, and prints the smallest run in which it comes to another end:
-// docs/explore.md.
+// Explore runs a controller once for each fault that can be injected, and prints the shortest run whose end
+// state differs from that of the undisturbed run. See docs/explore.md.
 //
-// Any client works: our own, client-go, controller-runtime. None of them has to know that it is being tested.
+// Any client works: Bowline's own, client-go or controller-runtime. None needs changes for the test.
 package bowlinetest

@@ -14,22 +14,23 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/internal/state"
 )
 
-// Process is a program that a Scenario runs: the user's own controller, as its main function would run it. It makes what
-// clients it likes of config, returns when ctx ends, and is run anew after a crash. It must make all that it needs itself,
-// in the bubble of its run: what tests share, a channel or a queue from outside, is no process's.
+// Process is a program that a Scenario runs: the user's controller, run the way its main function runs it.
+// Run creates any clients it needs from config, returns when ctx ends, and is called again after a crash. It
+// must create everything that it uses itself, inside the bubble of its run; it must not use channels, queues
+// or timers that runs share.
 type Process struct {
-	// Name is what reports call it, and the user agent of its clients.
+	// Name identifies the process in reports, and is the user agent of its clients.
 	Name string
 	Run  func(ctx context.Context, config *rest.Config) error
 }
 
-// State is what there is at a moment of a run: objects, and what is outside of the API.
+// State is the state at one point of a run: the objects, and the snapshot of the world outside the API.
 type State = state.State
 
 // Fault is a kind of fault.
 type Fault = fault.Kind
 
-// The faults that Explore tries. What each does is said in docs/explore.md.
+// The faults that Explore injects. docs/explore.md describes each of them.
 const (
 	CrashBefore = fault.CrashBefore
 	CrashAfter  = fault.CrashAfter
@@ -44,69 +45,81 @@ const (
 	Dropped     = fault.Dropped
 )
 
-// Point is where a fault may be: a write, a read or an event of a process.
+// Point identifies a place where a fault can be injected: a write, a read or an event of a process.
 type Point = fault.Point
 
-// Scenario is what Explore runs, once for each fault. Processes and Act are required. Every run has a plane of its own, in
-// virtual time.
+// Scenario is what Explore runs, once for each fault. Processes and Act are required. Every run has its own
+// plane in virtual time.
 type Scenario struct {
-	// Options are the plane's: CRDs, Types, Objects and so on. There is no Socket, and the state is always kept in memory.
+	// Options are options of the plane, such as CRDs, Types and Objects. Socket is an error. The state is
+	// always held in memory.
 	Options []Option
-	// World makes what there is outside of the API, such as what a controller provisions; processes find it with World.
+	// World creates the state outside the API, such as the resources that a controller provisions, once per
+	// run. Processes get it with the function World.
 	World func() any
-	// Setup is done before the processes start, if more than Options is needed.
+	// Setup runs before the processes start, for preparation that Options cannot express.
 	Setup func(ctx context.Context, config *rest.Config) error
-	// Processes are what is tested.
+	// Processes are the processes under test.
 	Processes []Process
-	// Act is what users do, and when: its time.Sleep is virtual. It begins a second after the processes have started, and may
-	// not count on what they have done by then.
+	// Act performs the users' actions at their times: its time.Sleep is virtual. It is called one second
+	// after the processes have started, and must not rely on the processes having done anything by then.
 	Act func(ctx context.Context, config *rest.Config) error
 
-	// Settle is how long after Act the end state is looked at; five minutes when it is 0. A process that still changes something
-	// in its last quarter never settles, and that is a failure, unless Restless says that it is meant to.
+	// Settle is the time between the end of Act and the reading of the end state; the default is five
+	// minutes. A process that still writes in the last quarter of that time fails the run, unless Restless is
+	// set.
 	Settle   time.Duration
 	Restless bool
-	// Invariants hold after every single write. An error says what is wrong.
+	// Invariants are checked after every commit. An error describes the violation.
 	Invariants []func(State) error
-	// Snapshot is what the world is compared by, as JSON; nil compares objects alone.
+	// Snapshot returns a form of the world that is compared as JSON. If it is nil, only objects are compared.
 	Snapshot func(world any) any
-	// Compare changes the end state before it is compared, and may leave objects out; nil compares all of it. Uids, times,
-	// revisions and generated names need no care.
+	// Compare changes the end state before it is compared, and may leave objects out; nil compares
+	// everything. UIDs, times, revisions and generated names are normalized anyway.
 	Compare func(State) State
 
-	// Faults are which to try; nil is all.
+	// Faults are the faults to inject; nil means all.
 	Faults []Fault
-	// Skip leaves out points, such as those of a process that is not what is tested; nil leaves out none.
+	// Skip leaves out points, such as those of a process that is not under test; nil leaves out none.
 	Skip func(Point) bool
-	// Pairs is how many pairs of faults to try in addition to each alone; the seed chooses which.
+	// Pairs is the number of randomly chosen pairs of faults to try in addition to the single faults.
 	Pairs int
-	// Budget is how many runs there are at most, and the seed chooses which; 0 is no bound. With the race detector a budget is six at
-	// most: each run takes ten times as long, and it sees in a few what it sees in hundreds.
+	// Budget limits the number of runs with faults, which are then chosen at random; 0 means no limit. With
+	// the race detector a budget is at most six: each run takes ten times as long, and a few runs find the
+	// same races as hundreds.
 	Budget int
-	// Seed is what those choices follow from; 0 takes a new one.
+	// Seed seeds the random choices; 0 picks a new seed.
 	Seed uint64
-	// Replay repeats one run, by what its report calls it. The variable BOWLINE_EXPLORE does the same.
+	// Replay repeats one run, given by the text in its report. The environment variable BOWLINE_EXPLORE does
+	// the same.
 	Replay string
 
-	// Lag is how long what is late is late; 30 seconds when it is 0. Down is how long a process that has crashed takes to
-	// start again; 10 seconds when it is 0.
+	// Lag is how long delayed events and caches lag behind; the default is 30 seconds. Down is the time
+	// between a crash and the restart of the process; the default is 10 seconds.
 	Lag, Down time.Duration
-	// Stuck is how long, in real time, a run may keep virtual time from passing while it writes nothing and its processes ask for
-	// nothing; a minute when it is 0. One that does so longer cannot be ended, as when the process loops without end: it ends all tests, and says where it is.
+	// Stuck is the real time after which a run is stuck if virtual time does not advance, nothing is
+	// committed and processes send no requests; the default is one minute. A stuck run, such as an endless
+	// loop in a process, cannot be ended. The test binary then ends with a panic that shows the blocking
+	// goroutines.
 	Stuck time.Duration
 }
 
-// Explore runs the processes of a scenario once undisturbed, and then once for each point and each fault that it may have:
-// each write with the process crashed before and after it, refused, in conflict, its answer lost, and the process's cache
-// behind it; each read stale; each event delayed, doubled and dropped. Each is tried twice: the user goes on, and the user
-// does nothing more after it, since what is asked for next may hide what has gone wrong. The test fails when an end state
-// differs from that of the undisturbed run, an invariant is broken, a process panics, does not end, leaves goroutines behind,
-// undoes somebody else's change unseen, or never settles; and when there was nothing to try. It prints the smallest failing run
-// as a trace, and by what to repeat it.
+// Explore runs the processes of a scenario first undisturbed, and then once for each point and each fault
+// that applies there. Writes: a crash before or after the write, a refusal, throttling, a conflict, a lost
+// response, and a cache that lags behind the write. Reads: a stale result. Events: a delay, a duplicate, a
+// loss. If the user writes after the point, each fault is tried with and without these later writes, since
+// they may hide the damage.
 //
-// The test must not be in a bubble; Explore makes one for each run, and works on as many at once as there are processors.
-// A bubble fixes time but not the order of what goroutines do in the same instant: a point is known by what it is about. One
-// that a run did not come by is tried three times, and is then in the report.
+// The test fails if an end state differs from that of the undisturbed run, or an invariant is violated. It
+// also fails if a process panics, does not return, leaks goroutines, overwrites another client's change that
+// it has not read, or never stops writing, and if no fault could be tried. Explore logs a report, and prints
+// the shortest failing run as a trace with the command that repeats it. It returns the report. A run that
+// cannot start ends the test.
+//
+// The test must not be in a bubble: Explore creates one for each run, and executes as many runs at once as
+// there are processors. A bubble makes time deterministic but not the order of goroutines within one instant,
+// so a point is identified by its content rather than by its position. If a run does not reach its point, it
+// is attempted three times in all; the report lists it if it never did.
 func Explore(t *testing.T, s Scenario) *Report {
 	t.Helper()
 	r := Search(t, s)
@@ -125,11 +138,11 @@ func Explore(t *testing.T, s Scenario) *Report {
 	return r
 }
 
-// replay is the one run to repeat, if any.
+// replay returns the run to repeat, or "".
 func (s Scenario) replay() string { return cmp.Or(s.Replay, os.Getenv("BOWLINE_EXPLORE")) }
 
-// Search is Explore for who wants to look at the failures themselves: they do not fail the test. It is nil when a run could
-// not begin, which does.
+// Search does the same as Explore but does not fail the test if runs fail, for callers that examine the
+// failures. A run that cannot start ends the test.
 func Search(t *testing.T, s Scenario) *Report {
 	t.Helper()
 	s.Replay = s.replay()
@@ -151,7 +164,8 @@ func Search(t *testing.T, s Scenario) *Report {
 
 type worldKey struct{}
 
-// World is what the Scenario's World made for this run; ctx is a process's, Setup's or Act's.
+// World returns the value that the World function of the Scenario created for this run. ctx is the context of
+// a process, Setup or Act. World panics if the value is not a T.
 func World[T any](ctx context.Context) T {
 	world, ok := ctx.Value(worldKey{}).(T)
 	if !ok {
@@ -160,9 +174,9 @@ func World[T any](ctx context.Context) T {
 	return world
 }
 
-// Effect does something outside of the API as a process's write: it is a point of Explore, before and after which the process
-// may crash. ctx is the process's. A process that has crashed has no more effects: its calls fail. In a program that Explore
-// does not run, Effect only calls do.
+// Effect calls do, a side effect outside the API, as a write of the process: it is a point for Explore,
+// before or after which the process may crash. ctx is the context of the process. After a crash, calls fail
+// without calling do. In a program that Explore does not run, Effect only calls do.
 func Effect(ctx context.Context, name string, do func() error) error {
 	return fault.Effect(ctx, name, do)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A budget is bounded with the race detector, which the report says; none stays none.
+// The race detector limits a budget, and the report mentions it. No budget stays unlimited.
 func TestBudgetWithTheRaceDetector(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ asked, most, want int }{{30, 6, 6}, {4, 6, 4}, {0, 6, 0}, {30, 0, 30}} {

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// every does something once in a while until ctx ends.
+// every calls do periodically until ctx ends.
 func every(ctx context.Context, pause time.Duration, do func()) error {
 	for {
 		do()
@@ -28,7 +28,8 @@ func every(ctx context.Context, pause time.Duration, do func()) error {
 	}
 }
 
-// labels sets a label of all configmaps that it is not on, with a whole new object: all that others have put on it goes.
+// labels sets a label on all configmaps that lack it, with an update of the whole object that discards
+// everything set by others.
 func labels(versioned bool) main {
 	return func(ctx context.Context, c typed.ConfigMapInterface) error {
 		return every(ctx, time.Second, func() {
@@ -41,13 +42,13 @@ func labels(versioned bool) main {
 				if versioned {
 					whole.ResourceVersion = o.ResourceVersion
 				}
-				c.Update(ctx, whole, metav1.UpdateOptions{}) // or the next time
+				c.Update(ctx, whole, metav1.UpdateOptions{}) // an error is retried in the next pass
 			}
 		})
 	}
 }
 
-// The end state does not show it: what was overwritten is what Explore had changed.
+// The end state does not show the overwritten change, because it is the one that Explore made.
 func TestExploreFindsAWriteOverSomebodyElsesChange(t *testing.T) {
 	t.Parallel()
 	s := scenario(labels(false))
@@ -60,7 +61,8 @@ func TestExploreFindsAWriteOverSomebodyElsesChange(t *testing.T) {
 	}
 }
 
-// A conflict is with somebody who changes what is there: a write that makes the object, or finds none, has no such fault.
+// A conflict needs an existing object: a write that creates the object, or does not find it, has no such
+// fault.
 func TestThereIsNoConflictAboutWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	s := scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
@@ -78,7 +80,7 @@ func TestThereIsNoConflictAboutWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// applies says once a minute what is to be, which mostly is so already.
+// applies applies the same configmap once a minute, which mostly changes nothing.
 func applies(ctx context.Context, c typed.ConfigMapInterface) error {
 	return every(ctx, time.Minute, func() {
 		wanted := []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine"},"data":{"k":"v"}}`)
@@ -95,7 +97,7 @@ func TestWritesThatChangeNothingAreSettled(t *testing.T) {
 	}
 }
 
-// What asks every two seconds may do so for hours: that is no hot loop.
+// A request every two seconds is no hot loop, even over hours.
 func TestExploreRunsForHours(t *testing.T) {
 	t.Parallel()
 	s := scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
@@ -111,8 +113,8 @@ func TestExploreRunsForHours(t *testing.T) {
 	}
 }
 
-// A crashed process that tries for ever is told no in no time; time passes nevertheless. It leaves its goroutine behind, so this
-// is in a process of its own.
+// Requests of a crashed process fail at once, but virtual time passes even if the process retries in a loop.
+// It leaks a goroutine, so the test runs in its own process.
 func TestExploreEndsWhatTriesForEver(t *testing.T) {
 	t.Parallel()
 	fails(t, scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
@@ -125,7 +127,7 @@ func TestExploreEndsWhatTriesForEver(t *testing.T) {
 	}), "test does not end")
 }
 
-// spins goes on when its context has ended, without asking or waiting: nobody can end it.
+// spins loops after its context has ended, without sending requests or waiting, so it cannot be ended.
 func spins(ctx context.Context, c typed.ConfigMapInterface) error {
 	for {
 		c.Get(ctx, "a", metav1.GetOptions{})
@@ -142,7 +144,7 @@ func TestExploreNamesALoopThatNobodyCanEnd(t *testing.T) {
 	fails(t, s, "a run is stuck", "no virtual time has passed in 10s", "bowlinetest_test.spins(", "again: BOWLINE_EXPLORE=")
 }
 
-// outside is what two runs should not share.
+// outside is a lock that runs must not share.
 var outside sync.Mutex
 
 func TestExploreNamesALockOfTheOutside(t *testing.T) {
@@ -156,7 +158,7 @@ func TestExploreNamesALockOfTheOutside(t *testing.T) {
 	fails(t, s, "a run is stuck", "sync.(*Mutex).Lock")
 }
 
-// never waits for what nobody does.
+// never blocks forever.
 func never(context.Context, *rest.Config) error {
 	<-make(chan int)
 	return nil
@@ -176,7 +178,7 @@ func TestExploreNamesASetupThatWaitsForEver(t *testing.T) {
 	fails(t, s, "everybody waits for what never comes", "bowlinetest_test.never(")
 }
 
-// A user who has a context to end by leaves nothing behind, and the run is a failure like any other.
+// A user who returns when the context ends leaks nothing, and the run is an ordinary failure.
 func TestExploreEndsAUserWhoWaitsForEver(t *testing.T) {
 	t.Parallel()
 	s := scenario(idles)
@@ -187,11 +189,11 @@ func TestExploreEndsAUserWhoWaitsForEver(t *testing.T) {
 	finds(t, s, "the run does not end: after 175200h0m0s") // 20 years
 }
 
-// Where only a fault keeps what the user waits for from coming, the undisturbed run tells how long is too long.
+// If only a fault makes the user wait forever, the limit follows from the duration of the undisturbed run.
 func TestExploreFindsWhatAUserWaitsForInVain(t *testing.T) {
 	t.Parallel()
 	s := scenario(func(ctx context.Context, c typed.ConfigMapInterface) error {
-		c.Create(ctx, configMap("once"), metav1.CreateOptions{}) // and never again
+		c.Create(ctx, configMap("once"), metav1.CreateOptions{}) // without a retry
 		<-ctx.Done()
 		return nil
 	})
@@ -211,7 +213,7 @@ func TestExploreFindsWhatAUserWaitsForInVain(t *testing.T) {
 	}
 }
 
-// Virtual time would stand still with a socket.
+// A socket would keep virtual time from advancing.
 func TestExploreRefusesASocket(t *testing.T) {
 	t.Parallel()
 	s := lucky()

@@ -13,22 +13,22 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
 )
 
-// Report is what an exploration came to.
+// Report is the result of an exploration.
 type Report struct {
-	// Test is its name.
+	// Test is the name of the test.
 	Test string
-	// Seed is what its choices followed from.
+	// Seed is the seed of the random choices.
 	Seed uint64
-	// Runs are all, Points how many points were tried with each kind of fault.
+	// Runs counts all runs. Points counts the points that were tried, by kind of fault.
 	Runs   int
 	Points map[Fault]int
-	// Unreached are runs that did not come by their faults, by what would replay them.
+	// Unreached lists the runs that did not reach their faults, in the form that Scenario.Replay accepts.
 	Unreached []string
 	Failures  []*Failure
-	// Virtual is how much time passed in all runs together, Real how long they took.
+	// Virtual is the sum of the runs' virtual time, Real the time that the exploration took.
 	Virtual, Real time.Duration
 
-	// asked is the budget of the scenario, and budget what has become of it.
+	// asked is the scenario's budget, budget the one in force.
 	asked, budget int
 }
 
@@ -39,7 +39,7 @@ func (r *Report) tried(kind Fault) {
 	r.Points[kind]++
 }
 
-// Tried is how many points were tried, of all kinds.
+// Tried returns the number of points that were tried, over all kinds of faults.
 func (r *Report) Tried() int {
 	n := 0
 	for _, points := range r.Points {
@@ -48,7 +48,7 @@ func (r *Report) Tried() int {
 	return n
 }
 
-// Smallest is the failure whose trace is the shortest; nil when there is none.
+// Smallest returns the failure with the shortest trace, or nil if there is none.
 func (r *Report) Smallest() *Failure {
 	if len(r.Failures) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (r *Report) Smallest() *Failure {
 	})
 }
 
-// String is the report in a few lines.
+// String returns the report in a few lines.
 func (r *Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "explored %d fault points in %d runs, %d of them failed: %s of virtual time in %s, seed %d",
@@ -80,13 +80,13 @@ func (r *Report) String() string {
 
 // Failure is a run that failed.
 type Failure struct {
-	// Replay repeats the run: as Scenario.Replay, or in BOWLINE_EXPLORE.
+	// Replay repeats the run, as Scenario.Replay or in BOWLINE_EXPLORE.
 	Replay string
-	// Kinds are the faults of the run; none of the undisturbed one.
+	// Kinds are the kinds of the run's faults; an undisturbed run has none.
 	Kinds []Fault
-	// Problems are what was wrong, a line each, or more with a stack.
+	// Problems describe what went wrong, in one line each, or in several if there is a stack.
 	Problems []string
-	// Steps is the length of the trace.
+	// Steps is the number of rows in the trace.
 	Steps int
 
 	test string
@@ -101,7 +101,7 @@ func newFailure(test string, o *outcome) *Failure {
 	return f
 }
 
-// order puts failures of one size in that of the kinds.
+// order ranks failures with traces of the same length by their first kind of fault.
 func (f *Failure) order() int {
 	if len(f.Kinds) == 0 {
 		return -1
@@ -109,13 +109,14 @@ func (f *Failure) order() int {
 	return slices.Index(fault.Kinds(), f.Kinds[0])
 }
 
-// What a failure prints at most.
+// Limits on what a failure prints.
 const (
 	mostRows     = 40
 	mostProblems = 12
 )
 
-// Trace is the run as a table: what users did, what processes wrote, and where it went wrong.
+// Trace returns the run as a table of the users' actions, the processes' writes, and the faults. It omits the
+// middle of a long run.
 func (f *Failure) Trace() string {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -138,7 +139,7 @@ func (f *Failure) Trace() string {
 
 var lineEnd = regexp.MustCompile(` +\n`)
 
-// String is the trace, the problems, and how to repeat the run.
+// String returns the trace, the problems, and the command that repeats the run.
 func (f *Failure) String() string {
 	var b strings.Builder
 	for line := range strings.Lines(f.Trace()) {

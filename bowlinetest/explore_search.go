@@ -14,28 +14,29 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/internal/state"
 )
 
-// explorer makes the runs of one Explore.
+// explorer executes the runs of one Explore.
 type explorer struct {
 	Scenario
 	t      *testing.T
 	report *Report
 
 	mu sync.Mutex
-	// bases are what undisturbed runs came to, by when the user stops.
+	// bases are the outcomes of the undisturbed runs, keyed by the number of writes after which the user
+	// stops; 0 is a user who does not stop.
 	bases map[int]*outcome
 	tried map[fault.Fault]bool
 }
 
-// errCannot is that a run could not begin; the test has said why.
+// errCannot reports that a run could not start. The test has logged the reason.
 var errCannot = errors.New("a run of the scenario could not begin")
 
-// mostRequests is how many requests the undisturbed run may make in a minute.
+// mostRequests limits the requests per minute of an undisturbed run.
 const mostRequests = 10_000
 
-// attempts is how often a run is made that does not come by its fault.
+// attempts is the number of attempts for a run that does not reach its fault.
 const attempts = 3
 
-// budget is how many runs there are at most of so many that were asked for; 0 is no bound, of either.
+// budget limits asked to most; for either, 0 is no limit.
 func budget(asked, most int) int {
 	if asked == 0 || most == 0 {
 		return asked
@@ -43,7 +44,7 @@ func budget(asked, most int) int {
 	return min(asked, most)
 }
 
-// search makes all runs.
+// search executes all runs.
 func (e *explorer) search() error {
 	began := time.Now()
 	defer func() { e.report.Real = time.Since(began) }()
@@ -68,7 +69,8 @@ func (e *explorer) search() error {
 	return e.all(plans)
 }
 
-// undisturbed makes two runs without faults, which must come to the same. The points are those of both.
+// undisturbed executes two runs without faults, whose end states must be equal. It returns the points of
+// both.
 func (e *explorer) undisturbed() ([]fault.Seen, error) {
 	var points []fault.Seen
 	known := map[fault.Point]bool{}
@@ -98,7 +100,7 @@ func (e *explorer) undisturbed() ([]fault.Seen, error) {
 	return points, nil
 }
 
-// stopped makes the undisturbed runs that plans in which the user stops are compared with.
+// stopped executes the undisturbed runs to which plans with a stopping user are compared.
 func (e *explorer) stopped(plans []fault.Plan) error {
 	for _, plan := range plans {
 		if e.bases[plan.Stop] != nil {
@@ -116,8 +118,8 @@ func (e *explorer) stopped(plans []fault.Plan) error {
 	return nil
 }
 
-// plans are the faults to try, each alone, and then pairs. Where the user does more after a point, each fault is tried both ways:
-// what the user does next may hide what has gone wrong.
+// plans returns the plans to try: each fault alone, and then pairs. If the user writes again after a point,
+// each fault is tried with and without these writes, since they may hide the damage.
 func (e *explorer) plans(seen []fault.Seen) []fault.Plan {
 	var plans []fault.Plan
 	for _, s := range seen {
@@ -143,7 +145,7 @@ func (e *explorer) plans(seen []fault.Seen) []fault.Plan {
 	return plans
 }
 
-// pairs are faults of two of the plans, at two points.
+// pairs combines faults of two single-fault plans at different points.
 func (e *explorer) pairs(alone []fault.Plan, random *rand.Rand) (pairs []fault.Plan) {
 	elsewhere := func(p fault.Plan) bool { return p.Faults[0].Point != alone[0].Faults[0].Point }
 	if !slices.ContainsFunc(alone, elsewhere) {
@@ -158,7 +160,7 @@ func (e *explorer) pairs(alone []fault.Plan, random *rand.Rand) (pairs []fault.P
 	return pairs
 }
 
-// all makes the runs of plans, as many at once as there are processors.
+// all executes the plans, as many at once as there are processors.
 func (e *explorer) all(plans []fault.Plan) error {
 	next := make(chan fault.Plan)
 	failed := make(chan struct{})
@@ -166,7 +168,7 @@ func (e *explorer) all(plans []fault.Plan) error {
 	var once sync.Once
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			defer func() { // also of a run that ended this goroutine
+			defer func() { // runs also if a run ended this goroutine
 				if e.t.Failed() {
 					once.Do(func() { close(failed) })
 				}
@@ -188,7 +190,7 @@ func (e *explorer) all(plans []fault.Plan) error {
 	return nil
 }
 
-// try makes the run of a plan, again if it does not come by its faults.
+// try executes a plan, and repeats it if it does not reach its faults.
 func (e *explorer) try(plan fault.Plan) {
 	var o *outcome
 	for range attempts {
@@ -213,7 +215,7 @@ func (e *explorer) try(plan fault.Plan) {
 	}
 }
 
-// judge compares a run with the undisturbed one, and says whether it failed.
+// judge compares a run with the undisturbed one, records it, and reports whether it failed.
 func (e *explorer) judge(o *outcome) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

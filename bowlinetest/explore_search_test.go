@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// fails runs the test once more in a process of its own, where Explore must fail it and say all texts.
+// fails runs the test in a process of its own, in which Explore must fail and print all texts.
 func fails(t *testing.T, s bowlinetest.Scenario, texts ...string) {
 	t.Helper()
 	const variable = "BOWLINE_FAILING_TEST"
@@ -33,7 +33,7 @@ func fails(t *testing.T, s bowlinetest.Scenario, texts ...string) {
 	}
 }
 
-// idles asks nothing of the server.
+// idles sends no requests.
 func idles(ctx context.Context, _ typed.ConfigMapInterface) error {
 	<-ctx.Done()
 	return nil
@@ -58,7 +58,7 @@ func TestExploreFailsWhenWhatIsToBeRepeatedIsNot(t *testing.T) {
 	fails(t, s, "explored 0 fault points", "was not repeated")
 }
 
-// At one point only one thing can go wrong, so a pair has two.
+// With one kind of fault per point, a pair needs two points.
 func TestExplorePairsFaultsOfTwoPoints(t *testing.T) {
 	t.Parallel()
 	s := lucky()

@@ -11,15 +11,15 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// compared says whether the objects of a resource are part of a State.
+// compared reports whether the objects of a resource are part of a State.
 func compared(r schema.GroupResource) bool {
 	return r.Resource != "events" && r != schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 }
 
-// versions are the resources of a history, each in the version that an object of it was first written in.
+// versions maps the resources of a history to the version that the first object of each was written in.
 type versions map[schema.GroupResource]schema.GroupVersionResource
 
-// of finds the resource of a change; ok is false for one that is not compared.
+// of returns the resource of a change; ok is false if it is not compared.
 func (v versions) of(c fault.Change) (resource schema.GroupVersionResource, ok bool) {
 	r := c.Key.GroupResource()
 	if known, ok := v[r]; ok || !compared(r) {
@@ -33,7 +33,7 @@ func (v versions) of(c fault.Change) (resource schema.GroupVersionResource, ok b
 	return v[r], true
 }
 
-// read lists all resources that changes were made in, as they were at a revision, or as they are for 0.
+// read lists all compared resources that changed, at a revision, or now if it is 0.
 func (x *exploration) read(changes []fault.Change, at object.Revision) (versions, state.Resources, error) {
 	known, all := versions{}, state.Resources{}
 	for _, c := range changes {
@@ -49,7 +49,7 @@ func (x *exploration) read(changes []fault.Change, at object.Revision) (versions
 	return known, all, nil
 }
 
-// state is what there is now, of whatever was there at any time.
+// state reads the current state of all resources that ever had an object.
 func (x *exploration) state() (State, error) {
 	_, all, err := x.read(x.faults.History.Changes(0), 0)
 	if err != nil {
@@ -65,7 +65,7 @@ func (x *exploration) snapshot() any {
 	return x.Snapshot(x.world)
 }
 
-// check looks at the invariants after each commit from now on, until ctx ends; the channel is closed then.
+// check verifies the invariants after each commit from now on, until ctx ends, and then closes done.
 func (x *exploration) check(ctx context.Context) (done chan struct{}) {
 	done = make(chan struct{})
 	if len(x.Invariants) == 0 {
@@ -95,14 +95,14 @@ func (x *exploration) check(ctx context.Context) (done chan struct{}) {
 	return done
 }
 
-// checker has the state after the last commit that it looked at.
+// checker holds the state after the last commit that it has read.
 type checker struct {
 	*exploration
 	known versions
 	all   state.Resources
 }
 
-// take looks at the state after each of the commits.
+// take checks the state after each of the commits.
 func (c *checker) take(ctx context.Context, changes []fault.Change) {
 	changed := false
 	for i, change := range changes {
@@ -134,7 +134,7 @@ func (c *checker) judge() {
 	}
 }
 
-// guard, when it is deferred, makes a problem of a panic in what the scenario has the run call.
+// guard, when deferred, records a panic of the scenario's own functions as a problem.
 func (x *exploration) guard(what string) {
 	if v := recover(); v != nil {
 		x.faults.Fail("%s panicked: %v\n%s", what, v, debug.Stack())

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// secrets are those of the namespace default.
+// secrets returns a client for the secrets in the namespace default.
 func secrets(config *rest.Config) typed.SecretInterface {
 	return kubernetes.NewForConfigOrDie(config).CoreV1().Secrets("default")
 }
@@ -26,7 +26,7 @@ func makeSecret(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// The secret was made before the processes started, and is only ever deleted after that.
+// The secret is created before the processes start, and only deleted afterwards.
 func TestExploreFindsWhatIsLeftOfBefore(t *testing.T) {
 	t.Parallel()
 	s := scenario(nil)
@@ -40,7 +40,7 @@ func TestExploreFindsWhatIsLeftOfBefore(t *testing.T) {
 		defer w.Stop()
 		for e := range w.ResultChan() {
 			if o, ok := e.Object.(*corev1.ConfigMap); ok && e.Type == watch.Deleted {
-				secrets(config).Delete(ctx, o.Name, metav1.DeleteOptions{}) // and never again
+				secrets(config).Delete(ctx, o.Name, metav1.DeleteOptions{}) // without a retry
 			}
 		}
 		return ctx.Err()
@@ -52,7 +52,7 @@ func TestExploreFindsWhatIsLeftOfBefore(t *testing.T) {
 	finds(t, s, "in the end, Secret default/a: should not be there")
 }
 
-// An invariant is about all that there is, also what nobody has changed since the plane started.
+// An invariant gets all objects, including those that have not changed since the plane started.
 func TestInvariantsSeeWhatWasThereBefore(t *testing.T) {
 	t.Parallel()
 	s := scenario(nil)
@@ -79,7 +79,7 @@ func TestInvariantsSeeWhatWasThereBefore(t *testing.T) {
 	}
 }
 
-// What a panic ends is the run, and not the test.
+// A panic in the scenario ends the run, not the test.
 func TestExploreFindsPanicsOfTheScenario(t *testing.T) {
 	t.Parallel()
 	idle := func(ctx context.Context, c typed.ConfigMapInterface) error {

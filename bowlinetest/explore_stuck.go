@@ -11,27 +11,28 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest/internal/fault"
 )
 
-// watchdog ends the tests when a run's time stands still: a goroutine of the run works without end, or waits for something outside
-// of the bubble. Nobody can end such a goroutine, and the bubble waits for it, so that the test cannot go on. The watchdog
-// is outside of the bubble, where time is real. What waits for ever is the bubble's own to find: see beat.
+// watchdog ends the test binary when a run's virtual time stands still because a goroutine of the run loops,
+// or waits for something outside the bubble. Such a goroutine cannot be ended, and the bubble waits for it,
+// so the test cannot continue. The watchdog runs outside the bubble, in real time. synctest detects
+// goroutines that wait forever inside the bubble: see beat.
 type watchdog struct {
 	plan  fault.Plan
 	test  string
-	after time.Duration // real, in which nothing has gone on
-	most  time.Duration // virtual, that the run can take
+	after time.Duration // real time without progress
+	most  time.Duration // virtual time that the run may take
 	ended chan struct{}
 
 	beats   atomic.Uint64
-	off     atomic.Bool                   // so much time has passed that there are no more beats
-	bubble  atomic.Pointer[string]        // the bubble's number, once it has begun
-	history atomic.Pointer[fault.History] // once the plane is about to start
-	faults  atomic.Pointer[fault.Run]     // once the processes are about to start
+	off     atomic.Bool                   // the run exceeds most, and beats have ended
+	bubble  atomic.Pointer[string]        // number of the bubble, once it has started
+	history atomic.Pointer[fault.History] // set before the plane starts
+	faults  atomic.Pointer[fault.Run]     // set before the processes start
 }
 
 const (
-	// mostVirtual is how long the undisturbed run can take, in virtual time.
+	// mostVirtual is the maximal virtual time of the undisturbed run.
 	mostVirtual = 20 * 365 * 24 * time.Hour
-	// mostCommits is how many commits show that a run goes on. What writes without end makes more.
+	// mostCommits is the number of commits that count as progress. An endless loop of writes exceeds it.
 	mostCommits = 1_000_000
 )
 
@@ -41,8 +42,8 @@ func (e *explorer) watchdog(plan fault.Plan) *watchdog {
 	return w
 }
 
-// mostVirtual is how long the next run can take, in virtual time: much longer than the undisturbed one, since processes pause after
-// errors, but not so long that those that watch make it slow.
+// mostVirtual returns the maximal virtual time of the next run: much more than the undisturbed run took,
+// since processes back off after errors, but so little that periodic timers do not make the run slow.
 func (e *explorer) mostVirtual() time.Duration {
 	if e.bases[0] == nil {
 		return mostVirtual
@@ -50,11 +51,11 @@ func (e *explorer) mostVirtual() time.Duration {
 	return min(mostVirtual, 24*time.Hour+10*e.bases[0].virtual)
 }
 
-// looks is how often it looks for progress before it says that there is none.
+// looks is the number of consecutive checks without progress after which a run is stuck.
 const looks = 10
 
-// watch looks whether the run goes on, until it has ended. It counts how often it saw that it does not: a machine that was asleep
-// has not looked.
+// watch checks the run's progress until the run has ended. It counts checks rather than time, so a machine
+// that was suspended does not count as a stuck run.
 func (w *watchdog) watch() {
 	ticker := time.NewTicker(w.after / looks)
 	defer ticker.Stop()
@@ -74,8 +75,8 @@ func (w *watchdog) watch() {
 	}
 }
 
-// progress grows while time passes, and in one instant while there are commits, as the thousands that a setup may make, or
-// requests of the processes, of which a run has no more than MostRequests in a minute.
+// progress returns a number that grows while virtual time passes, and within one instant with commits, such
+// as the thousands that a setup may make, and with requests of the processes, whose rate MostRequests limits.
 func (w *watchdog) progress() int {
 	n := int(w.beats.Load())
 	if history := w.history.Load(); history != nil {
@@ -87,9 +88,10 @@ func (w *watchdog) progress() int {
 	return n
 }
 
-// beat tells from within the bubble that its time passes, until stop is called. It does so ever more rarely, as a year's sleep is
-// to cost little, and in the end no more: a bubble in which a timer runs does not see that everybody else in it waits for
-// ever. The run fails then, or, where it cannot, the bubble panics.
+// beat signals from within the bubble that its time passes, until stop is called. The interval grows, so that
+// a sleep of a year stays cheap. Beats end after the virtual time of w.most, since synctest does not detect a
+// deadlock while a timer runs. The run fails then; before the processes have started, synctest panics
+// instead.
 func (w *watchdog) beat() (stop func()) {
 	number := ownBubble()
 	w.bubble.Store(&number)
@@ -112,7 +114,7 @@ func (w *watchdog) beat() (stop func()) {
 	return func() { close(ended) }
 }
 
-// complaint says who keeps time from passing, in which run, and what to do.
+// complaint describes the stuck run, the goroutines that block it, and the remedy.
 func (w *watchdog) complaint() string {
 	o := &outcome{plan: w.plan}
 	if faults := w.faults.Load(); faults != nil {
@@ -125,9 +127,9 @@ func (w *watchdog) complaint() string {
 	return "bowlinetest.Explore: a run is stuck\n" + newFailure(w.test, o).String()
 }
 
-// awake are the stacks of the goroutines that do not wait for others of the bubble; all, if there seem to be none. One that
-// allocates memory may be out of its bubble for a moment, so it looks again, but not often: all that the process does stops
-// while stacks are taken.
+// awake returns the stacks of the goroutines that do not wait for others of the bubble, or all stacks if
+// there seem to be none. A goroutine that allocates memory may leave its bubble for a moment, so awake
+// retries, but only a few times, because taking stacks stops the world.
 func (w *watchdog) awake() (stacks []string) {
 	var all []string
 	for range 20 {
@@ -145,11 +147,11 @@ func (w *watchdog) awake() (stacks []string) {
 	return all
 }
 
-// goroutinesOf are the stacks of a bubble's goroutines. The runtime has those of all the process, in which there may be many bubbles.
+// goroutinesOf returns the stacks of a bubble's goroutines, selected from those of the whole process.
 func goroutinesOf(bubble string) (found []string) {
 	stacks := make([]byte, 4<<20)
 	n := runtime.Stack(stacks, true)
-	for n == len(stacks) { // there may be more
+	for n == len(stacks) { // the buffer was too small
 		stacks = make([]byte, 2*len(stacks))
 		n = runtime.Stack(stacks, true)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log"
 )
 
-// Whoever sleeps for a month should not pay for each second of it.
+// A long sleep must not cost one beat per second.
 func TestTheWatchdogHearsOfALongSleepRarely(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(*testing.T) {
@@ -34,12 +34,12 @@ func TestTheWatchdogHearsOfALongSleepRarely(t *testing.T) {
 	})
 }
 
-// Only a bubble that no timer keeps awake finds that all wait for ever.
+// synctest detects a deadlock only in a bubble without active timers.
 func TestTheWatchdogGoesAfterTwentyYears(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(*testing.T) {
 		w := watchdog{most: mostVirtual}
-		w.beat() // without a stop: what is left behind would fail the test
+		w.beat() // never stopped: a leaked goroutine would fail the test
 		time.Sleep(21 * 365 * 24 * time.Hour)
 		if n := w.beats.Load(); !w.off.Load() || n > 1800 {
 			t.Errorf("off is %v after %d beats", w.off.Load(), n)
@@ -47,12 +47,13 @@ func TestTheWatchdogGoesAfterTwentyYears(t *testing.T) {
 	})
 }
 
-// silent is a server that is of no help.
+// silent is a server that answers no request.
 type silent struct{}
 
 func (silent) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("no answer") }
 
-// A setup is one instant, however many objects it makes, and so is all that a process asks at once: that may take long.
+// All commits of a setup, and all requests that a process sends at once, happen in one instant of virtual
+// time, which may take long in real time.
 func TestTheWatchdogCountsCommitsAndRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,7 +85,7 @@ func TestTheWatchdogCountsCommitsAndRequests(t *testing.T) {
 	})
 }
 
-// deep waits at the end of a stack as long as the runtime prints.
+// deep blocks at the end of a stack as long as the runtime prints.
 func deep(depth int, until chan struct{}) {
 	if depth > 0 {
 		deep(depth-1, until)

@@ -2,5 +2,5 @@
 
 package bowlinetest
 
-// mostRaced is what a Scenario's Budget is at most with the race detector; 0 is no bound.
+// mostRaced is the maximal Budget of a Scenario without the race detector; 0 is no limit.
 const mostRaced = 0

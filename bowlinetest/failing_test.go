@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// trial is a test whose failure is what is tested.
+// trial is a testing.TB that records failures, for tests of code that fails tests.
 type trial struct {
 	testing.TB
 	name string
@@ -21,7 +21,7 @@ type trial struct {
 	cleanups []func()
 }
 
-// try runs a test to its end, cleanups and all, and returns whether it failed and what it said.
+// try runs a test with its cleanups, and returns whether it failed and what it logged.
 func try(t *testing.T, f func(t testing.TB)) (failed bool, said string) {
 	t.Helper()
 	of := &trial{TB: t, name: t.Name() + "/trial"}
@@ -34,7 +34,7 @@ func try(t *testing.T, f func(t testing.TB)) (failed bool, said string) {
 	return of.failed, strings.Join(of.said, "\n")
 }
 
-// goroutine is for what may end with Fatal.
+// goroutine runs f in a goroutine that Fatal may end.
 func (of *trial) goroutine(f func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -70,7 +70,7 @@ func (of *trial) Cleanup(f func()) {
 	of.cleanups = append(of.cleanups, f)
 }
 
-// mustFail runs a test that should, and say all that is wanted.
+// mustFail runs a test that must fail and log all wanted texts.
 func mustFail(t *testing.T, f func(t testing.TB), wanted ...string) {
 	t.Helper()
 	failed, said := try(t, f)

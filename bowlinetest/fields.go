@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// jsonField is a field of a struct as encoding/json has it.
+// jsonField is a field of a struct as encoding/json sees it.
 type jsonField struct {
 	name     string
 	goType   reflect.Type
-	tagged   bool // the name is of a tag, and not Go's
-	optional bool // left out when it is empty
-	quoted   bool // a number or a bool that is written as a string
+	tagged   bool // the name comes from the tag
+	optional bool // omitted when it is empty
+	quoted   bool // a number or bool that is written as a string
 }
 
-// jsonFields are the fields of a struct and of those embedded in it, by the rules of encoding/json: of fields with one name that
-// of the outermost struct counts; of those at one depth the one with a tag; and where that leaves several, none.
+// jsonFields returns the fields of a struct and of the structs embedded in it, sorted by name. It follows
+// encoding/json: the least nested field of a name wins; among several at one depth, the only tagged one wins;
+// if that leaves several, none has the name.
 func jsonFields(of reflect.Type) (fields []jsonField) {
 	known, visited := map[string]bool{}, map[reflect.Type]bool{}
 	for level := []reflect.Type{of}; len(level) > 0; {
@@ -43,7 +44,7 @@ func jsonFields(of reflect.Type) (fields []jsonField) {
 	return fields
 }
 
-// ownFields are the fields of one struct, and the structs whose fields appear among them.
+// ownFields returns the fields of one struct, and the embedded structs whose fields are promoted.
 func ownFields(t reflect.Type) (own []jsonField, embedded []reflect.Type) {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -72,7 +73,7 @@ func newJSONField(field reflect.StructField, tagged string, options []string) js
 	}
 }
 
-// dominant is the field that has a name, of those at one depth.
+// dominant returns the field that wins a name among those at one depth; the result is false if none does.
 func dominant(candidates []jsonField) (jsonField, bool) {
 	if len(candidates) > 1 {
 		candidates = slices.DeleteFunc(candidates, func(f jsonField) bool { return !f.tagged })

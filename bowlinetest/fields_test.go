@@ -10,8 +10,8 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// Knot is a kind whose fields meet in each way that encoding/json has a rule for. What wins is a number or a bool, and what
-// loses a list.
+// Knot is a kind with a conflict of fields for each rule of encoding/json. The fields that win are numbers or
+// bools; those that lose are lists.
 type Knot struct {
 	Spec struct {
 		Turns   int64    `json:"turns,string"`
@@ -25,16 +25,16 @@ type Knot struct {
 	} `json:"spec"`
 }
 
-// Rope is embedded between fields that have its names too.
+// Rope is embedded between fields with names that it has too.
 type Rope struct {
 	Name   []string `json:"name"`
 	Length []int    `json:"length,omitempty"`
 	Colour int      `json:"colour"`
-	Strand []int    // Splice has one with a tag
-	Core   []int    `json:"core"` // Splice has one too: neither is written
+	Strand []int    // Splice has a tagged field with this name
+	Core   []int    `json:"core"` // Splice has the same tag, so neither is encoded
 }
 
-// Splice is embedded in the same depth as Rope, and in itself.
+// Splice is embedded at the same depth as Rope, and in itself.
 type Splice struct {
 	Tagged int   `json:"Strand"`
 	Core   []int `json:"core"`
@@ -42,14 +42,14 @@ type Splice struct {
 	Deep
 }
 
-// Deep is two levels down.
+// Deep is embedded two levels down.
 type Deep struct {
 	Colour []int `json:"colour"`
 	Core   []int `json:"core"`
 	Depth  int   `json:"depth,omitempty"`
 }
 
-// TestFieldsAreThoseOfJSON: the schema of a struct says what encoding/json writes of it.
+// TestFieldsAreThoseOfJSON checks that the schema of a struct describes the fields that encoding/json writes.
 func TestFieldsAreThoseOfJSON(t *testing.T) {
 	t.Parallel()
 	definition := bowlinetest.DefinitionOf("example.com", "Knot", map[string]reflect.Type{"v1": reflect.TypeFor[Knot]()})

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// goroutines are those that a test has started since it was marked, and those that they have started: the mark is a
-// profiler label, which goroutines inherit.
+// goroutines finds the goroutines that a test has started since the mark, directly or through other
+// goroutines: the mark is a profiler label, which goroutines inherit.
 type goroutines struct {
 	t    testing.TB
 	mark string
 }
 
-// label is the name of the mark, as profiles show it.
+// label is the key of the mark in profiles.
 const label = "bowlinetest"
 
 func markGoroutines(t testing.TB) *goroutines {
@@ -27,10 +27,11 @@ func markGoroutines(t testing.TB) *goroutines {
 	return g
 }
 
-// verify names those that are left. Nothing tells the end of a goroutine, so that it looks again, ever more rarely.
+// verify reports the goroutines that have not ended within the plane's Patience. There is no event for the
+// end of a goroutine, so it polls, with growing pauses.
 func (g *goroutines) verify(p *Plane) {
 	g.t.Helper()
-	pprof.SetGoroutineLabels(context.Background()) // this one ends later
+	pprof.SetGoroutineLabels(context.Background()) // the test's goroutine ends later
 	pause := 100 * time.Microsecond
 	for waited := time.Duration(0); ; pause *= 2 {
 		left := g.left()
@@ -48,7 +49,7 @@ func (g *goroutines) verify(p *Plane) {
 	}
 }
 
-// left are the stacks of those that have not ended.
+// left returns the stacks of the marked goroutines that have not ended.
 func (g *goroutines) left() (stacks []string) {
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
@@ -64,7 +65,7 @@ func (g *goroutines) left() (stacks []string) {
 	return stacks
 }
 
-// leaked fails the test for what it has left behind.
+// leaked fails the test for a leak, or only logs it if leaks are allowed.
 func (p *Plane) leaked(t testing.TB, format string, arguments ...any) {
 	t.Helper()
 	if p.settings.leaky {

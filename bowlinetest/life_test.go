@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// named says that an object is there: whatever it is.
+// named accepts an object in any state.
 func named[T any](T) bool { return true }
 
 func remove[T client.Object](t *testing.T, p *bowlinetest.Plane, namespace, name string) {
@@ -24,7 +24,7 @@ func remove[T client.Object](t *testing.T, p *bowlinetest.Plane, namespace, name
 	}
 }
 
-// What Kubernetes' controller manager does for whoever has nothing but the API, a plane does for its tests, without being asked.
+// A plane runs the parts of kube-controller-manager that work on API objects alone, by default also in tests.
 func TestPlaneHasTheLifeOfACluster(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
@@ -33,7 +33,7 @@ func TestPlaneHasTheLifeOfACluster(t *testing.T) {
 		owner := p.Apply(t, `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: owner}}`)[0]
 		p.Apply(t, `{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: owned,
 			ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: owner, uid: `+string(owner.GetUID())+`}]}}`)
-		// The account is made for the namespace, and so is a ConfigMap, which counts.
+		// The service account and a ConfigMap are created for the namespace; the quota counts the latter.
 		bowlinetest.Wait(t, p, "shop", "default", named[*corev1.ServiceAccount])
 		bowlinetest.Wait(t, p, "shop", "kube-root-ca.crt", named[*corev1.ConfigMap])
 		used := func(n int64) func(*corev1.ResourceQuota) bool {
@@ -56,7 +56,8 @@ func TestPlaneHasTheLifeOfACluster(t *testing.T) {
 	})
 }
 
-// Finished jobs go in their time, with what belongs to them, and so do pods whose node is not there.
+// Finished jobs are deleted after their TTL with their dependents, and so are pods of nodes that do not
+// exist.
 func TestPlaneForgetsWhatIsOver(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {

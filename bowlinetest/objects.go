@@ -19,18 +19,18 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// manager is who owns the fields that Apply and Objects set.
+// manager is the field manager of Apply and Objects.
 const manager = "bowlinetest"
 
-// Client reads and writes objects of a type as the administrator: one of Kubernetes' own, or of those that Types named.
-// A type that the plane does not serve ends the test.
+// Client returns a client for objects of a type, which is built-in or registered with Types. It acts as the
+// administrator. If the plane does not serve the type, Client ends the test.
 func Client[T client.Object](t testing.TB, p *Plane) client.Resource[T] {
 	t.Helper()
 	_, where := placeFor[T](t, p)
 	return client.Of[T](p.client, where.GroupVersionResource)
 }
 
-// placeFor is where objects of a type are, and what they are called.
+// placeFor returns the kind and the resource of a type's objects.
 func placeFor[T client.Object](t testing.TB, p *Plane) (kind string, where place) {
 	t.Helper()
 	object, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
@@ -47,8 +47,9 @@ func placeFor[T client.Object](t testing.TB, p *Plane) (kind string, where place
 	return gvk.Kind, where
 }
 
-// Apply makes the plane's objects what a text of YAML or JSON declares, by server-side apply, and returns them as they are
-// then; what others own it takes. Where an object has no namespace and needs one, it is default. A status is applied too.
+// Apply applies the objects of a YAML or JSON text with forced server-side apply, which takes over fields of
+// other managers, and returns them as stored. Namespaced objects without a namespace go to the namespace
+// default. The status is applied too. An error ends the test.
 func (p *Plane) Apply(t testing.TB, text string) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := decode(strings.NewReader(text))
@@ -81,7 +82,7 @@ func (p *Plane) create(t testing.TB, object client.Object) {
 	}
 }
 
-// contentOf is what any value is as JSON.
+// contentOf converts a value to unstructured content by way of JSON.
 func contentOf(value any) (content map[string]any, err error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -90,7 +91,7 @@ func contentOf(value any) (content map[string]any, err error) {
 	return content, utiljson.Unmarshal(data, &content)
 }
 
-// write writes an object, and then its status, where it has one that is written apart.
+// write writes an object, and then its status if the kind has a status subresource.
 func (p *Plane) write(o untyped, send sending) (untyped, error) {
 	where, err := p.resources.find(context.Background(), p.client.REST(), o.GroupVersionKind())
 	if err != nil {
@@ -108,13 +109,13 @@ func (p *Plane) write(o untyped, send sending) (untyped, error) {
 	return send(to, o, "status")
 }
 
-// untyped is an object of any kind, and resource is where those of one are.
+// untyped is an object of any kind; resource is a client for the objects of one resource.
 type (
 	untyped  = *unstructured.Unstructured
 	resource = client.Resource[untyped]
 )
 
-// sending writes an object or a subresource of it.
+// sending writes an object, or the subresource if its name is not empty.
 type sending func(to resource, o untyped, subresource string) (untyped, error)
 
 func post(to resource, o untyped, subresource string) (untyped, error) {
@@ -139,7 +140,7 @@ func apply(to resource, o untyped, subresource string) (untyped, error) {
 		metav1.PatchOptions{FieldManager: manager, Force: &force, FieldValidation: metav1.FieldValidationStrict})
 }
 
-// decode reads the objects of a text of YAML or JSON documents. Empty documents are none, and a List is its items.
+// decode reads the objects of a stream of YAML or JSON documents. It skips empty documents and expands Lists.
 func decode(from io.Reader) (objects []*unstructured.Unstructured, err error) {
 	documents := yaml.NewYAMLOrJSONDecoder(from, 4096)
 	for n := 1; ; n++ {

@@ -15,11 +15,11 @@ import (
 	"github.com/bowline-dev/bowline/controller"
 )
 
-// Option changes how a plane starts, or a fork. Their order does not matter: definitions come first, then objects, then
-// controllers.
+// Option changes how a plane or a fork starts. The order of options does not matter: definitions are created
+// first, then objects, and then controllers start.
 type Option func(*settings)
 
-// settings are what options have set.
+// settings holds what the options have set.
 type settings struct {
 	with        []func(*bowline.Options)
 	definitions []reading
@@ -31,7 +31,7 @@ type settings struct {
 	bubble      bool
 }
 
-// patience is how long a test waits for what should happen soon.
+// patience is the default of Patience.
 const patience = 10 * time.Second
 
 func settingsOf(options []Option) settings {
@@ -46,52 +46,55 @@ func (s *settings) change(options []Option) {
 	}
 }
 
-// onFork is what a fork takes over: its objects and definitions are the plane's already.
+// onFork returns the settings that a fork inherits. The fork's state already has the plane's objects and
+// definitions.
 func (s settings) onFork() settings {
 	s.with, s.definitions, s.types, s.objects = nil, nil, nil, nil
 	s.controllers = slices.Clip(s.controllers)
 	return s
 }
 
-// With changes the options of the plane itself: its admission plugins, which of its own controllers run, its log.
+// With changes the options of the plane itself, such as its admission plugins, its built-in controllers and
+// its logger.
 func With(change func(*bowline.Options)) Option {
 	return func(s *settings) { s.with = append(s.with, change) }
 }
 
-// Socket makes the plane listen on a free port of this machine, over TLS, for programs in other processes and for the tests
-// of them: see Plane.SocketConfig. Not in a Bubble.
+// Socket makes the plane listen on a free local port, with TLS, for programs in other processes and for tests
+// of network clients: see Plane.SocketConfig. It cannot be used in a Bubble.
 func Socket() Option {
 	return With(func(o *bowline.Options) { o.Listen = "127.0.0.1:0" })
 }
 
-// CRDs defines custom resources: from files, from all YAML and JSON files of folders, and from what matches a pattern of
-// path.Match. They are served when Start returns. A file may have other objects between its definitions, which are left
-// out.
+// CRDs defines custom resources from files, from all YAML and JSON files of folders, and from files that
+// match a pattern of path.Match. They are served when Start returns. Other objects in the files are ignored.
 func CRDs(paths ...string) Option {
 	return func(s *settings) { s.definitions = append(s.definitions, fromPaths(paths)) }
 }
 
-// CRDsIn is CRDs for the files of a file system, such as an embed.FS; no name means all of it.
+// CRDsIn does the same as CRDs for the files of a file system, such as an embed.FS. The names are patterns of
+// path.Match; without names it uses all YAML and JSON files.
 func CRDsIn(files fs.FS, names ...string) Option {
 	return func(s *settings) { s.definitions = append(s.definitions, fromFiles(files, names)) }
 }
 
-// Types tells the plane of Go types, as the AddToScheme of their package names them, so that Objects, Client and Wait know
-// what they are. A kind that neither CRDs nor the plane defines is defined from its struct: see DefinitionOf for what that
-// can know. change corrects a definition before it is made, and may be nil.
+// Types registers Go types through the AddToScheme function of their package, so that Objects, Client and
+// Wait know their kinds. A kind that neither CRDs nor the plane defines is defined from its struct; see
+// DefinitionOf for the limits. change may adjust each definition before it is created; it may be nil.
 func Types(addToScheme func(*runtime.Scheme) error, change func(*apiextensionsv1.CustomResourceDefinition)) Option {
 	return func(s *settings) { s.types = append(s.types, typesOf{addToScheme, change}) }
 }
 
-// Objects are created before the test begins, in order; those without a namespace, where they need one, in default. A
-// status is written too. They are typed as the plane knows it (Kubernetes' own and those of Types), or unstructured.
+// Objects creates objects, in order, before Start returns. Namespaced objects without a namespace go to the
+// namespace default. The status is written too. Each object is unstructured or of a Go type that the plane
+// knows: a built-in one or one registered with Types.
 func Objects(objects ...client.Object) Option {
 	return func(s *settings) { s.objects = append(s.objects, objects...) }
 }
 
-// Controllers run beside the test, each in a goroutine, from before Start returns until the test has ended; the context ends
-// then. One that returns an error before that fails the test, and so does one that does not return. They run on forks too,
-// each as one more.
+// Controllers runs functions beside the test, each in its own goroutine. They start before Start returns;
+// their context ends with the test. A function that returns an error before that, or that does not return
+// after it, fails the test. The controllers of a plane also run on its forks.
 func Controllers(run ...func(ctx context.Context, config *rest.Config) error) Option {
 	return func(s *settings) {
 		for _, r := range run {
@@ -100,19 +103,19 @@ func Controllers(run ...func(ctx context.Context, config *rest.Config) error) Op
 	}
 }
 
-// Manage is Controllers for those of package controller: add adds them to a manager that shares the plane's objects. Whoever
-// changes a cached object fails the test.
+// Manage runs controllers of package controller: add registers them with a manager that shares the plane's
+// objects. Changing a cached object fails the test.
 func Manage(add func(*controller.Manager) error) Option {
 	return func(s *settings) { s.controllers = append(s.controllers, managed(add)) }
 }
 
-// Patience is how long Wait and Gone wait, and the end of a test for what it has started; 10 seconds unless told. In a Bubble
-// they are virtual, and cost nothing.
+// Patience sets how long Wait and Gone wait, and how long the end of a test waits for what the test started;
+// the default is 10 seconds. In a Bubble this is virtual time and costs nothing.
 func Patience(d time.Duration) Option {
 	return func(s *settings) { s.patience = d }
 }
 
-// AllowLeaks lets the test pass although goroutines or watches are left behind, which its log still names.
+// AllowLeaks lets a test pass that leaks goroutines or watches. The test's log still names them.
 func AllowLeaks() Option {
 	return func(s *settings) { s.leaky = true }
 }

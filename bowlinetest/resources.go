@@ -17,15 +17,15 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// resources knows where a plane serves what a Go value is.
+// resources maps Go objects to the resources that a plane serves them as.
 type resources struct {
-	schemes []*runtime.Scheme // whose types are known
+	schemes []*runtime.Scheme // of the registered types
 
 	mu     sync.Mutex
 	served map[schema.GroupVersion][]metav1.APIResource
 }
 
-// newResources knows Kubernetes' own types, and those that another one knows, which may be nil.
+// newResources knows the types of Kubernetes and those registered with other, which may be nil.
 func newResources(other *resources) *resources {
 	r := &resources{
 		schemes: []*runtime.Scheme{kubernetes.Scheme, apiextensions.Scheme},
@@ -37,13 +37,13 @@ func newResources(other *resources) *resources {
 	return r
 }
 
-// place is where objects of a kind are.
+// place is the resource of a kind.
 type place struct {
 	schema.GroupVersionResource
 	namespaced, hasStatus bool
 }
 
-// kindOf is what an object is, by what it says or else by its type.
+// kindOf returns the kind in an object's apiVersion and kind, or that of its Go type if these are empty.
 func (r *resources) kindOf(object client.Object) (schema.GroupVersionKind, error) {
 	if kind := object.GetObjectKind().GroupVersionKind(); !kind.Empty() {
 		return kind, nil
@@ -57,7 +57,8 @@ func (r *resources) kindOf(object client.Object) (schema.GroupVersionKind, error
 		"of its package to bowlinetest.Types", object)
 }
 
-// find asks the plane, unless it has before.
+// find returns the resource of a kind. It requests the discovery document of a group version only if a cached
+// one does not have the kind.
 func (r *resources) find(ctx context.Context, server rest.Interface, kind schema.GroupVersionKind) (place, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

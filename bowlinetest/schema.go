@@ -10,10 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// properties is a schema.
+// properties is the schema of a value.
 type properties = apiextensionsv1.JSONSchemaProps
 
-// schemaOfObject is the schema of a kind. Its metadata are not described, since the server knows what they are.
+// schemaOfObject returns the schema of a kind. It leaves metadata undescribed, since the server knows its
+// schema.
 func schemaOfObject(goType reflect.Type) *properties {
 	s := schemas{}.of(goType)
 	s.Properties["metadata"] = properties{Type: "object"}
@@ -23,19 +24,20 @@ func schemaOfObject(goType reflect.Type) *properties {
 	return &s
 }
 
-// schemas are the types that are being described, from the outermost to the one at hand.
+// schemas is the stack of types whose schemas are being built, from the outermost inwards. It detects
+// recursive types.
 type schemas []reflect.Type
 
-// selfDescribing is what types are that write their own JSON and say what that is.
+// selfDescribing is implemented by types that write their own JSON and describe it with one OpenAPI type.
 type selfDescribing interface {
 	OpenAPISchemaType() []string
 	OpenAPISchemaFormat() string
 }
 
-// oneOfTypes is what a selfDescribing type is beside that which may be several things.
+// oneOfTypes is implemented by types whose JSON is of one of several OpenAPI types.
 type oneOfTypes interface{ OpenAPIV3OneOfTypes() []string }
 
-// anything is the schema of what is not known. Nothing of it is pruned.
+// anything returns the schema of unknown content, of which nothing is pruned.
 func anything() properties {
 	keep := true
 	return properties{XPreserveUnknownFields: &keep}
@@ -73,15 +75,15 @@ func (s schemas) of(t reflect.Type) properties {
 	return anything()
 }
 
-// ofSelfDescribing is the schema of a type that writes its own JSON.
+// ofSelfDescribing returns the schema of a type with its own JSON form; the result is false for other types.
 func ofSelfDescribing(t reflect.Type) (properties, bool) {
 	value := reflect.New(t).Interface()
-	if t == reflect.TypeFor[metav1.ObjectMeta]() { // inside of something, such as a template
+	if t == reflect.TypeFor[metav1.ObjectMeta]() { // nested, as in a template
 		keep := true
 		return properties{Type: "object", XPreserveUnknownFields: &keep}, true
 	}
 	if several, ok := value.(oneOfTypes); ok && slices.Contains(several.OpenAPIV3OneOfTypes(), "string") {
-		return properties{XIntOrString: true}, true // the other one is a number
+		return properties{XIntOrString: true}, true // the other type is a number
 	}
 	if says, ok := value.(selfDescribing); ok && len(says.OpenAPISchemaType()) == 1 {
 		return properties{Type: says.OpenAPISchemaType()[0], Format: says.OpenAPISchemaFormat()}, true
@@ -95,7 +97,8 @@ func ofSelfDescribing(t reflect.Type) (properties, bool) {
 	return properties{}, false
 }
 
-// ofStruct is a schema of fields. A struct within itself is anything: schemas are trees.
+// ofStruct returns the schema of a struct. A struct within itself may hold anything, because structural
+// schemas cannot be recursive.
 func (s schemas) ofStruct(t reflect.Type) properties {
 	if slices.Contains(s, t) {
 		return anything()
@@ -111,7 +114,7 @@ func (s schemas) ofStruct(t reflect.Type) properties {
 	return described
 }
 
-// ofField is the schema of what a field holds, which its tag may have written as a string.
+// ofField returns the schema of a field, which is a string if the tag quotes its value.
 func (s schemas) ofField(f jsonField) properties {
 	described := s.of(f.goType)
 	if f.quoted && (described.Type == "boolean" || described.Type == "integer" || described.Type == "number") {

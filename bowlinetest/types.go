@@ -17,19 +17,20 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// typesOf are Go types, and what corrects their definitions.
+// typesOf holds registered Go types and the function that adjusts their definitions.
 type typesOf struct {
 	addToScheme func(*runtime.Scheme) error
 	change      func(*apiextensionsv1.CustomResourceDefinition)
 }
 
-// DefinitionOf makes a definition of a kind from the Go types of its versions, by their names; the newest of them is stored.
+// DefinitionOf returns a definition of a kind from the Go types of its versions, which are keyed by version
+// name. The newest version is the storage version.
 //
-// What a struct does not tell, since it is in comments that only a generator reads, is guessed: the kind is namespaced, its
-// plural follows the grammar, and it has a subresource status where it has a field of that name. A field is required unless
-// its JSON name has omitempty or omitzero, or it is a pointer that is left out where nil. There are no bounds, enumerations,
-// patterns or defaults. A type that writes its own JSON is anything, unless it says what it is, as Time, Quantity and
-// IntOrString do; so is a type inside of itself.
+// A struct lacks the facts that generators read from comments, so they are guessed: the kind is namespaced,
+// its plural follows English grammar, and it has a status subresource if it has a field with that name. A
+// field is required unless its JSON tag has omitempty or omitzero. There are no bounds, enumerations,
+// patterns or defaults. A type that writes its own JSON may hold anything unless it describes itself, as
+// Time, Quantity and IntOrString do. A type within itself may hold anything too.
 func DefinitionOf(group, kind string, versions map[string]reflect.Type) *apiextensionsv1.CustomResourceDefinition {
 	plural, singular := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind})
 	crd := &apiextensionsv1.CustomResourceDefinition{
@@ -55,7 +56,7 @@ func DefinitionOf(group, kind string, versions map[string]reflect.Type) *apiexte
 	return crd
 }
 
-// learn adds types, and returns definitions of the kinds among them that nobody serves.
+// learn registers types and returns definitions for those of their kinds that are not served yet.
 func (r *resources) learn(types []typesOf, served func(schema.GroupVersionKind) bool) ([]*unstructured.Unstructured, error) {
 	var definitions []*unstructured.Unstructured
 	for _, of := range types {
@@ -79,7 +80,8 @@ func (r *resources) learn(types []typesOf, served func(schema.GroupVersionKind) 
 	return definitions, nil
 }
 
-// definitionsOf are those of all kinds of a scheme that nobody serves, in the order of their names.
+// definitionsOf returns the definitions of a scheme's kinds that are not served yet, sorted by group and
+// kind.
 func definitionsOf(scheme *runtime.Scheme, served func(schema.GroupVersionKind) bool) []*apiextensionsv1.CustomResourceDefinition {
 	kinds := map[schema.GroupKind]map[string]reflect.Type{}
 	for gvk, goType := range scheme.AllKnownTypes() {
@@ -100,7 +102,7 @@ func definitionsOf(scheme *runtime.Scheme, served func(schema.GroupVersionKind) 
 	return definitions
 }
 
-// isKind tells objects from lists, options and other types that every scheme has.
+// isKind distinguishes objects from lists, options and the other types that every scheme has.
 func isKind(goType reflect.Type) bool {
 	_, object := reflect.New(goType).Interface().(metav1.Object)
 	field, ok := goType.FieldByName("ObjectMeta")

@@ -16,9 +16,10 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Wait waits until an object is as wanted, and returns it as it was then. It watches, and asks about each state that it sees:
-// nothing is missed but what an object was before, and nothing is asked twice. The namespace is empty for kinds without. When
-// its time is over (Patience), the test ends, and shows what the object was last.
+// Wait waits until wanted accepts an object, and returns the object in that state. It watches the object and
+// calls wanted once for each state that it observes, so unlike polling it also sees states that last only a
+// moment. The namespace is empty for cluster-scoped kinds. When the plane's Patience has passed, Wait ends
+// the test and prints the object's last state.
 func Wait[T client.Object](t testing.TB, p *Plane, namespace, name string, wanted func(T) bool) T {
 	t.Helper()
 	var last *T
@@ -29,13 +30,14 @@ func Wait[T client.Object](t testing.TB, p *Plane, namespace, name string, wante
 	return *last
 }
 
-// Gone waits until no object of the type has that name.
+// Gone waits until no object of the type has that name. When the plane's Patience has passed, it ends the
+// test.
 func Gone[T client.Object](t testing.TB, p *Plane, namespace, name string) {
 	t.Helper()
 	await(t, p, namespace, name, func(object *T) bool { return object == nil })
 }
 
-// await follows an object until what is seen of it, nil while there is none, is wanted.
+// await tracks an object until wanted accepts its state, which is nil while the object does not exist.
 func await[T client.Object](t testing.TB, p *Plane, namespace, name string, wanted func(*T) bool) {
 	t.Helper()
 	kind, where := placeFor[T](t, p)
@@ -66,7 +68,7 @@ func key(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// following is an object that is followed.
+// following is an object that await tracks.
 type following[T client.Object] struct {
 	resource  client.Resource[T]
 	namespace string
@@ -75,7 +77,7 @@ type following[T client.Object] struct {
 	last      *T
 }
 
-// follow reads the object and its changes until it is as wanted, or the watch ends.
+// follow lists and watches the object until wanted accepts its state (done) or the watch ends.
 func (f *following[T]) follow(ctx context.Context) (done bool, err error) {
 	page, err := f.resource.List(ctx, f.namespace, f.which)
 	if err != nil {
@@ -117,7 +119,7 @@ func (f *following[T]) follow(ctx context.Context) (done bool, err error) {
 	}
 }
 
-// printed is an object as a failed test shows it.
+// printed formats an object for the message of a failed test.
 func printed[T client.Object](object *T) string {
 	if object == nil {
 		return "it does not exist"

@@ -24,7 +24,7 @@ func TestWaitSeesEachState(t *testing.T) {
 			bowlinetest.Gone[*corev1.ConfigMap](t, p, "default", "a")
 			close(seen)
 		}()
-		synctest.Wait() // it watches, and there is no such object
+		synctest.Wait() // the watch has started, and the object does not exist yet
 		for _, n := range []string{"1", "2", "3"} {
 			m := configMap("a")
 			m.Data = map[string]string{"n": n}
@@ -54,7 +54,7 @@ func TestWaitOutlivesItsWatches(t *testing.T) {
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
 		began := time.Now()
 		go func() {
-			time.Sleep(12 * time.Hour) // longer than a server lets any watch live
+			time.Sleep(12 * time.Hour) // longer than the server lets any watch live
 			p.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: late}}")
 		}()
 		bowlinetest.Wait(t, p, "default", "late", func(*corev1.ConfigMap) bool { return true })
@@ -67,7 +67,7 @@ func TestWaitOutlivesItsWatches(t *testing.T) {
 func TestWaitShowsWhatItSawLast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var took time.Duration // of Wait alone: what is cleaned up after it may take a moment
+		var took time.Duration // of Wait alone, without the cleanup
 		mustFail(t, func(t testing.TB) {
 			p := bowlinetest.Start(t, bowlinetest.Objects(configMap("a")))
 			defer func(began time.Time) { took = time.Since(began) }(time.Now())

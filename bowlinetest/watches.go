@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// watches are those that clients of a plane have open.
+// watches holds the open watches of a plane's clients.
 type watches struct {
 	mu   sync.Mutex
 	last int
 	open map[int]*openWatch
 }
 
-// openWatch is one of them.
+// openWatch is one open watch.
 type openWatch struct {
 	name  string
 	order int
 	ended chan struct{}
 }
 
-// newWatches are verified when the test ends, before the plane is closed.
+// newWatches returns watches that are checked for leaks when the test ends, before the plane is closed.
 func newWatches(t testing.TB, p *Plane) *watches {
 	w := &watches{open: map[int]*openWatch{}}
 	t.Cleanup(func() {
@@ -39,7 +39,7 @@ func newWatches(t testing.TB, p *Plane) *watches {
 	return w
 }
 
-// left are those that are open although they had time to end.
+// left returns the watches that are still open after patience, in the order in which they were opened.
 func (w *watches) left(patience time.Duration) (left []*openWatch) {
 	w.mu.Lock()
 	for _, o := range w.open {
@@ -72,7 +72,7 @@ func (o *openWatch) hasEnded() bool {
 	}
 }
 
-// wrap is a transport that knows which watches it has open.
+// wrap returns a transport that tracks the watches opened through it.
 func (w *watches) wrap(next http.RoundTripper) http.RoundTripper { return &watched{next, w} }
 
 type watched struct {
@@ -89,7 +89,7 @@ func (t *watched) RoundTrip(q *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// WrappedRoundTripper is what client-go looks for below.
+// WrappedRoundTripper returns the wrapped transport, for client-go's helpers.
 func (t *watched) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 func isWatch(q *http.Request) bool {
@@ -114,7 +114,8 @@ func (w *watches) end(o *openWatch) {
 	close(o.ended)
 }
 
-// watchBody is the answer to a watch. It ends when it is closed, or has nothing more to read.
+// watchBody is the body of a watch's response. The watch ends when the body is closed or a read fails, which
+// includes io.EOF.
 type watchBody struct {
 	io.ReadCloser
 	end func()
@@ -133,7 +134,8 @@ func (b *watchBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// caller says where a watch was begun, if that was not in a goroutine of a library, as it is where informers watch.
+// caller describes the innermost caller outside libraries, if there is one. An informer's watch starts in a
+// goroutine of a library and has none.
 func caller() string {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])

@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// All yields all objects that match, and asks for one page of options.Limit objects after the other, so that no list is
-// held whole: a loop over it is
+// All yields all objects that match options, fetching one page of options.Limit objects at a time (500 by
+// default), so that the whole list is never in memory:
 //
 //	for pod, err := range pods.All(ctx, "", metav1.ListOptions{}) { ... }
 //
-// They are of one state of the server, unless reading takes so long that the server forgets it: then what is left to
-// read is of a newer one, and what changed in between may have been left out. An error is the last thing that it yields:
-// ErrIncomplete when the server has objects that it cannot read.
+// All pages show the same revision, unless iterating takes so long that the server compacts it. The remaining
+// pages then show a newer revision, and changes made in between may be missed. An error is the last value
+// yielded. The error is ErrIncomplete if the server stores objects that it cannot decode.
 func (r Resource[T]) All(ctx context.Context, namespace string, options metav1.ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if options.Limit == 0 {
@@ -48,10 +48,11 @@ func (r Resource[T]) All(ctx context.Context, namespace string, options metav1.L
 	}
 }
 
-// ErrIncomplete says that the server has more objects, which it cannot read.
+// ErrIncomplete is yielded last by All when the server has more objects, which it cannot decode.
 var ErrIncomplete = errors.New("the list is incomplete: the server has objects that it cannot read")
 
-// page reads the next part of a list. A state that the server has forgotten goes on as a newer one, if it offers that.
+// page reads the next page of a list. If the continue token has expired and the server offers one for a newer
+// revision, page continues with that.
 func (r Resource[T]) page(ctx context.Context, namespace string, options *metav1.ListOptions) (*rawList, bool, error) {
 	for {
 		q, err := r.at(ctx, http.MethodGet, namespace, "", "")

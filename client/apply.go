@@ -12,22 +12,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Configuration is an object with the fields alone that its writer has an opinion on: client-go's applyconfigurations, and
-// those that Kubernetes' generators write for custom resources.
+// Configuration is an object that holds only the fields its writer manages: one of client-go's
+// applyconfigurations, or of those that code generators write for custom resources.
 type Configuration interface {
 	IsApplyConfiguration()
 	GetName() *string
 	GetNamespace() *string
 }
 
-// Apply makes the fields of a configuration so and leaves all others to whom they belong, and makes the object if there is
-// none: a server-side apply (KEP-555). options.FieldManager is who this is; a field that another manager has set otherwise is
-// a conflict unless options.Force. A field that this manager set before and does not name now is given up.
+// Apply performs a server-side apply (KEP-555) with the fields of configuration and creates the object if it
+// does not exist. Fields that configuration leaves out are not touched, except that fields which the same
+// manager applied before are released. options.FieldManager is required. If another manager owns a field with
+// a different value, Apply returns a conflict unless options.Force is set.
 func (r Resource[T]) Apply(ctx context.Context, configuration Configuration, options metav1.ApplyOptions) (T, error) {
 	return r.applyConfiguration(ctx, "", configuration, options)
 }
 
-// ApplyStatus is Apply for an object's status.
+// ApplyStatus is like Apply for the status subresource.
 func (r Resource[T]) ApplyStatus(ctx context.Context, configuration Configuration, options metav1.ApplyOptions) (T, error) {
 	return r.applyConfiguration(ctx, "status", configuration, options)
 }
@@ -48,9 +49,10 @@ func (r Resource[T]) applyConfiguration(ctx context.Context, subresource string,
 	return r.apply(ctx, *namespace, *name, subresource, data, options)
 }
 
-// ApplyObject is Apply for a whole object: its configuration is what its JSON has, but for nulls, an empty status, and what
-// the server alone sets (uid, creationTimestamp, generation, managedFields). A field of a Go type without omitempty is in
-// its JSON with its zero value, and so is applied: where that is not meant, use a Configuration.
+// ApplyObject applies a whole object. Its configuration is the object's JSON without nulls, an empty status,
+// and the fields that only the server sets (uid, creationTimestamp, generation, managedFields). A Go field
+// without omitempty is encoded, and therefore applied, even if it is zero; use Apply with a Configuration to
+// leave such fields out.
 func (r Resource[T]) ApplyObject(ctx context.Context, obj T, options metav1.ApplyOptions) (T, error) {
 	found, err := r.found(ctx)
 	if err != nil {
@@ -79,11 +81,11 @@ func (r Resource[T]) apply(ctx context.Context, namespace, name, subresource str
 	return r.answered(ctx, q.Body(data))
 }
 
-// configurationOf is an object's JSON without what nobody can have an opinion on.
+// configurationOf removes from an object's JSON what an apply must not set.
 func configurationOf(data []byte) ([]byte, error) {
 	var object map[string]any
 	numbers := json.NewDecoder(bytes.NewReader(data))
-	numbers.UseNumber() // as they are: an int64 is no float64
+	numbers.UseNumber() // keep int64 values exact
 	if err := numbers.Decode(&object); err != nil {
 		return data, err
 	}
@@ -99,7 +101,7 @@ func configurationOf(data []byte) ([]byte, error) {
 	return encode(object)
 }
 
-// dropNulls takes the fields away that say nothing, at any depth: creationTimestamp of a template is one.
+// dropNulls removes null fields at any depth, such as the creationTimestamp of a pod template.
 func dropNulls(value any) {
 	switch value := value.(type) {
 	case map[string]any:

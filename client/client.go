@@ -1,17 +1,15 @@
-// Package client is how controllers and other Go programs speak to a server: over the wire, or in the server's own
-// process without a socket. It holds
+// Package client connects controllers and other Go programs to a Kubernetes API server, over the network or
+// within the server's own process. It provides
 //
-//   - Load and Flags: which server, and as whom: a kubeconfig, $KUBECONFIG, or the service account of a pod;
+//   - Load and Flags: find the server and the credentials in a kubeconfig, $KUBECONFIG, or a pod's service account;
 //   - Client and Resource: get, list, create, update, patch, apply, delete, watch and scale, generic in the object's type,
-//     on client-go's REST client;
-//   - Observe: what the calls of a context have written, by this client or client-go's own;
-//   - Transport: an http.RoundTripper over an http.Handler of the same process, for this client and for an unmodified
-//     client-go;
-//   - Source: where an informer lists and watches. A server supplies one for its own process; NewSource makes one over
-//     the wire.
+//     on top of client-go's REST client;
+//   - Observe: report the writes made with a context, by this client or by client-go;
+//   - Source: the list and watch interface that informers use. A server implements it for its own process; NewSource
+//     implements it over the network.
 //
-// It keeps no state of objects: caches are package informer's. It knows nothing of the server but its API: any Kubernetes
-// will do.
+// The package caches no objects; package informer does. It uses only the Kubernetes API and works with any
+// server of that API.
 package client
 
 import (
@@ -27,13 +25,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Object is what a Resource reads and writes: a pointer to a typed API struct, or *unstructured.Unstructured.
+// Object is the type of the objects that a Resource reads and writes: a pointer to a typed API struct, or
+// *unstructured.Unstructured.
 type Object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// Client speaks to one server. It may be used by many goroutines.
+// Client is a client of one API server. It is safe for concurrent use.
 type Client struct {
 	rest       *rest.RESTClient
 	parameters runtime.ParameterCodec
@@ -41,13 +40,13 @@ type Client struct {
 	server     string
 }
 
-// New makes a client. It takes host, identity and transport from config, which it does not change, and speaks protobuf for
-// Kubernetes' own types and JSON for all others. Its writes tell the observers of Observe, and its errors what is wrong with a
-// server that cannot be spoken to.
+// New returns a client for the server and the credentials in config, which it does not change. The client
+// encodes built-in types as protobuf and all others as JSON. It reports its writes to the observers of a
+// context (see Observe), and a failure to connect as a *ServerError where the cause is known.
 func New(config *rest.Config, options ...Option) (*Client, error) {
 	own := rest.CopyConfig(config)
 	if own.UserAgent == "" {
-		own.UserAgent = rest.DefaultKubernetesUserAgent() // the HTTP client says it, and servers make the field manager of it
+		own.UserAgent = rest.DefaultKubernetesUserAgent() // sent as User-Agent; servers derive the default field manager from it
 	}
 	explain(own)
 	observe(own)
@@ -70,7 +69,7 @@ func newClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	if config.WarningHandler == nil && config.WarningHandlerWithContext == nil {
-		config.WarningHandler = rest.NoWarnings{} // a program has nobody to warn; klog's default prints to stderr
+		config.WarningHandler = rest.NoWarnings{} // client-go's default prints warnings to stderr
 	}
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
@@ -79,20 +78,20 @@ func newClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	return &Client{rest: c, parameters: runtime.NewParameterCodec(scheme), kinds: newKinds(nil)}, nil
 }
 
-// REST is the client-go client underneath, for paths that are no resource's, such as discovery.
+// REST returns the underlying client-go client, for paths that are not resources, such as discovery.
 func (c *Client) REST() rest.Interface { return c.rest }
 
-// Server is which server the client speaks to: its URL, or, for one of this process, something that no other has. It is the same
-// for all clients of configs with one host.
+// Server identifies the server that the client connects to: by its URL, or for an in-process server by a
+// string that is unique in the process. Clients of the same server return the same string.
 func (c *Client) Server() string { return c.server }
 
-// options turns List-, Create-, ... Options into query parameters.
+// options encodes ListOptions, CreateOptions and the like as query parameters.
 func (c *Client) options(q *rest.Request, options runtime.Object) *rest.Request {
 	return q.SpecificallyVersionedParams(options, c.parameters, schema.GroupVersion{Version: "v1"})
 }
 
-// ask begins a request to a resource, or to an object of it, or to a subresource of that. Namespace, name and subresource may be
-// empty. One that would lead elsewhere ("..", "a/b") is the error of sending it.
+// ask returns a request for a resource, an object, or a subresource. Namespace, name and subresource may be
+// empty. If one of them is not a valid path segment ("..", "a/b"), sending the request fails.
 func (c *Client) ask(verb string, resource schema.GroupVersionResource, namespace, name, subresource string) *rest.Request {
 	p := path(resource.GroupVersion())
 	if namespace != "" {
@@ -106,7 +105,7 @@ func (c *Client) ask(verb string, resource schema.GroupVersionResource, namespac
 		p = append(p, subresource)
 	}
 	q := c.rest.Verb(verb).AbsPath(p...)
-	switch { // the request keeps the error
+	switch { // the request records the error
 	case astray(namespace):
 		q.Namespace(namespace)
 	case astray(name):
@@ -119,7 +118,7 @@ func (c *Client) ask(verb string, resource schema.GroupVersionResource, namespac
 
 func astray(segment string) bool { return len(rest.IsValidPathSegmentName(segment)) > 0 }
 
-// path is where the resources of a version are served.
+// path returns the path under which the resources of a group version are served.
 func path(version schema.GroupVersion) []string {
 	if version.Group == "" {
 		return []string{"/api", version.Version}
@@ -127,13 +126,14 @@ func path(version schema.GroupVersion) []string {
 	return []string{"/apis", version.Group, version.Version}
 }
 
-// do sends a request and returns the body of its answer. An error is the Status that the server sent, if it sent one.
+// do sends a request and returns the body of the response. An error is the Status that the server sent, if it
+// sent one.
 func do(ctx context.Context, q *rest.Request) ([]byte, error) {
 	body, _, err := doWarned(ctx, q)
 	return body, err
 }
 
-// doWarned is do with the warnings of the answer.
+// doWarned is like do and also returns the warnings of the response.
 func doWarned(ctx context.Context, q *rest.Request) ([]byte, []net.WarningHeader, error) {
 	result := q.Do(ctx)
 	if err := result.Error(); err != nil {

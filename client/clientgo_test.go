@@ -104,7 +104,7 @@ func TestForChangesWhatIsThere(t *testing.T) {
 	}
 }
 
-// tokens is a server that notes by which token it is asked.
+// tokens is a server that records the bearer token of each request.
 type tokens struct{ seen []string }
 
 func (s *tokens) RoundTrip(r *http.Request) (*http.Response, error) {

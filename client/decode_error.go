@@ -13,13 +13,13 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// DecodeError is why an object of the server cannot be read into a Go type: they do not match, as when the schema of a
-// custom resource says string and its Go struct int32.
+// DecodeError reports that an object from the server does not fit the Go type it is decoded into: for
+// example, the schema of a custom resource has a string where the Go struct has an int32.
 type DecodeError struct {
 	Object string // kind, namespace and name, as far as they could be read
 	Type   string // the Go type
-	Field  string // as in spec.ports[2].port; empty when it is not about a field
-	Value  string // what the server has there, as JSON, shortened
+	Field  string // path of the field, such as spec.ports[2].port; empty if the error is not about a field
+	Value  string // the field's JSON, shortened
 	Err    error
 }
 
@@ -32,7 +32,7 @@ func (e *DecodeError) Error() string {
 
 func (e *DecodeError) Unwrap() error { return e.Err }
 
-// decodeError says what in the JSON of an object it was that could not be read into obj.
+// decodeError returns a DecodeError that names the part of the JSON that does not fit obj.
 func decodeError(data []byte, obj any, err error) error {
 	e := &DecodeError{Object: nameOf(data), Type: fmt.Sprintf("%T", obj), Err: err}
 	if start := strings.TrimSpace(string(data[:min(len(data), 200)])); !strings.HasPrefix(start, "{") {
@@ -50,16 +50,16 @@ func decodeError(data []byte, obj any, err error) error {
 	return e
 }
 
-// noObject is the error of JSON that says of no kind that it is of it.
+// noObject returns the error for JSON without a kind.
 func noObject(data []byte, obj any) error {
 	return &DecodeError{Object: "the answer", Type: fmt.Sprintf("%T", obj),
 		Err: fmt.Errorf("it is no object of Kubernetes: it has no kind: %s", shorten(data))}
 }
 
-// nameOf is what an object is called, as far as its JSON can be read.
+// nameOf returns the kind, namespace and name of an object, as far as its JSON can be read.
 func nameOf(data []byte) string {
 	var meta metav1.PartialObjectMetadata
-	_ = utiljson.Unmarshal(data, &meta) // what does not fit is left out, and the rest is read
+	_ = utiljson.Unmarshal(data, &meta) // fields that do not fit are skipped
 	kind := meta.Kind
 	if kind == "" {
 		kind = "an object"
@@ -73,7 +73,7 @@ func nameOf(data []byte) string {
 	return kind + " " + meta.Namespace + "/" + meta.Name
 }
 
-// shorten keeps an error readable.
+// shorten truncates a value for an error message.
 func shorten(value []byte) string {
 	if len(value) > 100 {
 		return string(value[:100]) + "..."
@@ -81,23 +81,23 @@ func shorten(value []byte) string {
 	return string(value)
 }
 
-// misfitting is the smallest value that does not fit its type.
+// misfitting is the innermost value that does not fit its type.
 type misfitting struct {
 	path  string
 	value []byte
 	err   error
 }
 
-// search looks for what does not fit. It reads each value as often as it is deep, which does for an error, and looks no
-// deeper when it has read enough: an object's schema may be of any depth.
+// search finds the value that does not fit. It decodes each value once per level of nesting. That is
+// quadratic in the depth, so the search stops descending after left bytes.
 type search struct {
-	left int // how many bytes it may read
+	left int // bytes that may still be read
 }
 
-// mostSearched is some ten times the largest object that a server stores by default.
+// mostSearched is about ten times the largest object that a server stores by default.
 const mostSearched = 16 << 20
 
-// misfit finds the first value in data that its type cannot hold, and is nil when there is none.
+// misfit returns the first value in data that does not fit t, or nil.
 func (s *search) misfit(data []byte, t reflect.Type) *misfitting {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -135,7 +135,7 @@ func (s *search) misfit(data []byte, t reflect.Type) *misfitting {
 	return &misfitting{value: data, err: wants(t, err)}
 }
 
-// fields looks at the fields of a struct, by their names in JSON, in the order of the struct.
+// fields searches the fields of a struct, by their JSON names, in the order of the struct.
 func (s *search) fields(data []byte, t reflect.Type) *misfitting {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {
@@ -176,13 +176,13 @@ func indirect(t reflect.Type) reflect.Type {
 	return t
 }
 
-// readsItself says that a type has its own way to be read, which knows no fields.
+// readsItself reports whether a type implements its own decoding.
 func readsItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// wants says what a type can hold, where that is plain; else what its own reading said.
+// wants describes what a type can hold, or returns the decoder's own error.
 func wants(t reflect.Type, err error) error {
 	if readsItself(t) {
 		return err

@@ -91,7 +91,7 @@ func TestTheDocumentsLinesWork(t *testing.T) {
 	theLinesAreHere(t)
 }
 
-// serveWidgets is a server of one widget, which counts what it is asked for.
+// serveWidgets returns a server with one widget. It counts requests in asked.
 func serveWidgets(t *testing.T, asked *atomic.Int64) string {
 	const widget = `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"namespace":"default","name":"example"},"spec":{"size":7}}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

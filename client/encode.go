@@ -13,7 +13,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// encode writes JSON.
+// encode returns the JSON of a value.
 func encode(value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -22,8 +22,8 @@ func encode(value any) ([]byte, error) {
 	return data, nil
 }
 
-// encodeAs writes an object, which typed objects without kind and apiVersion get from the resource that they are
-// sent to.
+// encodeAs encodes an object. If it has no kind and apiVersion, as typed objects usually do, encodeAs adds
+// those of kind.
 func encodeAs(obj Object, kind schema.GroupVersionKind) ([]byte, error) {
 	data, err := encode(obj)
 	if err != nil || !obj.GetObjectKind().GroupVersionKind().Empty() {
@@ -32,7 +32,7 @@ func encodeAs(obj Object, kind schema.GroupVersionKind) ([]byte, error) {
 	return withKind(data, kind), nil
 }
 
-// withKind puts kind and apiVersion in front of the fields of a JSON object that has neither.
+// withKind inserts kind and apiVersion before the fields of a JSON object that has neither.
 func withKind(data []byte, kind schema.GroupVersionKind) []byte {
 	head := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, kind.Kind, kind.GroupVersion())
 	if rest := bytes.TrimSpace(data[1:]); rest[0] != '}' {
@@ -41,15 +41,17 @@ func withKind(data []byte, kind schema.GroupVersionKind) []byte {
 	return append(head, data[1:]...)
 }
 
-// Decode reads an object from its JSON. The result belongs to the caller. What does not fit is a *DecodeError.
+// Decode decodes an object from JSON. The caller owns the result. If the JSON does not fit T, the error is a
+// *DecodeError.
 func Decode[T Object](data []byte) (T, error) { return decode[T](data, schema.GroupVersionKind{}) }
 
-// DecodeInto is Decode into an empty object, of a type that is known only when the program runs.
+// DecodeInto is like Decode but decodes into obj, which must be empty, for types that are known only at run
+// time.
 func DecodeInto(data []byte, obj Object) error {
 	return decodeInto(data, obj, schema.GroupVersionKind{})
 }
 
-// decode reads an object, of that kind if it does not say which itself. The result belongs to the caller.
+// decode decodes an object. Unstructured objects without a kind get the given one.
 func decode[T Object](data []byte, kind schema.GroupVersionKind) (T, error) {
 	obj, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	if !ok {
@@ -78,12 +80,12 @@ func decodeUnstructured(u *unstructured.Unstructured, data []byte, kind schema.G
 	return nil
 }
 
-// rawList is a list whose items are not read yet.
+// rawList is a list whose items are not decoded yet.
 type rawList struct {
 	metav1.TypeMeta
 	Metadata metav1.ListMeta   `json:"metadata"`
 	Items    []json.RawMessage `json:"items"`
-	protobuf bool              // the items are messages, without an envelope
+	protobuf bool              // the items are protobuf messages without an envelope
 }
 
 func decodeList(data []byte) (*rawList, error) {
@@ -94,7 +96,7 @@ func decodeList(data []byte) (*rawList, error) {
 	return list, nil
 }
 
-// itemKind is what the items of a typed list are, which do not say so themselves.
+// itemKind returns the kind of the items: items of a typed list do not state their own.
 func (l *rawList) itemKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(l.APIVersion, strings.TrimSuffix(l.Kind, "List"))
 }

@@ -22,12 +22,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ServerError is why a server cannot be spoken to, in words that say what to do. It is what clients of Load's config and
-// of New return where Go or client-go know only that something went wrong.
+// ServerError reports that a server cannot be used, with advice on what to do. Clients made by New, or from a
+// config that Load returned, return it where Go or client-go would return a less specific error.
 type ServerError struct {
 	Server string // scheme, host and port
-	Advice string // what is wrong there, and what to do
-	Err    error  // what was seen; may be nil
+	Advice string // what is wrong and what to do
+	Err    error  // the underlying error; may be nil
 }
 
 func (e *ServerError) Error() string {
@@ -40,7 +40,8 @@ func (e *ServerError) Error() string {
 
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Reach asks the server for its version, such as v1.37.2: whether it is there, is a Kubernetes API, and knows who asks.
+// Reach requests the server's version, such as v1.37.2. It fails if the server does not answer, is not a
+// Kubernetes API, or does not accept the client's credentials.
 func (c *Client) Reach(ctx context.Context) (string, error) {
 	body, err := do(ctx, c.rest.Get().AbsPath("/version"))
 	if err != nil {
@@ -55,19 +56,20 @@ func (c *Client) Reach(ctx context.Context) (string, error) {
 	return found.GitVersion, nil
 }
 
-// explain makes the transports of a config say what is wrong with the server.
+// explain wraps the transport of a config so that it returns *ServerError where the cause of a failure is
+// known.
 func explain(config *rest.Config) {
 	pair := config.TLSClientConfig
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &explaining{next: next, pair: pair} })
 }
 
-// explaining is a transport that says what is wrong with the server.
+// explaining is a transport that turns connection failures into ServerErrors.
 type explaining struct {
 	next http.RoundTripper
-	pair rest.TLSClientConfig // who asks
+	pair rest.TLSClientConfig // the client certificate
 }
 
-// WrappedRoundTripper is how client-go reaches the transport below, to close its idle connections.
+// WrappedRoundTripper lets client-go reach the transport below, to close its idle connections.
 func (e *explaining) WrappedRoundTripper() http.RoundTripper { return e.next }
 
 func (e *explaining) RoundTrip(q *http.Request) (*http.Response, error) {
@@ -83,7 +85,7 @@ func (e *explaining) RoundTrip(q *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// explainFailure adds advice to an error of a connection, if there is any.
+// explainFailure wraps a connection error in a ServerError if its cause is known.
 func explainFailure(server string, err error) error {
 	if known := new(ServerError); errors.As(err, &known) {
 		return err
@@ -116,8 +118,8 @@ func explainFailure(server string, err error) error {
 	return &ServerError{Server: server, Advice: advice, Err: err}
 }
 
-// explainAnswer is an error for an answer that no Kubernetes API gives, and for one that refuses a certificate whose time
-// is over.
+// explainAnswer returns an error for a response that no Kubernetes API sends, and for a 401 when the client
+// certificate has expired.
 func (e *explaining) explainAnswer(server string, q *http.Request, answer *http.Response) error {
 	media, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	switch code := answer.StatusCode; {
@@ -148,7 +150,8 @@ func (e *explaining) explainUnauthorized(server string) error {
 	return nil
 }
 
-// statusOf is what client-go would make of a refusal, so that callers who look for its reason find it; nil for what is none.
+// statusOf returns the error that client-go would return for a 401 or 403, so that callers can test its
+// reason; nil for other codes.
 func statusOf(code int) error {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: int32(code), Message: http.StatusText(code)}
 	switch code {

@@ -125,7 +125,8 @@ func TestBuiltInTypesAreOfKubernetesOwnGroups(t *testing.T) {
 	}
 }
 
-// A definition that is made anew may have another plural. The first request after that hears of it, and the next one finds it.
+// A recreated definition may have another plural. The first request after that fails and clears the cached
+// resource; the next one finds the new resource.
 func TestForAsksAgainWhenAResourceIsGone(t *testing.T) {
 	t.Parallel()
 	plural := "widgets"

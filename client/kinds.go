@@ -17,16 +17,16 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Option changes how a client is made.
+// Option configures a Client.
 type Option func(*Client)
 
-// Types tells a client which Go type is which kind, for For: each function registers the types of a package, as the
-// AddToScheme does that Kubernetes' generators write. The built-in types, of k8s.io/api, need none.
+// Types registers Go types with a client so that For can find their resources. Each function registers the
+// types of one package, like a generated AddToScheme. The built-in types of k8s.io/api need no registration.
 func Types(add ...func(*runtime.Scheme) error) Option {
 	return func(c *Client) { c.kinds = newKinds(slices.Concat(c.kinds.add, add)) }
 }
 
-// With is the same client, on the same connections, with more options.
+// With returns a copy of the client with additional options. It shares the connections of c.
 func (c *Client) With(options ...Option) *Client {
 	own := *c
 	for _, option := range options {
@@ -35,18 +35,19 @@ func (c *Client) With(options ...Option) *Client {
 	return &own
 }
 
-// served is where a server has the objects of a kind.
+// served is the resource under which a server serves a kind.
 type served struct {
 	resource schema.GroupVersionResource
 	kind     string
 }
 
-// kinds know which resource a Go type is of: its kind by the scheme, and its plural by the server.
+// kinds maps Go types to resources: the scheme gives the kind of a type, discovery gives the resource of the
+// kind.
 type kinds struct {
 	add    []func(*runtime.Scheme) error
 	scheme *runtime.Scheme
-	err    error    // of making the scheme
-	known  sync.Map // reflect.Type to served, of what a server has been found to serve
+	err    error    // from registering the types
+	known  sync.Map // caches reflect.Type to served
 }
 
 func newKinds(add []func(*runtime.Scheme) error) *kinds {
@@ -57,7 +58,7 @@ func newKinds(add []func(*runtime.Scheme) error) *kinds {
 	return k
 }
 
-// find is where a server has objects of the type of obj. It asks until the server has them, and again when it has them no more.
+// find returns the resource of the type of obj. Successful lookups are cached until forget removes them.
 func (k *kinds) find(ctx context.Context, c *Client, obj Object) (served, error) {
 	t := reflect.TypeOf(obj)
 	if found, ok := k.known.Load(t); ok {
@@ -75,8 +76,9 @@ func (k *kinds) find(ctx context.Context, c *Client, obj Object) (served, error)
 	return found, nil
 }
 
-// forget makes find ask again for a type, when an answer says that there is no such resource: its definition may be gone, and
-// may come back with another plural. An object that there is not is named in the answer.
+// forget removes the cached resource of a type if err reports that the resource does not exist: its
+// definition may have been deleted and may be created again with another plural. An error that names an
+// object is about the object, not the resource.
 func (k *kinds) forget(t reflect.Type, err error) {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
@@ -87,7 +89,7 @@ func (k *kinds) forget(t reflect.Type, err error) {
 	}
 }
 
-// kindOf is the kind that a type is registered for, or that of a built-in type.
+// kindOf returns the kind that a type is registered for, or that of a built-in type.
 func (k *kinds) kindOf(ctx context.Context, c *Client, obj Object) (schema.GroupVersionKind, error) {
 	t := reflect.TypeOf(obj).Elem()
 	if k.err != nil {
@@ -109,21 +111,21 @@ func (k *kinds) kindOf(ctx context.Context, c *Client, obj Object) (schema.Group
 		"AddToScheme of its package, or say which resource it is of, with client.Of")
 }
 
-// builtin says that a type is one of Kubernetes' own, whose package path ends with group and version.
+// builtin reports whether a type is one of Kubernetes' own, whose package paths end with group and version.
 func builtin(t reflect.Type) bool {
 	return strings.HasPrefix(t.PkgPath(), "k8s.io/api/") || strings.HasPrefix(t.PkgPath(), "k8s.io/apiextensions-apiserver/") ||
 		strings.HasPrefix(t.PkgPath(), "k8s.io/kube-aggregator/")
 }
 
-// builtinKind is the kind of one of Kubernetes' own types. Its package knows the first part of its group's name, as in
-// k8s.io/api/rbac/v1; the server knows the whole, rbac.authorization.k8s.io.
+// builtinKind returns the kind of a built-in type. The package path holds only the first part of the group,
+// as in k8s.io/api/rbac/v1; the server's discovery holds the whole name, rbac.authorization.k8s.io.
 func (c *Client) builtinKind(ctx context.Context, t reflect.Type) (schema.GroupVersionKind, error) {
 	parts := strings.Split(t.PkgPath(), "/")
 	folder, version := parts[len(parts)-2], parts[len(parts)-1]
 	if folder == "core" {
 		return schema.GroupVersionKind{Version: version, Kind: t.Name()}, nil
 	}
-	if folder == "apiserverinternal" { // the one whose group does not begin with its name
+	if folder == "apiserverinternal" { // the only folder that is not a prefix of its group
 		folder = "internal.apiserver.k8s.io"
 	}
 	var groups metav1.APIGroupList
@@ -137,8 +139,9 @@ func (c *Client) builtinKind(ctx context.Context, t reflect.Type) (schema.GroupV
 	return schema.GroupVersionKind{Group: group.Name, Version: version, Kind: t.Name()}, nil
 }
 
-// groupOf is the one of the groups that has a folder's name; else that which Kubernetes' own part of the name space makes of it, and
-// of several, as policy.k8s.io and policy.networking.k8s.io are, the shortest.
+// groupOf returns the group that a folder of k8s.io/api stands for: the group of that name, or else the
+// shortest group under k8s.io that begins with it. There can be several: policy.k8s.io and
+// policy.networking.k8s.io.
 func groupOf(folder string, groups []metav1.APIGroup) *metav1.APIGroup {
 	var found *metav1.APIGroup
 	for i := range groups {
@@ -154,7 +157,7 @@ func groupOf(folder string, groups []metav1.APIGroup) *metav1.APIGroup {
 	return found
 }
 
-// serves finds the resource of a kind. The error is a meta.NoKindMatchError when there is none.
+// serves returns the resource of a kind. If the server has none, the error is a *meta.NoKindMatchError.
 func (c *Client) serves(ctx context.Context, kind schema.GroupVersionKind) (served, error) {
 	var list metav1.APIResourceList
 	err := c.discover(ctx, &list, path(kind.GroupVersion())...)
@@ -170,7 +173,7 @@ func (c *Client) serves(ctx context.Context, kind schema.GroupVersionKind) (serv
 	return served{}, fmt.Errorf("the server has none: %w; apply its CustomResourceDefinition first, if it is a custom resource", missing)
 }
 
-// discover reads what a server says about itself.
+// discover reads a discovery document.
 func (c *Client) discover(ctx context.Context, into any, segments ...string) error {
 	body, err := do(ctx, c.rest.Get().AbsPath(segments...))
 	if err != nil {

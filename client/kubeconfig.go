@@ -16,11 +16,11 @@ import (
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 )
 
-// ConfigError is a mistake in a kubeconfig, or in a file that it names.
+// ConfigError reports a mistake in a kubeconfig, or in a file that it refers to.
 type ConfigError struct {
 	File  string
-	Line  int    // from 1; 0 where it is about the file as a whole
-	Field string // as in users[jane].user.tokenFile; may be empty
+	Line  int    // from 1; 0 if the error is about the whole file
+	Field string // path of the field, such as users[jane].user.tokenFile; may be empty
 	Err   error
 }
 
@@ -38,13 +38,13 @@ func (e *ConfigError) Error() string {
 
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// kubeconfig is one file as it was written: client-go reads it too, but keeps no lines.
+// kubeconfig is one parsed file. client-go parses it too, but does not report lines.
 type kubeconfig struct {
 	path string
 	root *yaml.Node
 }
 
-// readKubeconfigs reads the files that there are. Only one that was asked for must be there.
+// readKubeconfigs reads the files that exist. If asked is set, a missing file is an error.
 func readKubeconfigs(paths []string, asked bool) ([]*kubeconfig, error) {
 	var files []*kubeconfig
 	for _, path := range paths {
@@ -89,14 +89,15 @@ func readKubeconfig(path string) (*kubeconfig, error) {
 	return file, nil
 }
 
-// lineOfSyntax finds the line in the words of the YAML library, which says it nowhere else.
+// lineOfSyntax matches the line number, which the YAML library reports only in the text of its errors.
 var lineOfSyntax = regexp.MustCompile(`^yaml: line (\d+): `)
 
-// inABlock are what the library says of a list or of fields that go on as they cannot. Its line is counted from 0 then, and is
-// where those begin if that is not the first line.
+// inABlock matches errors about a list or mapping that is not continued correctly. The library counts their
+// lines from 0, and reports where the list or mapping begins unless that is the first line.
 var inABlock = regexp.MustCompile(`did not find expected ('-' indicator|key|',' or|node content|<document start>)`)
 
-// ofAnchor is the library's error that shows a value: one that begins with *, as a token may.
+// ofAnchor matches the one error in which the library quotes a value: a value that begins with *, as a token
+// may.
 var ofAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
 
 func syntaxError(path string, data []byte, err error) error {
@@ -118,7 +119,7 @@ func syntaxError(path string, data []byte, err error) error {
 	return &ConfigError{File: path, Line: line, Err: fmt.Errorf("it is not YAML (is it half written?): %s", text)}
 }
 
-// mistyped finds the first value that a kubeconfig's field cannot hold.
+// mistyped returns an error for the first value that does not fit its field.
 func (k *kubeconfig) mistyped(node *yaml.Node, want reflect.Type, field string) error {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -130,7 +131,7 @@ func (k *kubeconfig) mistyped(node *yaml.Node, want reflect.Type, field string) 
 		return nil
 	}
 	switch {
-	case want.PkgPath() == "k8s.io/apimachinery/pkg/runtime": // an extension, which may be anything
+	case want.PkgPath() == "k8s.io/apimachinery/pkg/runtime": // an extension, which may hold anything
 		return nil
 	case want == reflect.TypeFor[[]byte]():
 		return k.notBase64(node, field)
@@ -149,8 +150,8 @@ func (k *kubeconfig) mistyped(node *yaml.Node, want reflect.Type, field string) 
 	return nil
 }
 
-// mistypedItems looks at a list's items. Those of clusters, contexts, users and extensions are found by their names: none may come
-// twice, which client-go would say with all that the list holds.
+// mistypedItems checks the items of a list. The names of clusters, contexts, users and extensions must be
+// unique; client-go's error for a duplicate would print the whole list, secrets included.
 func (k *kubeconfig) mistypedItems(node *yaml.Node, want reflect.Type, field string) error {
 	lines := map[string]int{}
 	for i, item := range node.Content {
@@ -172,7 +173,7 @@ func (k *kubeconfig) mistypedItems(node *yaml.Node, want reflect.Type, field str
 	return nil
 }
 
-// mistypedFields looks at a struct's fields, by their names in JSON, or at a map's values.
+// mistypedFields checks the fields of a struct, by their JSON names, or the values of a map.
 func (k *kubeconfig) mistypedFields(node *yaml.Node, want reflect.Type, field string) error {
 	if node.Kind != yaml.MappingNode {
 		return k.errorf(node, field, "want fields with values, got %s", describe(node))
@@ -190,7 +191,7 @@ func (k *kubeconfig) mistypedFields(node *yaml.Node, want reflect.Type, field st
 		if want.Kind() == reflect.Map {
 			t, known = want.Elem(), true
 		}
-		if !known { // client-go leaves it out
+		if !known { // client-go ignores it
 			continue
 		}
 		if err := k.mistyped(node.Content[i+1], t, strings.TrimPrefix(field+"."+name, ".")); err != nil {
@@ -210,7 +211,7 @@ func (k *kubeconfig) notBase64(node *yaml.Node, field string) error {
 	return nil
 }
 
-// describe says what a value is, without showing it: it may be a secret.
+// describe names the type of a value without printing the value, which may be a secret.
 func describe(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.SequenceNode:
@@ -230,7 +231,7 @@ func describe(node *yaml.Node) string {
 	return "a string"
 }
 
-// wordsForBool are no strings to client-go, which reads YAML 1.1.
+// wordsForBool matches unquoted words that YAML 1.1, and therefore client-go, parses as booleans.
 var wordsForBool = regexp.MustCompile(`^(?i:y|yes|n|no|on|off)$`)
 
 func quoteIt(node *yaml.Node) string {
@@ -240,7 +241,7 @@ func quoteIt(node *yaml.Node) string {
 	return ""
 }
 
-// value is a field of a mapping, or nil.
+// value returns the field of a mapping, or nil.
 func value(node *yaml.Node, field string) *yaml.Node {
 	if node != nil && node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -256,7 +257,7 @@ func value(node *yaml.Node, field string) *yaml.Node {
 	return nil
 }
 
-// itemName is how an item of a list is called: by its name where it has one.
+// itemName returns the name of a list item, or its index if it has none.
 func itemName(item *yaml.Node, i int) string {
 	if name := value(item, "name"); name != nil && name.Value != "" {
 		return name.Value
@@ -264,7 +265,7 @@ func itemName(item *yaml.Node, i int) string {
 	return strconv.Itoa(i)
 }
 
-// item is the entry of that name in one of the lists clusters, contexts and users, or nil.
+// item returns the named entry of one of the lists clusters, contexts and users, or nil.
 func (k *kubeconfig) item(list, name string) *yaml.Node {
 	items := value(k.root, list)
 	if items == nil {

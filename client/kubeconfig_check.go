@@ -20,17 +20,17 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// check looks for mistakes in the context that a program is going to use, with the cluster and the user that it names. It
-// finds before the first request what client-go or the server would say less clearly, or only then.
+// check finds mistakes in the selected context and in the cluster and user that it names: mistakes that
+// client-go or the server would report less clearly, or only at the first request.
 type check struct {
 	files  []*kubeconfig
-	places []string             // where files were looked for
-	config *clientcmdapi.Config // the files, merged
+	places []string             // paths that were searched for files
+	config *clientcmdapi.Config // the merged files
 	flags  Flags
 	errs   []error
 }
 
-// all is nil, or the mistakes.
+// all returns all mistakes found, joined, or nil.
 func (c *check) all() error {
 	name := c.contextName()
 	if name == "" || len(c.errs) > 0 {
@@ -45,13 +45,14 @@ func (c *check) all() error {
 	}
 	if user, ok := c.config.AuthInfos[context.AuthInfo]; ok {
 		c.user(entry{c.origin(user.LocationOfOrigin), "users", context.AuthInfo, "user"}, user)
-	} else if context.AuthInfo != "" || len(c.config.AuthInfos) > 0 { // with no users at all, nobody is meant
+	} else if context.AuthInfo != "" || len(c.config.AuthInfos) > 0 { // without any users, none is meant
 		c.missing(at, "user", "user", context.AuthInfo, slices.Sorted(maps.Keys(c.config.AuthInfos)))
 	}
 	return errors.Join(c.errs...)
 }
 
-// contextName is the context to use; none when the files say nothing at all, or --master says enough.
+// contextName returns the context to use, or "" if there are no contexts and no clusters, or --master
+// suffices.
 func (c *check) contextName() string {
 	names := slices.Sorted(maps.Keys(c.config.Contexts))
 	if c.flags.Context != "" {
@@ -99,7 +100,7 @@ func thereAre(names []string) string {
 	return " (there are " + strings.Join(names, ", ") + ")"
 }
 
-// missing says that a context names a cluster or user that there is not.
+// missing records that a context names a cluster or user that does not exist.
 func (c *check) missing(at entry, field, what, name string, names []string) {
 	if name == "" {
 		c.errs = append(c.errs, at.errorf(field, "the context names no %s%s", what, thereAre(names)))
@@ -108,7 +109,7 @@ func (c *check) missing(at entry, field, what, name string, names []string) {
 	c.errs = append(c.errs, at.errorf(field, "there is no %s %q%s", what, name, thereAre(names)))
 }
 
-// origin is the file that an entry of the merged configuration came from.
+// origin returns the file that an entry of the merged configuration came from.
 func (c *check) origin(path string) *kubeconfig {
 	for _, file := range c.files {
 		if file.path == path {
@@ -118,7 +119,7 @@ func (c *check) origin(path string) *kubeconfig {
 	return &kubeconfig{path: path}
 }
 
-// selected says where a mistake is that only client-go finds: in what the context names.
+// selected adds the position of the selected context to an error of client-go.
 func (c *check) selected(err error) error {
 	name := c.flags.Context
 	if name == "" {
@@ -131,13 +132,13 @@ func (c *check) selected(err error) error {
 	return entry{c.origin(context.LocationOfOrigin), "contexts", name, "context"}.errorf("", "%w", err)
 }
 
-// entry is where a context, cluster or user is written.
+// entry is the position of a context, cluster or user.
 type entry struct {
 	file             *kubeconfig
 	list, name, part string
 }
 
-// errorf is a mistake in a field of the entry: at its line, or at the line of the nearest thing around it that there is.
+// errorf returns an error at the line of a field of the entry, or of the closest enclosing node that exists.
 func (e entry) errorf(field, format string, args ...any) error {
 	var at *yaml.Node
 	if item := e.file.item(e.list, e.name); item != nil {
@@ -163,7 +164,7 @@ func (c *check) cluster(e entry, cluster *clientcmdapi.Cluster) {
 	} else if _, _, err := rest.DefaultServerURL(cluster.Server, "", schema.GroupVersion{}, true); err != nil && c.flags.Master == "" {
 		c.fail(e, "server", "it is no URL of a server: %w", err)
 	}
-	if cluster.ProxyURL != "" && !isProxy(cluster.ProxyURL) { // which is not shown: it may have a password
+	if cluster.ProxyURL != "" && !isProxy(cluster.ProxyURL) { // the URL is not printed: it may contain a password
 		c.fail(e, "proxy-url", "it is no URL of a proxy, such as http://10.0.0.1:3128, or with https or socks5")
 	}
 	field, data, ok := c.read(e, "certificate-authority", cluster.CertificateAuthority, cluster.CertificateAuthorityData)
@@ -177,7 +178,8 @@ func (c *check) cluster(e entry, cluster *clientcmdapi.Cluster) {
 	}
 }
 
-// read is what a file or data field holds; data goes first, as in client-go. The field that counts comes with it.
+// read returns the content of a file or data field and the name of the field used. As in client-go, data
+// takes precedence.
 func (c *check) read(e entry, field, path string, data []byte) (string, []byte, bool) {
 	if len(data) > 0 || path == "" {
 		return field + "-data", data, true
@@ -212,7 +214,7 @@ func (c *check) user(e entry, user *clientcmdapi.AuthInfo) {
 	}
 }
 
-// plugin checks what says who the user is.
+// plugin checks the exec credential plugin.
 func (c *check) plugin(e entry, plugin *clientcmdapi.ExecConfig) {
 	if plugin.Command == "" {
 		c.fail(e, "exec.command", "no program is named")
@@ -229,7 +231,8 @@ func (c *check) plugin(e entry, plugin *clientcmdapi.ExecConfig) {
 	}
 }
 
-// saysNothing finds a user without credentials who seems to have been meant to have some: the field that has no value.
+// saysNothing reports whether a user has no credentials although some seem to be intended, and names the
+// field without a value.
 func (e entry) saysNothing(user *clientcmdapi.AuthInfo) (field string, found bool) {
 	texts := user.ClientCertificate + user.ClientKey + user.Token + user.TokenFile + user.Username + user.Password
 	if texts != "" || len(user.ClientCertificateData)+len(user.ClientKeyData) > 0 || user.AuthProvider != nil || user.Exec != nil {
@@ -254,7 +257,8 @@ func hint(text string) string {
 	return ". " + strings.TrimSpace(text)
 }
 
-// certificate checks that certificate and key are one pair, and that their time is not over.
+// certificate checks that the client certificate and key belong together and that the certificate has not
+// expired.
 func (c *check) certificate(e entry, user *clientcmdapi.AuthInfo) {
 	certField, cert, okCert := c.read(e, "client-certificate", user.ClientCertificate, user.ClientCertificateData)
 	keyField, key, okKey := c.read(e, "client-key", user.ClientKey, user.ClientKeyData)
@@ -293,7 +297,7 @@ func parseCertificate(data []byte) (*x509.Certificate, error) {
 	return leaf, nil
 }
 
-// expired says whose certificate has come to its end, and when.
+// expired describes an expired client certificate.
 func expired(leaf *x509.Certificate) string {
 	return fmt.Sprintf("the client certificate of %s expired on %s: ask who runs the server for a new one",
 		leaf.Subject.CommonName, leaf.NotAfter.UTC().Format(time.RFC3339))

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// mistake is in a kubeconfig: at which line, in which field, and what is said of it.
+// mistake is an expected error in a kubeconfig: its line, its field and its message.
 type mistake struct {
 	text  string
 	line  int
@@ -193,7 +193,7 @@ func TestCertificatesOfOtherKeysAreNamed(t *testing.T) {
 	}
 }
 
-// What is written so that only client-go finds it twice is not shown either.
+// A key that only client-go's parser treats as a duplicate is not shown either.
 func TestNothingThatClientGoCannotReadIsShown(t *testing.T) {
 	t.Parallel()
 	path := write(t, "kubeconfig", []byte("x: &x {name: u, user: {token: secret-12345}}\nusers: [{<<: *x}, {<<: *x}]"))

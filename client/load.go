@@ -12,16 +12,16 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Flags say which server to speak to. The zero value finds it as kubectl does: in the files of $KUBECONFIG, merged, the
-// first to name a thing being right; without that in ~/.kube/config; and where there is none, from within a pod, the server
-// that runs the pod, as the pod's service account.
+// Flags select a server. The zero value finds it as kubectl does: in the merged files of $KUBECONFIG, where
+// the first definition of an entry wins; otherwise in ~/.kube/config; otherwise, within a pod, the pod's API
+// server and service account.
 type Flags struct {
-	Kubeconfig string // a file, which alone is read
-	Master     string // the server's URL, instead of the one that the kubeconfig has
-	Context    string // of the kubeconfig, instead of its current one
+	Kubeconfig string // the only file to read
+	Master     string // overrides the server URL of the kubeconfig
+	Context    string // overrides the current context of the kubeconfig
 }
 
-// Bind makes --kubeconfig, --master and --context of a program set f.
+// Bind defines the flags --kubeconfig, --master and --context in set.
 func (f *Flags) Bind(set *flag.FlagSet) {
 	set.StringVar(&f.Kubeconfig, "kubeconfig", f.Kubeconfig,
 		"kubeconfig `file` (default: $KUBECONFIG, then ~/.kube/config, then that of the pod it runs in)")
@@ -29,10 +29,10 @@ func (f *Flags) Bind(set *flag.FlagSet) {
 	set.StringVar(&f.Context, "context", f.Context, "`name` of the context in the kubeconfig, instead of its current one")
 }
 
-// Load finds the server that flags mean, with the identity to use there: certificate, token, password or what a plugin
-// says. It asks nothing of the server (Client.Reach does). What is wrong in a kubeconfig is a *ConfigError for each mistake, which
-// names file, line and field. Requests of the config are not limited in rate: servers know how to defend themselves, and a
-// controller's work queue is what holds back.
+// Load returns the server and the credentials that f selects: certificate, token, password or exec plugin. It
+// sends no request; Client.Reach does. The error joins one *ConfigError per mistake in the kubeconfig, with
+// file, line and field. The config has no client-side rate limit: servers limit overload themselves, and
+// controllers back off in their work queues.
 func Load(f Flags) (*rest.Config, error) {
 	loader, rules := f.loader()
 	files, err := readKubeconfigs(rules.GetLoadingPrecedence(), f.Kubeconfig != "")
@@ -62,7 +62,7 @@ func Load(f Flags) (*rest.Config, error) {
 	return config, nil
 }
 
-// Namespace is the one to use where none is asked for: the context's, or that of the pod this program runs in, or default.
+// Namespace returns the namespace of the selected context, of the pod that the program runs in, or "default".
 func (f Flags) Namespace() (string, error) {
 	loader, rules := f.loader()
 	files, err := readKubeconfigs(rules.GetLoadingPrecedence(), f.Kubeconfig != "")
@@ -76,23 +76,24 @@ func (f Flags) Namespace() (string, error) {
 	return namespace, nil
 }
 
-// unreadable is that client-go cannot read files in which nothing wrong was found before. Its own words may show what is in them.
+// unreadable returns the error for files that client-go rejects although readKubeconfigs accepted them. It
+// omits client-go's own error, which may quote secrets.
 func unreadable(files []*kubeconfig) error {
 	return fmt.Errorf("%s: client-go cannot read that; kubectl config view says why, and may show tokens and passwords", paths(files))
 }
 
 func (f Flags) loader() (clientcmd.ClientConfig, *clientcmd.ClientConfigLoadingRules) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath, rules.WarnIfAllMissing = f.Kubeconfig, false // Load says itself what is missing
+	rules.ExplicitPath, rules.WarnIfAllMissing = f.Kubeconfig, false // Load reports missing files itself
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.Context}
 	overrides.ClusterInfo.Server = f.Master
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides), rules
 }
 
-// podFolder is where a pod finds its service account.
+// podFolder is where a pod's service account is mounted.
 const podFolder = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
-// nowhere says that no server was found, and where it was looked for.
+// nowhere returns the error for no server found, with the places that were searched.
 func (f Flags) nowhere(files []*kubeconfig, places []string) error {
 	what := noneAt(places)
 	if len(files) > 0 {
@@ -105,14 +106,14 @@ func (f Flags) nowhere(files []*kubeconfig, places []string) error {
 	return fmt.Errorf("which server? %s, and %s: give --kubeconfig FILE or --master URL, or set KUBECONFIG", what, pod)
 }
 
-// noneAt says that no file was found at any of the places.
+// noneAt states that there is no file at any of the places.
 func noneAt(places []string) string {
 	places = slices.DeleteFunc(slices.Clone(places), func(p string) bool { return p == "" })
 	return "there is no kubeconfig at " + strings.Join(places, ", ")
 }
 
-// checkPod finds a pod without the authority of its server's certificate, which client-go takes for one to trust by the
-// system's authorities.
+// checkPod returns an error if a pod's service account lacks the server's CA certificate. client-go would
+// fall back to the system's authorities.
 func checkPod(config *rest.Config) error {
 	if config.BearerTokenFile != podFolder+"token" || config.CAFile != "" {
 		return nil
@@ -124,7 +125,7 @@ func checkPod(config *rest.Config) error {
 		"and without it nobody can tell whether %s is the server of this pod: mount it with the token", config.Host)}
 }
 
-// isProxy says whether client-go takes a text for the URL of a proxy.
+// isProxy reports whether client-go accepts text as the URL of a proxy.
 func isProxy(text string) bool {
 	proxy, err := url.Parse(text)
 	return err == nil && slices.Contains([]string{"http", "https", "socks5"}, proxy.Scheme)

@@ -79,7 +79,7 @@ func TestCertificatesOfAKubeconfigAreThoseOfItsUser(t *testing.T) {
 	}
 }
 
-// asks is a server that answers only who shows that header, and is called by it.
+// asks returns the address of a server that answers only requests with the given header.
 func asks(t *testing.T, ca *authority, header string) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

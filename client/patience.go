@@ -9,13 +9,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// silence is how long a server may send nothing before the connection counts as dead. Those who have nothing else to say
-// on a watch send a bookmark each minute.
+// silence is how long a server may send nothing before the connection is considered dead. Servers send a
+// bookmark each minute on an idle watch.
 const silence = 3 * time.Minute
 
 var errSilence = errors.New("the server has sent nothing for " + silence.String())
 
-// patience is a body that ends when the server has been silent for too long.
+// patience is a response body that fails if the server sends nothing for too long.
 type patience struct {
 	body   io.ReadCloser
 	ctx    context.Context
@@ -23,8 +23,8 @@ type patience struct {
 	timer  *time.Timer
 }
 
-// open sends a request and returns the body of its answer, to be read as it arrives. The request ends with ctx, with the
-// body's Close, or after a silence. It is not repeated: who asks knows better when to ask again.
+// open sends a request and returns the response body, to be read as it arrives. The request ends with ctx,
+// when the body is closed, or after a silence. It is not retried; that is up to the caller.
 func open(ctx context.Context, q *rest.Request) (io.ReadCloser, error) {
 	p := &patience{}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
@@ -40,7 +40,7 @@ func open(ctx context.Context, q *rest.Request) (io.ReadCloser, error) {
 	return p, nil
 }
 
-// Read reads, and begins the wait anew.
+// Read resets the timer whenever data arrives.
 func (p *patience) Read(b []byte) (int, error) {
 	n, err := p.body.Read(b)
 	if n > 0 {
@@ -49,7 +49,7 @@ func (p *patience) Read(b []byte) (int, error) {
 	return n, p.cause(err)
 }
 
-// cause says why a request was cut off, if it was.
+// cause replaces err by errSilence if that is why the request was canceled.
 func (p *patience) cause(err error) error {
 	if err != nil && context.Cause(p.ctx) == errSilence {
 		return errSilence
@@ -57,7 +57,7 @@ func (p *patience) cause(err error) error {
 	return err
 }
 
-// Close ends the request.
+// Close cancels the request.
 func (p *patience) Close() error {
 	p.timer.Stop()
 	p.cancel(nil)

@@ -16,10 +16,11 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Objects of Kubernetes' own types go to and fro as protobuf, which takes a fraction of the time that JSON does to write and to
-// read; a server that has none answers in JSON. All others, custom resources among them, are JSON.
+// Objects of built-in types are sent and received as protobuf, which is several times faster than JSON to
+// encode and decode; a server that cannot encode protobuf responds in JSON. All other objects, including
+// custom resources, are JSON.
 
-// asks says in which forms an answer with a T may come.
+// asks sets the Accept header for a response that holds a T.
 func asks[T Object](q *rest.Request) *rest.Request {
 	if ReadsProtobuf[T]() {
 		q.SetHeader("Accept", runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON)
@@ -27,10 +28,11 @@ func asks[T Object](q *rest.Request) *rest.Request {
 	return q
 }
 
-// isProtobuf says that an answer is protobuf in Kubernetes' envelope.
+// isProtobuf reports whether data is protobuf in Kubernetes' envelope.
 func isProtobuf(data []byte) bool { return bytes.HasPrefix(data, []byte(object.ProtobufMagic)) }
 
-// unwrap takes a message out of Kubernetes' envelope (runtime.Unknown), without a copy, and says what it is.
+// unwrap returns the kind and the message in an envelope (runtime.Unknown). The message shares the memory of
+// data.
 func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err error) {
 	var meta runtime.TypeMeta
 	err = eachField(data[len(object.ProtobufMagic):], func(n protowire.Number, value []byte) error {
@@ -45,7 +47,7 @@ func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err erro
 	return schema.FromAPIVersionAndKind(meta.APIVersion, meta.Kind), message, err
 }
 
-// eachField calls f with each field of a message that has bytes, and passes over the others.
+// eachField calls f for each length-delimited field of a message and skips the others.
 func eachField(message []byte, f func(n protowire.Number, value []byte) error) error {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)
@@ -67,7 +69,7 @@ func eachField(message []byte, f func(n protowire.Number, value []byte) error) e
 	return nil
 }
 
-// onlyFields is a message with those of its fields whose numbers are set in wanted.
+// onlyFields returns a message with only those fields whose numbers are set in the bitmap wanted.
 func onlyFields(message []byte, wanted uint64) (kept []byte, err error) {
 	for len(message) > 0 {
 		number, _, length := protowire.ConsumeField(message)
@@ -82,7 +84,7 @@ func onlyFields(message []byte, wanted uint64) (kept []byte, err error) {
 	return kept, nil
 }
 
-// read reads an object in the form that it came in.
+// read decodes an object from JSON or protobuf.
 func read[T Object](data []byte) (T, error) {
 	if !isProtobuf(data) {
 		return Decode[T](data)
@@ -94,7 +96,7 @@ func read[T Object](data []byte) (T, error) {
 	return readMessage[T](message, kind)
 }
 
-// readMessage reads an object of that kind from protobuf.
+// readMessage decodes an object of the given kind from protobuf.
 func readMessage[T Object](message []byte, kind schema.GroupVersionKind) (T, error) {
 	obj := newOf[T]()
 	reads, ok := any(obj).(unmarshaler)
@@ -103,13 +105,13 @@ func readMessage[T Object](message []byte, kind schema.GroupVersionKind) (T, err
 	case !ok:
 		err = errors.New("it came as protobuf, of which the Go type cannot be read")
 	case !holds(obj, kind.Kind):
-		err = fmt.Errorf("the server has a %s there", kind.Kind) // of which nothing but the metadata means the same
+		err = fmt.Errorf("the server has a %s there", kind.Kind) // field numbers of another kind mean something else, except those of the metadata
 	default:
 		err = reads.Unmarshal(message)
 	}
 	if err != nil {
 		var partial metav1.PartialObjectMetadata
-		_ = partial.Unmarshal(message) // as far as it can be read
+		_ = partial.Unmarshal(message) // best effort, for the error message
 		name := strings.TrimPrefix(partial.Namespace+"/"+partial.Name, "/")
 		return obj, &DecodeError{Object: kind.Kind + " " + name, Type: fmt.Sprintf("%T", obj), Err: err}
 	}
@@ -117,13 +119,13 @@ func readMessage[T Object](message []byte, kind schema.GroupVersionKind) (T, err
 	return obj, nil
 }
 
-// holds says that a Go type has the fields of a kind: its own, or any if it is metadata alone.
+// holds reports whether a Go type has the fields of a kind: its own type, or metadata only.
 func holds(obj Object, kind string) bool {
 	_, metadata := obj.(*metav1.PartialObjectMetadata)
 	return metadata || reflect.TypeOf(obj).Elem().Name() == kind
 }
 
-// readList reads a list, whose items are not read yet, in the form that it came in.
+// readList decodes a list from JSON or protobuf, but not its items.
 func readList(data []byte) (*rawList, error) {
 	if !isProtobuf(data) {
 		return decodeList(data)
@@ -146,8 +148,8 @@ func readList(data []byte) (*rawList, error) {
 	return list, err
 }
 
-// body writes an object as the server is going to read it, and says in which form: protobuf for Kubernetes' own types, which
-// every server reads. Without kind and apiVersion it gets those of the resource that it is sent to.
+// body encodes an object for a request and returns its media type: protobuf for built-in types, JSON
+// otherwise. If the object has no kind and apiVersion, body adds those of kind.
 func body(obj Object, kind schema.GroupVersionKind) (data []byte, form string, err error) {
 	own, ok := obj.(runtime.ProtobufMarshaller)
 	if !ok || !builtin(reflect.TypeOf(obj).Elem()) {
@@ -160,7 +162,7 @@ func body(obj Object, kind schema.GroupVersionKind) (data []byte, form string, e
 	envelope := runtime.Unknown{TypeMeta: runtime.TypeMeta{Kind: kind.Kind, APIVersion: kind.GroupVersion().String()}}
 	const begin = len(object.ProtobufMagic)
 	size := own.Size()
-	const lengths = 16 // how long the object is is written in front of it
+	const lengths = 16 // room for the lengths that precede the object
 	data = make([]byte, begin+envelope.Size()+size+lengths)
 	copy(data, object.ProtobufMagic)
 	n, err := envelope.NestedMarshalTo(data[begin:], own, uint64(size))

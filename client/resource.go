@@ -15,34 +15,35 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Resource is one resource of a server, read and written as T. It is a value and may be used by many goroutines.
-// Objects that it returns belong to the caller. Errors are metav1 Status errors where the server sent one, as
-// k8s.io/apimachinery/pkg/api/errors tells them apart. The namespace is empty for cluster-scoped resources, and for
-// all namespaces.
+// Resource reads and writes the objects of one resource of a server as values of type T. It is a value and
+// safe for concurrent use. The caller owns returned objects. If the server responds with a Status, that is
+// the error, and the functions of k8s.io/apimachinery/pkg/api/errors classify it. Pass an empty namespace for
+// cluster-scoped resources, and to list, watch or delete in all namespaces.
 type Resource[T Object] struct {
 	client *Client
-	known  served // zero when it has to be found
-	// uninitialized says that lists show objects that initializers have still to act on, too.
+	known  served // zero until it is looked up
+	// uninitialized includes objects with pending initializers in lists and watches.
 	uninitialized bool
 }
 
-// For is the resource of a Go type: of a built-in one, or one that the client was told of by Types. The first call finds
-// out which that is, and says so if nobody knows it or the server does not have it; a later one tries again.
+// For returns the resource of a Go type, which is built in or registered with Types. The first call of a
+// method looks the resource up in the server's discovery. It fails if the type is not known or the server
+// does not serve it; the next call tries again.
 func For[T Object](c *Client) Resource[T] { return Resource[T]{client: c} }
 
-// Of is a resource of a server. The kind of a typed T is its struct's name.
+// Of returns the given resource of a server. The kind of a typed T is the name of its struct.
 func Of[T Object](c *Client, resource schema.GroupVersionResource) Resource[T] {
 	return Resource[T]{client: c, known: served{resource, kindOf[T]()}}
 }
 
-// Uninitialized is the resource with its objects that initializers have still to act on: List and Watch leave them out
-// otherwise. A Create does not wait for the initializers.
+// Uninitialized returns a copy of r whose List and Watch include objects with pending initializers, and whose
+// Create does not wait for initializers.
 func (r Resource[T]) Uninitialized() Resource[T] {
 	r.uninitialized = true
 	return r
 }
 
-// Which is the resource that it is. For asks the server, if it has not yet.
+// Which returns the group, version and resource. A Resource made by For may have to ask the server.
 func (r Resource[T]) Which(ctx context.Context) (schema.GroupVersionResource, error) {
 	found, err := r.found(ctx)
 	return found.resource, err
@@ -55,7 +56,7 @@ func (r Resource[T]) found(ctx context.Context) (served, error) {
 	return r.client.kinds.find(ctx, r.client, newOf[T]())
 }
 
-// at begins a request to the resource, or to an object of it, or to a subresource of that.
+// at returns a request for the resource, an object, or a subresource.
 func (r Resource[T]) at(ctx context.Context, verb, namespace, name, subresource string) (*rest.Request, error) {
 	found, err := r.found(ctx)
 	if err != nil {
@@ -68,7 +69,7 @@ func (r Resource[T]) at(ctx context.Context, verb, namespace, name, subresource 
 	return asks[T](q), nil
 }
 
-// of is at for an object. It refuses an empty name, which would make the path that of the whole collection.
+// of is like at for a single object. It rejects an empty name, which would address the whole collection.
 func (r Resource[T]) of(ctx context.Context, verb, namespace, name, subresource string) (*rest.Request, error) {
 	q, err := r.at(ctx, verb, namespace, name, subresource)
 	if err == nil && name == "" {
@@ -77,7 +78,7 @@ func (r Resource[T]) of(ctx context.Context, verb, namespace, name, subresource 
 	return q, err
 }
 
-// name is what errors call the resource.
+// name returns the name of the resource for errors.
 func (r Resource[T]) name() string {
 	if r.known.resource.Resource != "" {
 		return r.known.resource.Resource
@@ -85,19 +86,20 @@ func (r Resource[T]) name() string {
 	return reflect.TypeFor[T]().String()
 }
 
-// Page is a list, or a part of one when its Continue is not empty.
+// Page is a list, or one page of it if Continue is not empty.
 type Page[T Object] struct {
 	metav1.ListMeta
 	Items []T
-	// Incomplete says that the server has more such objects, which it cannot read. Who takes what is not listed for gone has to
-	// look at it.
+	// Incomplete reports that the server has more objects that match but cannot decode them: do not conclude
+	// that an object which is not listed does not exist.
 	Incomplete bool
 }
 
-// IncompleteList begins the warning of a server whose list leaves out objects that it cannot read.
+// IncompleteList is the prefix of the warning that a server sends if it leaves objects out of a list because
+// it cannot decode them.
 const IncompleteList = "incomplete list: "
 
-// Get reads one object.
+// Get reads an object.
 func (r Resource[T]) Get(ctx context.Context, namespace, name string) (T, error) {
 	q, err := r.of(ctx, http.MethodGet, namespace, name, "")
 	if err != nil {
@@ -106,7 +108,7 @@ func (r Resource[T]) Get(ctx context.Context, namespace, name string) (T, error)
 	return r.answered(ctx, q)
 }
 
-// List reads all objects that match.
+// List reads all objects that match, or one page of them if options.Limit is set.
 func (r Resource[T]) List(ctx context.Context, namespace string, options metav1.ListOptions) (*Page[T], error) {
 	q, err := r.at(ctx, http.MethodGet, namespace, "", "")
 	if err != nil {
@@ -125,7 +127,7 @@ func (r Resource[T]) List(ctx context.Context, namespace string, options metav1.
 	return page, nil
 }
 
-// list reads a list, whose items are not read yet, and says whether it lacks some.
+// list reads a list without decoding its items, and reports whether it is incomplete.
 func (r Resource[T]) list(ctx context.Context, q *rest.Request) (*rawList, bool, error) {
 	data, warnings, err := doWarned(ctx, q)
 	if err != nil {
@@ -144,7 +146,7 @@ func (r Resource[T]) list(ctx context.Context, q *rest.Request) (*rawList, bool,
 	return list, incomplete, nil
 }
 
-// item reads an item of a list.
+// item decodes an item of a list.
 func (r Resource[T]) item(list *rawList, i int, data []byte) (T, error) {
 	decodeItem := decode[T]
 	if list.protobuf {
@@ -157,7 +159,7 @@ func (r Resource[T]) item(list *rawList, i int, data []byte) (T, error) {
 	return obj, err
 }
 
-// Create stores a new object and returns it as the server has it.
+// Create creates an object and returns it as stored.
 func (r Resource[T]) Create(ctx context.Context, obj T, options metav1.CreateOptions) (T, error) {
 	q, err := r.at(ctx, http.MethodPost, obj.GetNamespace(), "", "")
 	if err != nil {
@@ -166,17 +168,17 @@ func (r Resource[T]) Create(ctx context.Context, obj T, options metav1.CreateOpt
 	return r.send(ctx, r.client.options(q, &options), obj)
 }
 
-// Update replaces an object; a resourceVersion in obj must be the current one.
+// Update replaces an object. If obj has a resourceVersion that is not current, the error is a conflict.
 func (r Resource[T]) Update(ctx context.Context, obj T, options metav1.UpdateOptions) (T, error) {
 	return r.UpdateSubresource(ctx, "", obj, options)
 }
 
-// UpdateStatus replaces an object's status.
+// UpdateStatus replaces the status of an object.
 func (r Resource[T]) UpdateStatus(ctx context.Context, obj T, options metav1.UpdateOptions) (T, error) {
 	return r.UpdateSubresource(ctx, "status", obj, options)
 }
 
-// UpdateSubresource replaces what a subresource that carries the whole object (status, finalize) may change.
+// UpdateSubresource replaces the part of an object that a subresource such as status or finalize may change.
 func (r Resource[T]) UpdateSubresource(ctx context.Context, subresource string, obj T, options metav1.UpdateOptions) (T, error) {
 	q, err := r.of(ctx, http.MethodPut, obj.GetNamespace(), obj.GetName(), subresource)
 	if err != nil {
@@ -185,7 +187,7 @@ func (r Resource[T]) UpdateSubresource(ctx context.Context, subresource string, 
 	return r.send(ctx, r.client.options(q, &options), obj)
 }
 
-// Patch changes an object; subresource may be empty.
+// Patch patches an object, or its subresource if that is not empty.
 func (r Resource[T]) Patch(ctx context.Context, namespace, name, subresource string, kind types.PatchType, patch []byte, options metav1.PatchOptions) (T, error) {
 	q, err := r.of(ctx, http.MethodPatch, namespace, name, subresource)
 	if err != nil {
@@ -194,12 +196,12 @@ func (r Resource[T]) Patch(ctx context.Context, namespace, name, subresource str
 	return r.answered(ctx, r.client.options(q.SetHeader("Content-Type", string(kind)), &options).Body(patch))
 }
 
-// PatchStatus changes an object's status.
+// PatchStatus patches the status of an object.
 func (r Resource[T]) PatchStatus(ctx context.Context, namespace, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions) (T, error) {
 	return r.Patch(ctx, namespace, name, "status", kind, patch, options)
 }
 
-// Delete deletes one object, or marks it for deletion when finalizers or a grace period hold it.
+// Delete deletes an object, or marks it for deletion if it has finalizers or a grace period.
 func (r Resource[T]) Delete(ctx context.Context, namespace, name string, options metav1.DeleteOptions) error {
 	q, err := r.of(ctx, http.MethodDelete, namespace, name, "")
 	if err != nil {
@@ -227,7 +229,7 @@ func (r Resource[T]) delete(ctx context.Context, q *rest.Request, options metav1
 	return r.checked(err)
 }
 
-// Watch follows the changes that match, from options.ResourceVersion on. The caller must Stop it.
+// Watch streams the changes that match, beginning at options.ResourceVersion. The caller must call Stop.
 func (r Resource[T]) Watch(ctx context.Context, namespace string, options metav1.ListOptions) (*Stream[T], error) {
 	found, err := r.found(ctx)
 	if err != nil {
@@ -244,7 +246,7 @@ func (r Resource[T]) Watch(ctx context.Context, namespace string, options metav1
 	return &Stream[T]{frames}, nil
 }
 
-// send writes an object and reads the answer.
+// send sends an object and decodes the response.
 func (r Resource[T]) send(ctx context.Context, q *rest.Request, obj T) (T, error) {
 	found, err := r.found(ctx)
 	if err != nil {
@@ -257,13 +259,13 @@ func (r Resource[T]) send(ctx context.Context, q *rest.Request, obj T) (T, error
 	return r.answered(ctx, q.SetHeader("Content-Type", form).Body(data))
 }
 
-// answered sends a request that is answered with a T.
+// answered sends a request and decodes the response.
 func (r Resource[T]) answered(ctx context.Context, q *rest.Request) (T, error) {
 	obj, err := answered[T](ctx, q)
 	return obj, r.checked(err)
 }
 
-// checked is an error as it is, after a look whether what For has found is true no more.
+// checked returns err, after removing a cached resource that err shows to be outdated.
 func (r Resource[T]) checked(err error) error {
 	if err != nil && r.known == (served{}) {
 		r.client.kinds.forget(reflect.TypeFor[T](), err)
@@ -271,7 +273,7 @@ func (r Resource[T]) checked(err error) error {
 	return err
 }
 
-// answered sends a request that is answered with an object.
+// answered sends a request and decodes the object in the response.
 func answered[T Object](ctx context.Context, q *rest.Request) (T, error) {
 	data, err := do(ctx, q)
 	if err != nil {
@@ -284,8 +286,8 @@ func answered[T Object](ctx context.Context, q *rest.Request) (T, error) {
 	return obj, err
 }
 
-// kindOf is the kind that a Go type stands for.
+// kindOf returns the kind that a Go type stands for.
 func kindOf[T Object]() string { return reflect.TypeFor[T]().Elem().Name() }
 
-// newOf is an empty object.
+// newOf returns an empty object.
 func newOf[T Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }

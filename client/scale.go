@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Scale reads how many replicas an object has and should have. It is NotFound for a resource without that subresource, as
-// for an object that is not there.
+// Scale reads the desired and actual number of replicas of an object. The error is NotFound if the object
+// does not exist or the resource has no scale subresource.
 func (r Resource[T]) Scale(ctx context.Context, namespace, name string) (*autoscalingv1.Scale, error) {
 	q, err := r.of(ctx, http.MethodGet, namespace, name, "scale")
 	if err != nil {
@@ -18,7 +18,8 @@ func (r Resource[T]) Scale(ctx context.Context, namespace, name string) (*autosc
 	return answered[*autoscalingv1.Scale](ctx, q)
 }
 
-// UpdateScale sets how many replicas an object should have; a resourceVersion in scale must be the object's current one.
+// UpdateScale sets the desired number of replicas. If scale has a resourceVersion that is not the object's
+// current one, the error is a conflict.
 func (r Resource[T]) UpdateScale(ctx context.Context, scale *autoscalingv1.Scale, options metav1.UpdateOptions) (*autoscalingv1.Scale, error) {
 	q, err := r.of(ctx, http.MethodPut, scale.Namespace, scale.Name, "scale")
 	if err != nil {

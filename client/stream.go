@@ -9,31 +9,32 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// stream takes values off the body of an answer as they arrive: JSON ones, or messages. It is for one goroutine.
+// stream reads JSON values or protobuf messages off a response body as they arrive. It is not safe for
+// concurrent use.
 type stream struct {
 	body   io.ReadCloser
 	buf    []byte
-	at, to int         // what was read and not taken
-	scan   object.Scan // of the JSON value that begins at at
-	got    int         // how much the last read brought
-	// counted is how many bytes ReadByte has read of a field.
+	at, to int         // unread bytes are buf[at:to]
+	scan   object.Scan // state of the JSON value that begins at at
+	got    int         // size of the last read
+	// counted is the number of bytes that ReadByte returned for the current field.
 	counted int
 }
 
 const (
-	// smallestBuffer is what a watch that has little to say holds.
+	// smallestBuffer is the buffer of an idle watch.
 	smallestBuffer = 4 << 10
-	// usualBuffer is as much as is read at once when there is plenty.
+	// usualBuffer is the buffer of a busy stream.
 	usualBuffer = 64 << 10
-	// largestValue bounds what a server can have us hold for one object.
+	// largestValue bounds the memory used for one object.
 	largestValue = 64 << 20
 )
 
-// ErrUnreadable is the error of an answer that is neither JSON nor protobuf where it should be, so that nothing behind that
-// place makes sense.
+// ErrUnreadable is returned for a response that is neither valid JSON nor protobuf. Nothing after the invalid
+// part can be read.
 var ErrUnreadable = errors.New("the server sent what cannot be read")
 
-// fill reads more. io.EOF is the end of the body.
+// fill reads more bytes. io.EOF is the end of the body.
 func (s *stream) fill() error {
 	if s.at == s.to {
 		s.at, s.to = 0, 0
@@ -64,7 +65,7 @@ func (s *stream) fill() error {
 		s.to += n
 		s.got = n
 		if n > 0 {
-			return nil // an error comes again
+			return nil // the error is returned by the next read
 		}
 		if err != nil {
 			return err
@@ -77,7 +78,7 @@ func (s *stream) grow() {
 	s.buf = s.buf[:cap(s.buf)]
 }
 
-// peek is the byte that the next token of JSON, or the next message, begins with.
+// peek returns the first byte of the next JSON token or message.
 func (s *stream) peek() (byte, error) {
 	for {
 		for ; s.at < s.to; s.at++ {
@@ -91,7 +92,7 @@ func (s *stream) peek() (byte, error) {
 	}
 }
 
-// take passes a byte of JSON that has to be there.
+// take consumes an expected byte of JSON.
 func (s *stream) take(want byte) error {
 	got, err := s.peek()
 	if err != nil {
@@ -104,7 +105,8 @@ func (s *stream) take(want byte) error {
 	return nil
 }
 
-// value takes a JSON value, which is there until the next call. io.EOF comes before a value and not within one.
+// value returns the next JSON value, which is valid until the next call. io.EOF is returned only between
+// values.
 func (s *stream) value() ([]byte, error) {
 	if _, err := s.peek(); err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (s *stream) value() ([]byte, error) {
 	}
 }
 
-// buffered takes the next JSON value if it was read already; else it is nil.
+// buffered returns the next JSON value if the buffer holds all of it, or nil.
 func (s *stream) buffered() ([]byte, error) {
 	s.at += len(s.buf[s.at:s.to]) - len(bytes.TrimLeft(s.buf[s.at:s.to], " \n\t\r"))
 	n, done := s.scan.Value(s.buf[s.at:s.to])
@@ -136,7 +138,7 @@ func (s *stream) buffered() ([]byte, error) {
 	return value, nil
 }
 
-// each calls f at the beginning of each field of an object, or item of an array, that is still to be read.
+// each calls f at the start of each field of an object, or each item of an array; f must consume it.
 func (s *stream) each(opening, closing byte, f func() error) error {
 	if err := s.take(opening); err != nil {
 		return err
@@ -161,7 +163,7 @@ func (s *stream) each(opening, closing byte, f func() error) error {
 	}
 }
 
-// early is the error of an answer that ends where it must not.
+// early turns io.EOF into io.ErrUnexpectedEOF, for a response that ends too early.
 func early(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

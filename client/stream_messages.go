@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// read fills into with the bytes that come next.
+// read fills into with the next bytes.
 func (s *stream) read(into []byte) error {
 	n := copy(into, s.buf[s.at:s.to])
 	s.at += n
@@ -24,7 +24,7 @@ func (s *stream) read(into []byte) error {
 	return nil
 }
 
-// ReadByte makes a stream one that binary.ReadUvarint reads, and counts.
+// ReadByte implements io.ByteReader for binary.ReadUvarint, and counts.
 func (s *stream) ReadByte() (byte, error) {
 	if s.at == s.to {
 		if err := s.fill(); err != nil {
@@ -36,8 +36,8 @@ func (s *stream) ReadByte() (byte, error) {
 	return s.buf[s.at-1], nil
 }
 
-// field takes a field of a message of which so many bytes are left: f takes its value, which has so many bytes. The result is
-// how many are left behind it. io.EOF comes before a field and not within one.
+// field reads one field of a message that has left bytes remaining. f must consume the value, of the given
+// size. field returns the number of bytes that remain after it. io.EOF is returned only between fields.
 func (s *stream) field(left int, f func(n protowire.Number, size int) error) (int, error) {
 	s.counted = 0
 	tag, err := binary.ReadUvarint(s)
@@ -63,12 +63,12 @@ func (s *stream) field(left int, f func(n protowire.Number, size int) error) (in
 	return left - int(size), early(f(n, int(size)))
 }
 
-// bytes takes as many bytes as are asked for.
+// bytes returns the next size bytes.
 func (s *stream) bytes(size int) ([]byte, error) {
 	return s.enveloped(nil, size)
 }
 
-// enveloped takes a message of so many bytes and puts it behind the beginning of an envelope.
+// enveloped reads a message of the given size and returns it after head, the beginning of an envelope.
 func (s *stream) enveloped(head []byte, size int) ([]byte, error) {
 	if head == nil {
 		return s.appended(nil, size)
@@ -77,10 +77,10 @@ func (s *stream) enveloped(head []byte, size int) ([]byte, error) {
 	return s.appended(protowire.AppendVarint(append(data, head...), uint64(size)), size)
 }
 
-// mostAhead is how much is held for what a server has announced, and not sent yet.
+// mostAhead bounds the memory allocated for bytes that the server has announced but not sent yet.
 const mostAhead = 1 << 20
 
-// appended takes so many bytes and puts them behind data.
+// appended appends the next size bytes to data.
 func (s *stream) appended(data []byte, size int) ([]byte, error) {
 	if size > largestValue {
 		return nil, fmt.Errorf("%w: a value of %d bytes, of at most %d", ErrUnreadable, size, largestValue)
@@ -98,14 +98,15 @@ func (s *stream) appended(data []byte, size int) ([]byte, error) {
 
 var _ io.ByteReader = (*stream)(nil)
 
-// Field numbers of a WatchEvent, and of the RawExtension in it.
+// Field numbers of a WatchEvent, and of its RawExtension.
 const (
 	eventKind   = 1
 	eventObject = 2
 	rawBytes    = 1
 )
 
-// message takes an event of a watch in protobuf, if it was read already: its length in four bytes, and a WatchEvent.
+// message returns the next protobuf event of a watch if the buffer holds all of it: a four-byte length and a
+// WatchEvent.
 func (s *stream) message() (event frame, ok bool, err error) {
 	have := s.buf[s.at:s.to]
 	if len(have) < 4 {
@@ -127,7 +128,7 @@ func (s *stream) message() (event frame, ok bool, err error) {
 	return event, true, nil
 }
 
-// eventOf reads a WatchEvent; the event's object is a part of data.
+// eventOf decodes a WatchEvent. The event's object shares the memory of data.
 func eventOf(data []byte, event *frame) bool {
 	for len(data) > 0 {
 		n, kind, size := protowire.ConsumeTag(data)

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CreateSubresource does something to an object by creating a subresource of it, as the binding of a pod gives it a node. body says
-// what: it has its own kind and apiVersion, and the object's namespace and name.
+// CreateSubresource posts body to a subresource of an object, such as a Binding to the binding of a pod. body
+// states its own kind and apiVersion, and the namespace and name of the object.
 func (r Resource[T]) CreateSubresource(ctx context.Context, subresource string, body Object, options metav1.CreateOptions) error {
 	q, err := r.of(ctx, http.MethodPost, body.GetNamespace(), body.GetName(), subresource)
 	if err != nil {

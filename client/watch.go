@@ -16,13 +16,15 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Stream is a running watch of typed objects. Next is for one goroutine; Stop may be called from any.
+// Stream is a running watch of typed objects. Next must be called by one goroutine at a time; any goroutine
+// may call Stop.
 type Stream[T Object] struct {
 	frames *frames
 }
 
-// Next waits for the next event. io.EOF is the orderly end of a watch; an event of type Error is returned as the
-// Status error that it holds. A bookmark's object has nothing but a resourceVersion.
+// Next waits for the next event. io.EOF is the orderly end of the watch. An event of type Error is returned
+// as the Status error that it holds. The object of a bookmark has only a resourceVersion. The caller owns the
+// object.
 func (s *Stream[T]) Next() (watch.EventType, T, error) {
 	event, err := s.frames.next()
 	if err != nil {
@@ -32,10 +34,10 @@ func (s *Stream[T]) Next() (watch.EventType, T, error) {
 	return event.kind, obj, err
 }
 
-// Stop ends the watch and a Next that waits.
+// Stop ends the watch, and a Next that waits.
 func (s *Stream[T]) Stop() { s.frames.stop() }
 
-// frames are the events of a watch as they come over the wire, as JSON or as messages.
+// frames reads the events of a watch, in JSON or protobuf.
 type frames struct {
 	in     *stream
 	cancel context.CancelFunc
@@ -43,7 +45,7 @@ type frames struct {
 	format object.Format
 }
 
-// frame is one event. Its object is nobody else's, and not read yet; protobuf is in its envelope.
+// frame is one event. Its object is still encoded, in an envelope if it is protobuf, and is not shared.
 type frame struct {
 	kind   watch.EventType
 	object []byte
@@ -61,8 +63,8 @@ func (c *Client) watch(ctx context.Context, q *rest.Request, options metav1.List
 	return &frames{in: &stream{body: body}, cancel: cancel}, nil
 }
 
-// next waits for an event. io.EOF is the end between two of them; a connection that breaks off within one gives
-// io.ErrUnexpectedEOF or its own error.
+// next waits for an event. io.EOF is returned only between events; if the connection breaks within one, the
+// error is io.ErrUnexpectedEOF or the connection's own.
 func (f *frames) next() (frame, error) {
 	for {
 		event, ok, err := f.ready()
@@ -81,13 +83,14 @@ func (f *frames) next() (frame, error) {
 	}
 }
 
-// ready takes an event that has arrived already, if there is one.
+// ready returns the next event if the buffer holds all of it.
 func (f *frames) ready() (event frame, ok bool, err error) {
 	if !f.begun {
 		if f.in.at == f.in.to {
 			return frame{}, false, nil
 		}
-		// A message begins with its length, of which the first byte counts 16 MiB; JSON is printable from the first byte on.
+		// A protobuf event begins with the high byte of its length, which is small; JSON begins with a
+		// printable byte.
 		if f.begun = true; f.in.buf[f.in.at] < '\t' {
 			f.format = object.Protobuf
 		}
@@ -103,7 +106,7 @@ func (f *frames) ready() (event frame, ok bool, err error) {
 	return event, ok, err
 }
 
-// line takes an event in JSON.
+// line returns the next JSON event if the buffer holds all of it.
 func (s *stream) line() (event frame, ok bool, err error) {
 	value, err := s.buffered()
 	if value == nil || err != nil {
@@ -127,7 +130,7 @@ func (s *stream) line() (event frame, ok bool, err error) {
 	return event, true, nil
 }
 
-// eventType shares the strings of the types that there are.
+// eventType returns the type without allocating for the known ones.
 func eventType(name []byte) watch.EventType {
 	switch t := watch.EventType(name); t {
 	case watch.Added:
@@ -143,7 +146,7 @@ func eventType(name []byte) watch.EventType {
 	}
 }
 
-// failure is the Status that an ERROR event holds.
+// failure returns the Status error in an ERROR event.
 func (f *frames) failure(data []byte) error {
 	status := &metav1.Status{}
 	if f.format == object.JSON {

@@ -14,24 +14,25 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// NewSource is a Source over a client's connection. Of an object it reads what is in the header; the rest stays as the
-// server sent it, in protobuf where Options ask for it and the server has it, else in JSON. Its codec knows no Go types:
-// ReadObject does.
+// NewSource returns a Source that lists and watches over c's connection. It decodes only the metadata that an
+// object's header needs; the rest stays as the server sent it, in protobuf if Options permit that and the
+// server supports it, else in JSON. The codec of its objects knows no Go types; decode them with ReadObject.
 //
-// Lists come in pages. When the server forgets the first pages' revision before the last is read (410), the list is read in
-// one piece.
+// Lists are read in pages. If the server compacts the revision of the first pages before the last is read
+// (410 Gone), the list is read again in one piece.
 func NewSource(c *Client) Source {
 	return &wireSource{client: c, codec: &wireCodec{cache: object.NewCache(wireCache)}}
 }
 
-// NewStreamingSource is NewSource with lists that are streamed where the server can (Kubernetes from 1.27 on, KEP-3157): the
-// objects come as events of a watch, which goes on with the changes. That costs the server less memory, and both sides more
-// time: docs/decisions has the figures.
+// NewStreamingSource is like NewSource but streams lists from servers that support it (Kubernetes 1.27 and
+// later, KEP-3157): the objects arrive as events of a watch, which then continues with the changes. That
+// costs the server less memory, and both sides more time; docs/decisions has the figures.
 func NewStreamingSource(c *Client) Source {
 	return &wireSource{client: c, codec: &wireCodec{cache: object.NewCache(wireCache)}, streaming: true}
 }
 
-// wireCache bounds second encodings. A wire source's objects are normally read in the form that they came in.
+// wireCache bounds the cache of converted encodings, which is rarely used: objects are normally read in the
+// format received.
 const wireCache = 1 << 20
 
 type wireSource struct {
@@ -39,11 +40,11 @@ type wireSource struct {
 	codec  *wireCodec
 
 	streaming  bool
-	streamless sync.Map // by schema.GroupVersionResource, what the server does not stream
+	streamless sync.Map // set of schema.GroupVersionResource that the server does not stream
 }
 
-// pageSize is how many objects a page has at most: enough for most resources to come in one, few enough for no answer to
-// keep a server busy for long.
+// pageSize is the largest number of objects per page: most resources fit in one page, and no single response
+// occupies the server for long.
 const pageSize = 5_000
 
 // List reads the whole list at the server's latest revision.
@@ -59,7 +60,7 @@ func (s *wireSource) List(ctx context.Context, resource schema.GroupVersionResou
 	return list, err
 }
 
-// pages reads a list in pages.
+// pages reads a list page by page.
 func (s *wireSource) pages(ctx context.Context, resource schema.GroupVersionResource, options Options) (List, error) {
 	query := listOptions(options)
 	query.Limit = pageSize
@@ -69,7 +70,8 @@ func (s *wireSource) pages(ctx context.Context, resource schema.GroupVersionReso
 	for {
 		next, err := s.page(ctx, resource, options, query, objects, ready, &list)
 		if query.Continue != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
-			// The server has forgotten the revision of the first pages. Where that happens once it may happen again.
+			// The server has compacted the revision of the first pages. Another paged list could fail in the
+			// same way, so read everything in one page.
 			list, query.Continue, query.Limit = List{Codec: s.codec}, "", 0
 			continue
 		}
@@ -83,7 +85,7 @@ func (s *wireSource) pages(ctx context.Context, resource schema.GroupVersionReso
 	}
 }
 
-// page adds a page to a list, and tells where the next begins.
+// page appends one page to list and returns the continue token of the next.
 func (s *wireSource) page(ctx context.Context, resource schema.GroupVersionResource, options Options, query metav1.ListOptions,
 	objects *object.Receiver, ready *readyReader, list *List) (next string, err error) {
 	body, err := open(ctx, s.request(resource, options, &query, "List"))
@@ -104,7 +106,7 @@ func (s *wireSource) page(ctx context.Context, resource schema.GroupVersionResou
 	return l.meta.Continue, nil
 }
 
-// add takes an item in, or what is wrong with it.
+// add appends an item, or the error of reading it.
 func (l *List) add(o *object.Object, err error) {
 	if err != nil {
 		l.Unreadable = append(l.Unreadable, err)
@@ -113,7 +115,8 @@ func (l *List) add(o *object.Object, err error) {
 	l.Items = append(l.Items, o)
 }
 
-// request is one for a list or a watch, in the forms that the reader reads. As is List for a list.
+// request returns a list or watch request with its Accept header. as is "List" for a list and empty for a
+// watch.
 func (s *wireSource) request(resource schema.GroupVersionResource, options Options, query *metav1.ListOptions, as string) *rest.Request {
 	q := s.client.ask(http.MethodGet, resource, options.Namespace, "", "")
 	if options.Uninitialized {
@@ -122,11 +125,11 @@ func (s *wireSource) request(resource schema.GroupVersionResource, options Optio
 	return s.client.options(q, query).SetHeader("Accept", accepted(options, as))
 }
 
-// includeUninitialized is the parameter that asks for objects which initializers have still to act on. A server that knows no
-// initializers passes over it.
+// includeUninitialized is the query parameter that includes objects with pending initializers. Servers
+// without initializers ignore it.
 const includeUninitialized = "includeUninitialized"
 
-// accepted is what a reader takes, the best first.
+// accepted returns the Accept header for a reader, with the preferred format first.
 func accepted(options Options, as string) string {
 	const json, protobuf = "application/json", "application/vnd.kubernetes.protobuf"
 	all := json

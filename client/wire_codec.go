@@ -13,12 +13,12 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// wireCodec reads the objects of a wire source, without a Go type for them.
+// wireCodec decodes objects of a network source into unstructured ones.
 type wireCodec struct {
 	cache *object.Cache
 }
 
-// Decode makes *unstructured.Unstructured of JSON.
+// Decode decodes JSON into *unstructured.Unstructured.
 func (c *wireCodec) Decode(form object.Form, data []byte) (runtime.Object, error) {
 	if form.Format != object.JSON {
 		return nil, fmt.Errorf("it came as %s, which can only be read into its Go type", form.Format)
@@ -26,7 +26,7 @@ func (c *wireCodec) Decode(form object.Form, data []byte) (runtime.Object, error
 	return Decode[*unstructured.Unstructured](data)
 }
 
-// Encode is only possible in the version that the object was read in: converting is the server's work.
+// Encode supports only the version that the object was read in: only the server can convert.
 func (c *wireCodec) Encode(form object.Form, obj runtime.Object) ([]byte, error) {
 	if kind := obj.GetObjectKind().GroupVersionKind(); form.Format != object.JSON || kind.GroupVersion().String() != form.APIVersion {
 		return nil, fmt.Errorf("it was read over the wire in %s and can only be had in that", kind.GroupVersion())
@@ -34,27 +34,29 @@ func (c *wireCodec) Encode(form object.Form, obj runtime.Object) ([]byte, error)
 	return encode(obj)
 }
 
-// Stamp is that of all wire codecs: what the server wrote is read as it came.
+// Stamp is the same for all wire codecs, since objects stay as the server encoded them.
 func (c *wireCodec) Stamp() object.Stamp { return 1 }
 
 func (c *wireCodec) Cache() *object.Cache { return c.cache }
 
-// Untyped says that a codec is that of a source over the wire, which knows no Go types: its objects are for ReadObject.
+// Untyped reports whether a codec belongs to a source over the network, which knows no Go types: decode its
+// objects with ReadObject.
 func Untyped(by object.Codec) bool {
 	_, untyped := by.(*wireCodec)
 	return untyped
 }
 
-// unmarshaler is what reads itself from protobuf: the types of the built-in resources.
+// unmarshaler is implemented by types that decode themselves from protobuf, such as the built-in ones.
 type unmarshaler interface {
 	Unmarshal(data []byte) error
 }
 
-// ReadsProtobuf says whether a T can be read from protobuf: Kubernetes' own types, of objects or of metadata alone. A type that
-// embeds one of them has its method, which fills no more than that part.
+// ReadsProtobuf reports whether a T can be decoded from protobuf. This holds for the built-in types and the
+// metadata-only types. It does not hold for a type that embeds a built-in type, because the promoted
+// Unmarshal method would fill only the embedded part.
 func ReadsProtobuf[T Object]() bool { return TypeReadsProtobuf(reflect.TypeFor[T]()) }
 
-// TypeReadsProtobuf is ReadsProtobuf of a type that is known only when the program runs.
+// TypeReadsProtobuf is like ReadsProtobuf for a type that is known only at run time.
 func TypeReadsProtobuf(t reflect.Type) bool {
 	if reads, known := protobufReaders.Load(t); known {
 		return reads.(bool)
@@ -65,11 +67,11 @@ func TypeReadsProtobuf(t reflect.Type) bool {
 	return reads
 }
 
-// protobufReaders says of types whether they can be read from protobuf, which takes longer to find out than each request should.
-var protobufReaders sync.Map // of reflect.Type, to bool
+// protobufReaders caches the results of TypeReadsProtobuf, which would be too slow for each request.
+var protobufReaders sync.Map // reflect.Type to bool
 
-// ReadObject makes a T of an object as a source over the wire has it. The result belongs to the caller, unless the source read
-// it already (Options.New): then it must not be changed.
+// ReadObject decodes an object of a network source into a T. The caller owns the result, unless the source
+// has decoded the object already (see Options.New): such an object is shared and must not be changed.
 func ReadObject[T Object](o *object.Object) (T, error) {
 	if o.IsReady() {
 		ready, _ := o.Decoded(&wireCodec{})
@@ -81,7 +83,8 @@ func ReadObject[T Object](o *object.Object) (T, error) {
 	return obj, ReadObjectInto(o, obj)
 }
 
-// ReadObjectInto is ReadObject into an empty object, of a type that is known only when the program runs.
+// ReadObjectInto is like ReadObject but decodes into obj, which must be empty, for types that are known only
+// at run time.
 func ReadObjectInto(o *object.Object, obj Object) error {
 	if o.IsReady() {
 		return fmt.Errorf("%s: it was read into another Go type than %T", o.Key, obj)
@@ -107,12 +110,12 @@ func ReadObjectInto(o *object.Object, obj Object) error {
 	return nil
 }
 
-// readable says whether the message of a kind can be read into an object.
+// readable reports whether the protobuf message of a kind can be decoded into obj.
 func readable(obj Object, kind string) bool {
 	return holds(obj, kind) || kind == "PartialObjectMetadata"
 }
 
-// setType has an object that was read from protobuf say what it is.
+// setType sets the kind and apiVersion of an object that was decoded from protobuf.
 func setType(obj Object, apiVersion string) {
 	if kind, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
 		*kind = metav1.TypeMeta{APIVersion: apiVersion, Kind: reflect.TypeOf(obj).Elem().Name()}

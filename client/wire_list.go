@@ -16,22 +16,22 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// listReader reads a list as it arrives. Each item gets bytes of its own, so that one that outlives the others keeps no
-// more than itself.
+// listReader reads a list as it arrives. Each item is copied into its own memory, so that retaining one item
+// does not retain the others.
 type listReader struct {
 	in   *stream
 	kind metav1.TypeMeta
 	meta metav1.ListMeta
 	item func(format object.Format, data []byte)
-	// ready is given the message of each item first, unless it is nil, and may keep nothing of it. item gets those that ready
-	// can make nothing of.
+	// ready, if set, is offered the message of each item first and must not retain it. If it returns false,
+	// the item goes to item instead.
 	ready   func(message []byte) bool
-	message []byte // of the last item, whose place the next one takes
-	// kindless are items that came before the list said what they are.
+	message []byte // buffer of the last message, reused for the next
+	// kindless holds items that arrived before the kind of the list.
 	kindless [][]byte
 }
 
-// read reads a list in whatever format it comes.
+// read reads a list in JSON or protobuf.
 func (l *listReader) read() error {
 	first, err := l.in.peek()
 	if err != nil {
@@ -43,7 +43,7 @@ func (l *listReader) read() error {
 	return l.readJSON()
 }
 
-// itemKind is what the items of a typed list are, which do not say so themselves.
+// itemKind returns the kind of the items: items of a typed list do not state their own.
 func (l *listReader) itemKind() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(l.kind.APIVersion, strings.TrimSuffix(l.kind.Kind, "List"))
 }
@@ -100,7 +100,7 @@ func (l *listReader) readItem() error {
 		return early(err)
 	}
 	switch {
-	case data[0] != '{' || !lacksKind(data): // what is no object is told as such
+	case data[0] != '{' || !lacksKind(data): // a value that is not an object fails in item
 		l.item(object.JSON, bytes.Clone(data))
 	case l.kind.Kind != "":
 		l.item(object.JSON, withKind(data, l.itemKind()))
@@ -110,7 +110,7 @@ func (l *listReader) readItem() error {
 	return nil
 }
 
-// lacksKind says whether an object does not say what it is. What begins with its metadata does not.
+// lacksKind reports whether an object has no kind. It assumes so if the first field is metadata.
 func lacksKind(data []byte) bool {
 	if bytes.HasPrefix(data, []byte(`{"metadata":`)) {
 		return true
@@ -125,7 +125,7 @@ func lacksKind(data []byte) bool {
 	return !says
 }
 
-// Field numbers of runtime.Unknown, the envelope, and of every list.
+// Field numbers of runtime.Unknown (the envelope) and of lists.
 const (
 	envelopeType = 1
 	envelopeRaw  = 2
@@ -178,7 +178,7 @@ func (l *listReader) readType(size int) error {
 	return nil
 }
 
-// readMessage reads the list itself, of so many bytes.
+// readMessage reads the message of the list, of the given size.
 func (l *listReader) readMessage(left int) error {
 	head := envelopeHead(l.itemKind())
 	for left > 0 {
@@ -204,7 +204,7 @@ func (l *listReader) readMessage(left int) error {
 	return nil
 }
 
-// readListItem reads an item of so many bytes.
+// readListItem reads an item of the given size.
 func (l *listReader) readListItem(head []byte, size int) (err error) {
 	if l.ready == nil {
 		data, err := l.in.enveloped(head, size)
@@ -219,10 +219,11 @@ func (l *listReader) readListItem(head []byte, size int) (err error) {
 	return err
 }
 
-// envelopeHead is what stands before the message of an object of a kind: the envelope's first field, and the tag of the next.
+// envelopeHead returns the part of an envelope before the object's message: the type field, and the tag of
+// the raw field.
 func envelopeHead(kind schema.GroupVersionKind) []byte {
 	meta := runtime.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
-	data, _ := meta.Marshal() // two strings always can be written
+	data, _ := meta.Marshal() // marshaling two strings cannot fail
 	head := protowire.AppendTag([]byte(object.ProtobufMagic), envelopeType, protowire.BytesType)
 	head = protowire.AppendBytes(head, data)
 	return protowire.AppendTag(head, envelopeRaw, protowire.BytesType)

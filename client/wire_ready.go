@@ -7,8 +7,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// readyReader reads the items of a list into Go objects as they arrive, so that their bytes need not be kept, and neighbours
-// share what they have in common. It is for one goroutine.
+// readyReader decodes list items into Go objects as they arrive, so that their bytes need not be retained and
+// neighbors share equal parts. It is not safe for concurrent use.
 type readyReader struct {
 	resource schema.GroupResource
 	codec    *wireCodec
@@ -16,7 +16,7 @@ type readyReader struct {
 	reader   *message.Reader
 }
 
-// newReadyReader is nil where there is nothing to read items into.
+// newReadyReader returns nil if make is nil.
 func newReadyReader(resource schema.GroupResource, codec *wireCodec, make func() Object) *readyReader {
 	if make == nil {
 		return nil
@@ -24,7 +24,7 @@ func newReadyReader(resource schema.GroupResource, codec *wireCodec, make func()
 	return &readyReader{resource: resource, codec: codec, make: make, reader: message.NewReader()}
 }
 
-// read adds the item of a kind that a message is of to a list. It is false for what it can make nothing of.
+// read decodes a message of the given kind and appends the object to list. It returns false if it cannot.
 func (r *readyReader) read(kind schema.GroupVersionKind, message []byte, list *List) bool {
 	obj := r.make()
 	reads, ok := obj.(unmarshaler)

@@ -15,14 +15,15 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// endlessList is how long a server that streams a list may send no object of it before its end. One that does not know what
-// is asked for may take it for a plain watch, whose list never ends, however busy it is.
+// endlessList is how long a server that streams a list may take to send the next object or the end of the
+// list. A server that does not know sendInitialEvents may start a plain watch, in which the list never ends,
+// however busy it is.
 const endlessList = 10 * time.Second
 
 var errEndless = errors.New("the server has told of no end of the list")
 
-// stream reads a list as the beginning of a watch (KEP-3157): the objects come as events, a bookmark says that these are
-// all, and the changes follow.
+// stream reads a list as the initial events of a watch (KEP-3157). A bookmark marks the end of the list;
+// changes follow.
 func (s *wireSource) stream(ctx context.Context, resource schema.GroupVersionResource, options Options) (List, error) {
 	query := listOptions(options)
 	query.SendInitialEvents = new(true)
@@ -51,15 +52,15 @@ func (s *wireSource) stream(ctx context.Context, resource schema.GroupVersionRes
 	return list.List, nil
 }
 
-// streamed is a list of which more is to come.
+// streamed is a list that is still being received.
 type streamed struct {
 	List
 	at       map[object.Key]int
-	changing bool // all objects have come, and changes that happened meanwhile
+	changing bool // all objects have arrived, followed by concurrent changes
 	ended    bool
 }
 
-// next takes in what comes next. What came with the end of the list and belongs behind it stays with the watch.
+// next adds the next event to the list. Events received together with the end of the list stay in the watch.
 func (l *streamed) next(w *wireWatch) error {
 	frame, err := w.frames.next()
 	if err != nil {
@@ -88,18 +89,18 @@ func (l *streamed) next(w *wireWatch) error {
 	return nil
 }
 
-// streams says whether lists of a resource are to be streamed.
+// streams reports whether to stream lists of a resource.
 func (s *wireSource) streams(resource schema.GroupVersionResource) bool {
 	_, cannot := s.streamless.Load(resource)
 	return s.streaming && !cannot
 }
 
-// dontStream notes that the server does not stream a resource, so that it is not asked again.
+// dontStream records that the server does not stream a resource.
 func (s *wireSource) dontStream(resource schema.GroupVersionResource) {
 	s.streamless.Store(resource, true)
 }
 
-// streamless says whether a failure means that the server does not stream this list: it does not know what is asked for.
+// streamless reports whether an error shows that the server does not support streaming this list.
 func streamless(err error) bool {
 	return errors.Is(err, errEndless) || apierrors.IsInvalid(err) ||
 		apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)

@@ -15,31 +15,31 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// wireWatch is a watch over the wire.
+// wireWatch is a watch over the network.
 type wireWatch struct {
 	codec    *wireCodec
 	resource schema.GroupResource
 	objects  *object.Receiver
 	frames   *frames
-	err      error // what the watch ends with when all before it was taken
+	err      error // returned by Next after the events before it
 }
 
-// mostEvents is how many events are handed on at once.
+// mostEvents is the largest number of events that Next returns.
 const mostEvents = 256
 
-// Watch follows the changes after options.After.
+// Watch watches the changes after options.After.
 func (s *wireSource) Watch(ctx context.Context, resource schema.GroupVersionResource, options Options) (Watch, error) {
 	query := listOptions(options)
 	query.ResourceVersion = options.After.String()
 	w, err := s.watch(ctx, resource, options, query)
 	if err != nil {
-		return nil, err // and no Watch that holds nothing
+		return nil, err // a nil Watch, not one that holds a nil *wireWatch
 	}
 	return w, nil
 }
 
-// watch begins a watch. The server is asked to end it after five to ten minutes, so that the watches of many clients
-// spread over its connections anew.
+// watch starts a watch. It asks the server to end it after five to ten minutes, so that the watches of many
+// clients get rebalanced across servers.
 func (s *wireSource) watch(ctx context.Context, resource schema.GroupVersionResource, options Options, query metav1.ListOptions) (*wireWatch, error) {
 	query.Watch = true
 	query.AllowWatchBookmarks = true
@@ -58,7 +58,7 @@ func (s *wireSource) watch(ctx context.Context, resource schema.GroupVersionReso
 	}, nil
 }
 
-// Next waits for an event, and takes those that came with it.
+// Next waits for an event and returns it with those that are already buffered.
 func (w *wireWatch) Next(ctx context.Context) ([]Event, error) {
 	if w.err != nil {
 		return nil, w.err
@@ -84,7 +84,7 @@ func (w *wireWatch) Next(ctx context.Context) ([]Event, error) {
 	return events, nil
 }
 
-// event is what a frame tells of.
+// event converts a frame.
 func (w *wireWatch) event(f frame) Event {
 	if f.kind == watch.Bookmark {
 		revision, _, err := w.frames.bookmark(f.object)
@@ -104,7 +104,7 @@ func (w *wireWatch) unreadable(err error) Event {
 	return Event{Type: watch.Error, Err: fmt.Errorf("event of a watch of %s: %w", w.resource, err)}
 }
 
-// bookmark reads the object of one: a revision, and whether it ends a list.
+// bookmark decodes a bookmark: its revision, and whether it ends a streamed list.
 func (f *frames) bookmark(data []byte) (revision object.Revision, endsList bool, err error) {
 	var meta metav1.PartialObjectMetadata
 	if f.format == object.Protobuf {

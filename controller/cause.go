@@ -9,21 +9,22 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// inbox takes requests into a controller's queue, and keeps beside it why each is there. The queue itself holds keys alone.
-// Its methods may be called by many goroutines and never wait.
+// inbox adds requests to a controller's queue and records the causes of each. The queue itself holds only
+// keys. The methods are safe for concurrent use and do not block.
 type inbox struct {
 	queue *workqueue.Queue[Request]
 
 	mu      sync.Mutex
-	waiting map[Request]causes // nil when nobody takes any more
-	most    int                // requests that have waited at once
+	waiting map[Request]causes // nil once the controller has stopped
+	most    int                // largest size of waiting since it was last empty
 }
 
-// causes are why a request is made: why.MaxCauses of them at most, and how many more there were.
+// causes are the reasons for a request: at most why.MaxCauses of them, and the number of others.
 type causes struct {
 	list []why.Cause
 	more int
-	// later are those whose time is yet to come. It is due for all of them: the queue keeps one time for a request, the earliest.
+	// later holds causes that are delayed until due. The queue has one time per request, the earliest, so due
+	// applies to all of them.
 	later []why.Cause
 	due   time.Time
 }
@@ -32,14 +33,15 @@ func newInbox(queue *workqueue.Queue[Request]) *inbox {
 	return &inbox{queue: queue, waiting: map[Request]causes{}}
 }
 
-// close forgets everything, for good.
+// close drops all causes and ignores new ones.
 func (i *inbox) close() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.waiting, i.most = nil, 0
 }
 
-// add has a request worked on, because of that. What was there when the controller began, and a resync, nobody waits for.
+// add queues a request for a cause. Initial objects and resyncs get low priority, since no change waits for
+// them.
 func (i *inbox) add(request Request, cause why.Cause) {
 	i.note(request, cause)
 	priority := workqueue.Normal
@@ -49,16 +51,16 @@ func (i *inbox) add(request Request, cause why.Cause) {
 	i.queue.AddWithPriority(request, priority)
 }
 
-// addAfter has a request worked on when the delay has passed.
+// addAfter queues a request after a delay.
 func (i *inbox) addAfter(request Request, delay time.Duration, cause why.Cause) {
 	i.noteAfter(request, delay, cause)
 	i.queue.AddAfter(request, delay)
 }
 
-// note keeps a cause for the next run of a request, which must get into the queue afterwards.
+// note records a cause for the next run of a request. The caller must queue the request afterwards.
 func (i *inbox) note(request Request, cause why.Cause) { i.noteAfter(request, 0, cause) }
 
-// noteAfter keeps a cause for the first run of a request after a delay.
+// noteAfter records a cause for the first run of a request after a delay.
 func (i *inbox) noteAfter(request Request, delay time.Duration, cause why.Cause) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -74,7 +76,7 @@ func (i *inbox) noteAfter(request Request, delay time.Duration, cause why.Cause)
 	i.remember(request, known)
 }
 
-// noteRetry keeps why a request is tried again. What it was to come for later is over with that: the queue keeps the earlier time.
+// noteRetry records that a request is retried. It drops delayed causes: the queue keeps the earlier time.
 func (i *inbox) noteRetry(request Request, cause why.Cause) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -92,7 +94,7 @@ func (i *inbox) remember(request Request, known causes) {
 	i.most = max(i.most, len(i.waiting))
 }
 
-// take gives the causes of a request that is about to be worked on to its run. Those whose time has not come wait on.
+// take removes and returns the causes for a run of the request. Delayed causes that are not due stay.
 func (i *inbox) take(request Request) causes {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -108,8 +110,8 @@ func (i *inbox) take(request Request) causes {
 	return known
 }
 
-// forget removes a request. A map keeps the room that it once needed, and a controller begins with all objects at once: when
-// it has become empty after so many, its room is given back.
+// forget removes a request. A Go map does not shrink, and a controller starts with all objects at once, so
+// forget replaces a large map once it is empty.
 func (i *inbox) forget(request Request) {
 	const many = 1000
 	if delete(i.waiting, request); len(i.waiting) == 0 && i.most > many {
@@ -117,7 +119,7 @@ func (i *inbox) forget(request Request) {
 	}
 }
 
-// add merges a cause into those that are known.
+// add records a cause, merged with an existing one if possible.
 func (c *causes) add(cause why.Cause) {
 	for k := range c.list {
 		if merge(&c.list[k], cause) {
@@ -131,7 +133,7 @@ func (c *causes) add(cause why.Cause) {
 	c.list = append(c.list, cause)
 }
 
-// addLater adds a cause whose time is yet to come, if no other one of its kind is there. It is the earlier time that counts.
+// addLater records a delayed cause unless one of its kind is recorded. The earlier due time wins.
 func (c *causes) addLater(cause why.Cause, due time.Time) {
 	if c.later == nil || due.Before(c.due) {
 		c.due = due
@@ -141,7 +143,8 @@ func (c *causes) addLater(cause why.Cause, due time.Time) {
 	}
 }
 
-// merge makes one cause of two changes of one object that follow each other, and of two that say the same.
+// merge merges cause into known if both describe the same, or successive changes of one object. It reports
+// whether it did.
 func merge(known *why.Cause, cause why.Cause) bool {
 	if known.Kind != cause.Kind || known.Object != cause.Object || known.UID != cause.UID {
 		return false
@@ -152,7 +155,7 @@ func merge(known *why.Cause, cause why.Cause) bool {
 		known.Since = since
 		return true
 	}
-	if cause.Change == why.Added { // a deletion in between is not hidden
+	if cause.Change == why.Added { // do not hide a deletion in between
 		return known.Change == why.Added && known.Revision == cause.Revision
 	}
 	if known.Change == why.Deleted {

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// about is a cause that is an object.
+// about returns a cause that refers to an object.
 func about(kind why.Kind, resource schema.GroupResource, obj client.Object) why.Cause {
 	return why.Cause{
 		Kind:     kind,
@@ -22,14 +22,14 @@ func about(kind why.Kind, resource schema.GroupResource, obj client.Object) why.
 	}
 }
 
-// additionOf is an object that is new as a cause.
+// additionOf returns the cause for a new object.
 func additionOf(resource schema.GroupResource, obj client.Object) why.Cause {
 	cause := about(why.Changed, resource, obj)
 	cause.Change, cause.By = why.Added, writerOf(nil, managers(obj))
 	return cause
 }
 
-// updateOf is the change from one state of an object to another as a cause; a resync when they are the same.
+// updateOf returns the cause for an update, or for a resync if the revisions are equal.
 func updateOf(resource schema.GroupResource, old, new client.Object) why.Cause {
 	cause := about(why.Changed, resource, new)
 	cause.Since = revisionOf(old)
@@ -37,21 +37,21 @@ func updateOf(resource schema.GroupResource, old, new client.Object) why.Cause {
 	case cause.Revision == cause.Since:
 		return about(why.Resynced, resource, new)
 	case old.GetDeletionTimestamp() == nil && new.GetDeletionTimestamp() != nil:
-		cause.Change = why.Ending // managers are not told of it
+		cause.Change = why.Ending // setting deletionTimestamp leaves managedFields unchanged
 	default:
 		cause.Change, cause.By = why.Updated, writerOf(managers(old), managers(new))
 	}
 	return cause
 }
 
-// deletionOf is an object that is gone as a cause.
+// deletionOf returns the cause for a deleted object.
 func deletionOf(resource schema.GroupResource, obj client.Object) why.Cause {
 	cause := about(why.Changed, resource, obj)
 	cause.Change = why.Deleted
 	return cause
 }
 
-// revisionOf is 0 for a resourceVersion that is no number.
+// revisionOf returns the revision of an object, or 0 if its resourceVersion is not a number.
 func revisionOf(obj client.Object) object.Revision {
 	revision, err := object.ParseRevision(obj.GetResourceVersion())
 	if err != nil {
@@ -60,7 +60,8 @@ func revisionOf(obj client.Object) object.Revision {
 	return revision
 }
 
-// managers are who wrote an object; nil where it would have to be copied to find out.
+// managers returns the managed fields of an object, or nil for an unstructured one, for which they would have
+// to be copied.
 func managers(obj client.Object) []metav1.ManagedFieldsEntry {
 	if _, copies := obj.(*unstructured.Unstructured); copies {
 		return nil
@@ -68,7 +69,7 @@ func managers(obj client.Object) []metav1.ManagedFieldsEntry {
 	return obj.GetManagedFields()
 }
 
-// writerOf is who wrote last, of those whose entry is new or another one than before; empty if that is not known.
+// writerOf returns the manager of the newest entry that is new or changed, or "" if it is not known.
 func writerOf(before, after []metav1.ManagedFieldsEntry) string {
 	var last *metav1.ManagedFieldsEntry
 	for k := range after {
@@ -80,7 +81,7 @@ func writerOf(before, after []metav1.ManagedFieldsEntry) string {
 			last = e
 		}
 	}
-	if last == nil || last.Manager == "unknown" { // the server's word for somebody without a user agent
+	if last == nil || last.Manager == "unknown" { // the server's name for a client without a user agent
 		return ""
 	}
 	return last.Manager

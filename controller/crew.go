@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// longReconcile is how long a reconcile without Options.Timeout takes before it counts as stuck.
+	// longReconcile is the time after which a reconciliation without Options.Timeout counts as stuck.
 	longReconcile = 10 * time.Minute
-	// grace is how long a reconcile may go on after its context has ended before it counts as stuck.
+	// grace is the time after the end of its context at which a reconciliation counts as stuck.
 	grace = 10 * time.Second
-	// mostReplaced is how many workers of a controller may be stuck and have others in their places.
+	// mostReplaced is the largest number of stuck workers per controller that are replaced.
 	mostReplaced = 8
-	// defaultStop is how long stopping waits for reconciles that are under way.
+	// defaultStop is the default of Options.StopTimeout.
 	defaultStop = 30 * time.Second
 )
 
-// crew is the workers of a controller. One that is stuck in a reconcile that does not return is reported, and another works
-// in its place.
+// crew is the set of workers of a controller. It reports and replaces workers that are stuck in a
+// reconciliation.
 type crew struct {
 	controller *Controller
 	patience   time.Duration
@@ -30,18 +30,18 @@ type crew struct {
 	mu       sync.Mutex
 	workers  []*worker
 	replaced int
-	gone     chan struct{} // closed when the last worker goes; nil while nobody waits for that
+	gone     chan struct{} // closed when the last worker ends; nil until dismiss waits
 }
 
-// worker is one goroutine that takes requests. Its fields are under the crew's lock.
+// worker is one goroutine that processes requests. The crew's lock guards its fields.
 type worker struct {
 	crew    *crew
 	ctx     context.Context
 	timer   *time.Timer
 	request Request
-	begun   time.Time // zero between requests
+	begun   time.Time // zero while idle
 	stuck   bool
-	left    bool // another has its place: it ends when it returns
+	left    bool // was replaced, so it ends when its reconciliation returns
 }
 
 func newCrew(c *Controller) *crew {
@@ -52,7 +52,7 @@ func newCrew(c *Controller) *crew {
 	return &crew{controller: c, patience: patience}
 }
 
-// hire starts a worker, which works until ctx ends.
+// hire starts a worker that works until ctx ends.
 func (c *crew) hire(ctx context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *crew) start(ctx context.Context) {
 }
 
 func (w *worker) work() {
-	exited := false // in the middle of a reconcile, with runtime.Goexit
+	exited := false // reset after each request; still set if a reconciler calls runtime.Goexit
 	defer func() {
 		if exited && !w.end() {
 			w.crew.hire(w.ctx)
@@ -97,7 +97,7 @@ func (w *worker) begin(request Request) {
 	w.timer.Reset(w.crew.patience)
 }
 
-// end says whether another worker has the place of this one.
+// end marks the worker idle and reports whether it was replaced.
 func (w *worker) end() (left bool) {
 	w.crew.mu.Lock()
 	defer w.crew.mu.Unlock()
@@ -112,7 +112,8 @@ func (w *worker) end() (left bool) {
 	return w.left
 }
 
-// look is called when a reconcile should have returned long ago.
+// look runs when a reconciliation has taken too long: it reports the worker as stuck and starts a
+// replacement.
 func (w *worker) look() {
 	c := w.crew
 	c.mu.Lock()
@@ -132,7 +133,7 @@ func (w *worker) look() {
 		"since", w.begun, "for", time.Since(w.begun))
 }
 
-// leave takes a worker off the crew.
+// leave removes a worker from the crew.
 func (w *worker) leave() {
 	c := w.crew
 	c.mu.Lock()
@@ -144,7 +145,8 @@ func (w *worker) leave() {
 	}
 }
 
-// dismiss waits for the workers, whose context has ended. The error names what those do that are not waited for.
+// dismiss waits for the workers, whose context has ended. If some do not end in time, the error names their
+// requests.
 func (c *crew) dismiss(within time.Duration) error {
 	if within == 0 {
 		within = defaultStop
@@ -167,7 +169,7 @@ func (c *crew) dismiss(within time.Duration) error {
 	}
 }
 
-// stuck is an error that names the reconciles that do not return, and nil when there are none.
+// stuck returns an error that names the stuck reconciliations, or nil.
 func (c *crew) stuck() error {
 	if names := c.underWay(func(w *worker) bool { return w.stuck }); names != "" {
 		return errors.New("these reconciles do not return: " + names)
@@ -175,7 +177,7 @@ func (c *crew) stuck() error {
 	return nil
 }
 
-// underWay names what the workers do that match.
+// underWay lists the requests of the busy workers that match.
 func (c *crew) underWay(matches func(*worker) bool) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// A reconciler says what it compared; the journal knows what caused it and what it wrote.
+// A reconciler records what it compared. The journal adds the causes of the run and its writes.
 func ExampleNote() {
 	ctx, cancel := context.WithCancel(context.Background())
 	plane, err := bowline.Start(ctx, bowline.Options{})

@@ -14,34 +14,34 @@ import (
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// How runs are forwarded: what waits longer than the delay, or is a batch, is sent, a batch at once; of more than may wait, the
-// oldest are dropped, and first those that wrote nothing.
+// Limits of forwarding. Runs are sent after the delay or when a batch is complete. If more than
+// forwardWaiting wait, the oldest that wrote nothing is dropped, or else the oldest.
 const (
 	forwardDelay   = 100 * time.Millisecond
 	forwardBatch   = 16
 	forwardWaiting = 256
 	forwardTimeout = 10 * time.Second
-	forwardAgain   = time.Second // after a failure, twice as long each time
+	forwardAgain   = time.Second // after a failure; doubles each time
 	forwardRarest  = time.Minute
 	forwardLast    = 2 * time.Second
 )
 
-// forwarder sends runs that have ended to a path of the server. It is best effort: nobody waits for it.
+// forwarder sends completed runs to a path of the server. It is best effort: nothing waits for it.
 type forwarder struct {
 	client *client.Client
 	path   string
 	log    *slog.Logger
 
-	known  bool // the server has taken some in
-	warned bool // of some that it does not understand
+	known  bool // the server has accepted runs
+	warned bool // a rejected run has been logged as a warning
 
 	mu      sync.Mutex
 	waiting []why.Run
-	enough  chan struct{} // something waits
-	off     bool          // the server does not want them
+	enough  chan struct{} // signals that runs wait
+	off     bool          // the server does not accept runs
 }
 
-// newForwarder is nil without a path.
+// newForwarder returns nil if path is empty.
 func newForwarder(c *client.Client, path string, journal *why.Journal, log *slog.Logger) *forwarder {
 	if path == "" {
 		return nil
@@ -51,7 +51,7 @@ func newForwarder(c *client.Client, path string, journal *why.Journal, log *slog
 	return f
 }
 
-// take keeps a run until it is sent, and does not wait.
+// take queues a run, replacing an earlier state of it, and does not block.
 func (f *forwarder) take(r why.Run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +71,7 @@ func (f *forwarder) take(r why.Run) {
 	f.wake()
 }
 
-// wake says that something waits.
+// wake signals that runs wait.
 func (f *forwarder) wake() {
 	select {
 	case f.enough <- struct{}{}:
@@ -79,7 +79,7 @@ func (f *forwarder) wake() {
 	}
 }
 
-// drop makes room for one. The lock is held.
+// drop makes room for one run. The caller holds the lock.
 func (f *forwarder) drop() {
 	oldest := 0
 	for k := range f.waiting {
@@ -91,7 +91,7 @@ func (f *forwarder) drop() {
 	f.waiting = append(f.waiting[:oldest], f.waiting[oldest+1:]...)
 }
 
-// batch takes what is to be sent at once.
+// batch removes and returns the next runs to send.
 func (f *forwarder) batch() []why.Run {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,14 +103,14 @@ func (f *forwarder) batch() []why.Run {
 	return runs
 }
 
-// full says that there is no reason to wait for more.
+// full reports whether a whole batch waits.
 func (f *forwarder) full() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.waiting) >= forwardBatch
 }
 
-// run sends until ctx ends, and then once more.
+// run sends until ctx ends, and then sends the rest.
 func (f *forwarder) run(ctx context.Context) {
 	again := forwardAgain
 	for f.await(ctx) {
@@ -140,8 +140,8 @@ func (f *forwarder) run(ctx context.Context) {
 	}
 }
 
-// deliver sends runs, and returns those that are left after an error. Of some that the server does not understand, or that are too
-// large, each goes alone: only those that it refuses again are dropped.
+// deliver sends runs and returns those not delivered if there is an error. If the server rejects a batch as
+// malformed or too large, deliver sends its runs one by one and drops only those that are rejected again.
 func (f *forwarder) deliver(ctx context.Context, runs []why.Run) (left []why.Run, err error) {
 	err = f.send(ctx, runs)
 	switch {
@@ -162,7 +162,7 @@ func (f *forwarder) deliver(ctx context.Context, runs []why.Run) (left []why.Run
 	return nil, nil
 }
 
-// dropped says, once aloud, that a run is nothing for the server.
+// dropped logs that the server rejected a run, the first time as a warning.
 func (f *forwarder) dropped(r *why.Run, err error) {
 	level := slog.LevelWarn
 	if f.warned {
@@ -173,7 +173,7 @@ func (f *forwarder) dropped(r *why.Run, err error) {
 		"controller", r.Controller, "object", r.Object.String(), "error", err)
 }
 
-// await waits until something is to be sent, and for a moment for more.
+// await waits until runs wait and then until the batch is complete or forwardDelay has passed.
 func (f *forwarder) await(ctx context.Context) bool {
 	select {
 	case <-f.enough:
@@ -207,7 +207,7 @@ func (f *forwarder) send(ctx context.Context, runs []why.Run) error {
 	return f.client.REST().Post().AbsPath(f.path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
 }
 
-// giveBack keeps what could not be sent, as far as there is room, before what came meanwhile.
+// giveBack requeues runs that could not be sent, as far as there is room, before those that arrived since.
 func (f *forwarder) giveBack(runs []why.Run) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -218,13 +218,13 @@ func (f *forwarder) giveBack(runs []why.Run) {
 	f.wake()
 }
 
-// denied says that the server has no such path, or lets others use it only. That need not stay so: another version may run there for
-// a while, or credentials be renewed.
+// denied reports whether the server has no such path or does not permit its use. That may change: another
+// version may run for a while, or credentials be renewed.
 func denied(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }
 
-// unwanted ends the forwarding to a server that never took anything in, when it knows who we are.
+// unwanted stops forwarding to a server that never accepted a run and has authenticated the client.
 func (f *forwarder) unwanted(err error) bool {
 	if f.known || !denied(err) || apierrors.IsUnauthorized(err) {
 		return false

@@ -87,8 +87,9 @@ func TestRunsThatWaitedAreAllForwardedButTheBadOnes(t *testing.T) {
 	})
 }
 
-// A server that took runs in, and does not for a while, as when another version of it runs or credentials are renewed, gets the
-// rest when it does again. So does one that did not know us at first.
+// A server may reject runs for a while, for example during an upgrade or while credentials are renewed. The
+// manager sends the remaining runs when the server accepts them again. The same applies to a server that
+// rejected the manager's first delivery.
 func TestForwardingGoesOnAfterADenial(t *testing.T) {
 	t.Parallel()
 	for name, codes := range map[string][]int{

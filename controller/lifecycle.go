@@ -8,13 +8,14 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Run runs the informers and the controllers until ctx ends, and returns when all that it started has ended. It must be called
-// once at most. The error is nil when ctx ended it and everybody stopped in time: else it says that the lease was lost, that
-// the health address cannot be served, or which reconciles did not return.
+// Run runs the informers and the controllers until ctx ends, and returns when everything that it started has
+// ended. It must be called at most once. The error is nil if ctx ended and everything stopped in time.
+// Otherwise it reports that the lease was lost, that the health address cannot be served, or which
+// reconciliations did not return.
 //
-// It stops in order: first the controllers end what they are at, while the caches still follow the server; then the recorders
-// write what they hold, for a moment at the longest; then the informers stop; and the lease is released when nothing of this
-// manager is at work any more. When a reconcile still is, the lease is left to expire.
+// Run stops in order: the controllers finish their running reconciliations while the caches are still
+// updated; the recorders and the forwarder write what they hold, within two seconds; the informers stop; and
+// the lease is released. If a reconciliation still runs, the lease is left to expire.
 func (m *Manager) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -35,7 +36,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return err
 }
 
-// lead waits until this manager is the one to work, and runs the controllers until ctx ends.
+// lead acquires the lease and runs the controllers until ctx ends.
 func (m *Manager) lead(ctx, background context.Context, stop context.CancelCauseFunc) error {
 	m.lease.acquire(ctx, background, stop)
 	if ctx.Err() != nil {
@@ -48,7 +49,7 @@ func (m *Manager) lead(ctx, background context.Context, stop context.CancelCause
 	}
 	parts.Go(func() { m.awaitReady(ctx) })
 	parts.Wait()
-	<-ctx.Done() // a manager may have nothing but informers, for controllers of another
+	<-ctx.Done() // a manager may run only informers, for controllers of another
 	return errors.Join(errs...)
 }
 
@@ -61,7 +62,7 @@ func (m *Manager) follow(ctx context.Context) {
 	parts.Wait()
 }
 
-// record runs the recorders, and what forwards the journal.
+// record runs the recorders and the journal's forwarder.
 func (m *Manager) record(ctx context.Context) {
 	var parts sync.WaitGroup
 	for _, r := range m.recorders {
@@ -84,7 +85,7 @@ func (m *Manager) awaitReady(ctx context.Context) {
 	close(m.ready)
 }
 
-// part is something that runs until it is stopped.
+// part is a goroutine that runs until it is stopped.
 type part struct {
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
@@ -97,7 +98,7 @@ func start(ctx context.Context, run func(context.Context)) *part {
 	return p
 }
 
-// stop ends the part and waits for it. Stopping nil does nothing.
+// stop stops the part and waits for it. Stopping nil does nothing.
 func (p *part) stop() {
 	if p != nil {
 		p.cancel()
@@ -105,7 +106,7 @@ func (p *part) stop() {
 	}
 }
 
-// isFailure says whether a manager was stopped by what is not its caller's wish.
+// isFailure reports whether a manager was stopped by something other than its caller.
 func isFailure(cause error) bool {
 	return cause != nil && !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded)
 }

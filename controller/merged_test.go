@@ -26,7 +26,7 @@ func (b behind) requests(pod *corev1.Pod) []Request {
 	return []Request{informer.KeyOf(pod)}
 }
 
-// looking is a reconciler that notes the label of the pod that it finds in the cache, or that there is none.
+// looking is a reconciler that records the label of the cached pod, or its absence.
 type looking struct {
 	pods *informer.Indexer[*corev1.Pod]
 	mu   sync.Mutex

@@ -9,8 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/workqueue"
 )
 
-// Metrics count what controllers do and what their queues hold, under the names that controller-runtime and client-go have
-// for it, so that dashboards find them. It is a prometheus.Collector, safe for concurrent use.
+// Metrics count what controllers do and what their queues hold, under the names that controller-runtime and
+// client-go use, so that existing dashboards work. It is a prometheus.Collector and safe for concurrent use.
 type Metrics struct {
 	queues                             *workqueue.Metrics
 	runs                               *prometheus.CounterVec
@@ -21,7 +21,7 @@ type Metrics struct {
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
-// NewMetrics makes metrics without controllers.
+// NewMetrics returns metrics, to be passed to controllers or a manager.
 func NewMetrics() *Metrics {
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		opts := prometheus.CounterOpts{Namespace: "controller_runtime", Name: name, Help: help}
@@ -66,7 +66,7 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// measured is what is counted of one controller. Nil counts nothing, and looks at no clock.
+// measured holds the metrics of one controller. A nil one records nothing and does not read the clock.
 type measured struct {
 	success, later, failure            prometheus.Counter
 	failed, terminal, panics, timeouts prometheus.Counter
@@ -74,7 +74,7 @@ type measured struct {
 	active                             prometheus.Gauge
 }
 
-// measure counts what a controller does from now on.
+// measure returns the metrics of a controller.
 func (m *Metrics) measure(name string, workers int) *measured {
 	if m == nil {
 		return nil
@@ -94,7 +94,7 @@ func (m *measured) panicked() {
 	}
 }
 
-// begin begins to measure a run.
+// begin starts measuring a run.
 func (m *measured) begin() measuredRun {
 	if m == nil {
 		return measuredRun{}

@@ -6,32 +6,33 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Change is what happened to an object: Old is nil when it was added, New when it was deleted. A resync has twice the same
-// object. Objects are shared and must not be changed.
+// Change is a change of an object: Old is nil if it was added, New if it was deleted. In a resync both are
+// the same object. The objects are shared and must not be changed.
 type Change struct {
 	Old, New client.Object
 }
 
-// Predicate says whether a change concerns a controller. Predicates are an economy, not a guarantee: a request may come for
-// other reasons too, and what to do follows from what is read then. They hold for objects that were there before the
-// controller as for those that are added. An update that may stand for several passes also where the deletion of its old state
-// or the addition of its new one would, since states between them may have been acted on. Each is asked by one goroutine at a
-// time for each source.
+// Predicate reports whether a change concerns a controller. Predicates save work but guarantee nothing: a
+// request may have other causes too, and the reconciler must decide from the current state. They also apply
+// to the objects that exist when the controller starts, as additions. If several updates were merged into
+// one, it also passes if the deletion of the old state or the addition of the new one would pass, since a
+// reconciler may have acted on a state between them. Each source calls its predicates from one goroutine at a
+// time.
 type Predicate func(Change) bool
 
-// updated is a predicate on both states of an object that changed; what is added or deleted always passes.
+// updated returns a predicate on updates; additions and deletions always pass.
 func updated(differs func(old, new client.Object) bool) Predicate {
 	return func(c Change) bool { return c.Old == nil || c.New == nil || differs(c.Old, c.New) }
 }
 
-// GenerationChanged passes updates of what is declared, not those of a status, of labels or of other metadata: the server
-// counts an object's generation up when its spec changes, and when its deletion is asked for. It also holds back resyncs: to
-// have those, use Or(GenerationChanged, Resynced).
+// GenerationChanged passes updates that change the generation: the server increments it when the spec changes
+// or deletion is requested, but not for changes of status or metadata. It rejects resyncs; use
+// Or(GenerationChanged, Resynced) to pass them.
 func GenerationChanged(c Change) bool {
 	return updated(func(old, new client.Object) bool { return old.GetGeneration() != new.GetGeneration() })(c)
 }
 
-// ResourceVersionChanged passes all updates but resyncs.
+// ResourceVersionChanged passes all updates except resyncs.
 func ResourceVersionChanged(c Change) bool { return !Resynced(c) }
 
 // Resynced passes only resyncs: updates that change nothing.
@@ -39,17 +40,17 @@ func Resynced(c Change) bool {
 	return c.Old != nil && c.New != nil && c.Old.GetResourceVersion() == c.New.GetResourceVersion()
 }
 
-// LabelsChanged passes updates of labels.
+// LabelsChanged passes updates that change labels.
 func LabelsChanged(c Change) bool {
 	return updated(func(old, new client.Object) bool { return !maps.Equal(old.GetLabels(), new.GetLabels()) })(c)
 }
 
-// AnnotationsChanged passes updates of annotations.
+// AnnotationsChanged passes updates that change annotations.
 func AnnotationsChanged(c Change) bool {
 	return updated(func(old, new client.Object) bool { return !maps.Equal(old.GetAnnotations(), new.GetAnnotations()) })(c)
 }
 
-// AnnotationChanged passes updates of the annotation with that key.
+// AnnotationChanged passes updates that change the annotation with the given key.
 func AnnotationChanged(key string) Predicate {
 	return updated(func(old, new client.Object) bool {
 		before, had := old.GetAnnotations()[key]
@@ -58,7 +59,7 @@ func AnnotationChanged(key string) Predicate {
 	})
 }
 
-// If is a predicate on the typed states of an object; the one that there is none of is nil.
+// If returns a predicate on the typed states of an object. A state that does not exist is nil.
 func If[T client.Object](f func(old, new T) bool) Predicate {
 	return func(c Change) bool {
 		old, _ := c.Old.(T)
@@ -79,7 +80,7 @@ func And(predicates ...Predicate) Predicate {
 	}
 }
 
-// Or passes what one of the predicates passes.
+// Or passes what at least one of the predicates passes.
 func Or(predicates ...Predicate) Predicate {
 	return func(c Change) bool {
 		for _, p := range predicates {
@@ -91,5 +92,5 @@ func Or(predicates ...Predicate) Predicate {
 	}
 }
 
-// Not passes what the predicate holds back.
+// Not passes what p rejects.
 func Not(p Predicate) Predicate { return func(c Change) bool { return !p(c) } }

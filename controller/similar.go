@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// How events are held back, as client-go's recorder does: so many events of one object and reason that differ in their message,
-// each within so long of the one before, become one event. Of one object, so many events are written at once, and then one
-// each five minutes.
+// Limits on events, as in client-go's recorder. Events of one object and reason that differ in their message
+// are combined after similarEvents messages, each within similarInterval of the previous one. Each object may
+// record a burst of eventBurst events, and then one per eventInterval.
 const (
 	similarEvents   = 10
 	similarInterval = 10 * time.Minute
@@ -19,33 +19,33 @@ const (
 	keptSimilar     = 4096
 )
 
-// similar remembers what events there were, to hold back those that say no more. It is under the recorder's lock.
+// similar tracks recent events to combine or drop repetitive ones. The recorder's lock guards it.
 type similar struct {
-	messages map[happening]*messages // by happenings without a message
+	messages map[happening]*messages // by happening without its message
 	spam     map[spammer]*rate.Limiter
 }
 
-// messages are the different messages of events that are alike else: as many as it takes to combine them.
+// messages holds the distinct messages of events that are otherwise equal, up to similarEvents.
 type messages struct {
 	known map[string]bool
 	last  time.Time
 }
 
-// spammer is what shares a bucket of events.
+// spammer is the key of a rate limit.
 type spammer struct {
 	object corev1.ObjectReference
 	kind   string
 }
 
-// combine is what makes an event one with others, and its message: the event's own, or a happening without a message when there
-// were many that differ in nothing else.
+// combine returns the key and the message to record an event under: its own, or a key without a message if
+// there were many events that differ only in their message.
 func (s *similar) combine(h happening, now time.Time) (happening, string) {
 	alike, message := h, h.message
 	alike.message = ""
 	m := s.messages[alike]
 	if m == nil || now.Sub(m.last) > similarInterval {
 		if len(s.messages) >= keptSimilar {
-			clear(s.messages) // counting anew is cheaper than remembering who is oldest
+			clear(s.messages) // restarting is cheaper than tracking the oldest
 		}
 		m = &messages{known: map[string]bool{}}
 		s.messages[alike] = m
@@ -60,7 +60,7 @@ func (s *similar) combine(h happening, now time.Time) (happening, string) {
 	return alike, combined + message
 }
 
-// admits says whether another event of an object may be written.
+// admits reports whether the rate limit of the event's object permits another event.
 func (s *similar) admits(h happening, now time.Time) bool {
 	key := spammer{h.object, h.kind}
 	bucket := s.spam[key]

@@ -7,20 +7,20 @@ import (
 	"github.com/bowline-dev/bowline/internal/why"
 )
 
-// Trigger is a Source of requests that no informer tells of: whoever sees that something outside the API may have
-// changed asks for them. Its zero value is ready. It belongs to one controller; what is asked for before that runs
-// waits for it, and what is asked for afterwards is forgotten. Its methods may be called by many goroutines, and never wait.
+// Trigger is a Source of requests for changes outside the API. The zero value is ready to use. It belongs to
+// one controller: requests made before the controller runs wait for it, requests made after it ended are
+// dropped. The methods are safe for concurrent use and do not block.
 type Trigger struct {
 	mu    sync.Mutex
-	in    *inbox // the controller's; nil before it runs
+	in    *inbox // of the controller; nil until it runs
 	early map[Request]time.Time
 }
 
-// Add has an object reconciled.
+// Add requests a reconciliation.
 func (t *Trigger) Add(request Request) { t.AddAfter(request, 0) }
 
-// AddAfter has an object reconciled when the delay has passed. Asked for again meanwhile, it is the earlier time that
-// counts, so a burst is answered once.
+// AddAfter requests a reconciliation after a delay. If a request for the same object is already delayed, the
+// earlier time wins.
 func (t *Trigger) AddAfter(request Request, delay time.Duration) {
 	cause := why.Cause{Kind: why.Triggered}
 	t.mu.Lock()
@@ -39,14 +39,14 @@ func (t *Trigger) AddAfter(request Request, delay time.Duration) {
 	t.early[request] = due
 }
 
-// filled is closed: a trigger has nothing to tell of at first, so nobody has to wait for it.
+// filled returns a closed channel: a trigger has no initial objects.
 func (t *Trigger) filled() <-chan struct{} {
 	closed := make(chan struct{})
 	close(closed)
 	return closed
 }
 
-// feed gives the trigger its controller, for good.
+// feed connects the trigger to its controller, permanently.
 func (t *Trigger) feed(in *inbox) (synced <-chan struct{}, remove func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

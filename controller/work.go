@@ -11,9 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Run works until ctx ends, and returns when all workers have. It must be called once at most. A reconciler that does not
-// return although its context has ended is waited for no longer than Options.StopTimeout, and is named in the error; its
-// goroutine is then left behind.
+// Run works until ctx ends, and returns when all workers have ended. It must be called at most once. If
+// reconciliations do not return within Options.StopTimeout after that, Run returns an error that names them
+// and leaves their goroutines behind.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.in.close()
 	defer c.queue.ShutDown()
@@ -22,7 +22,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			return nil
 		}
 	}
-	// Only now are there requests: what nobody works on, as before a lease is held, would pile up.
+	// Accept requests only now: before, for example without the lease, they would pile up.
 	var synced []<-chan struct{}
 	for _, s := range c.options.Sources {
 		told, remove := s.feed(c.in)
@@ -43,7 +43,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return crew.dismiss(c.options.StopTimeout)
 }
 
-// await waits for a channel to be closed. It is false when ctx ends before.
+// await waits for a channel to be closed. It returns false if ctx ends first.
 func await(ctx context.Context, closed <-chan struct{}) bool {
 	select {
 	case <-closed:
@@ -53,10 +53,10 @@ func await(ctx context.Context, closed <-chan struct{}) bool {
 	}
 }
 
-// errExited is what a reconcile failed with that ended its goroutine, by runtime.Goexit, as testing.T's FailNow does.
+// errExited is the error of a reconciler that called runtime.Goexit, as testing.T.FailNow does.
 var errExited = errors.New("the reconciler ended its goroutine (runtime.Goexit): it must return instead")
 
-// handle reconciles one request, and sees to when it comes again.
+// handle reconciles one request and requeues it if needed.
 func (c *Controller) handle(ctx context.Context, request Request) {
 	defer c.queue.Done(request)
 	c.written.await(ctx, request)
@@ -71,7 +71,7 @@ func (c *Controller) handle(ctx context.Context, request Request) {
 	result, err = c.reconcile(inner, request)
 }
 
-// settle sees to when a request comes again whose run has ended.
+// settle requeues a request as the outcome of its run demands.
 func (c *Controller) settle(ctx context.Context, run *run, result Result, err error) {
 	switch {
 	case IsTerminal(err):
@@ -88,7 +88,7 @@ func (c *Controller) settle(ctx context.Context, run *run, result Result, err er
 	}
 }
 
-// reconcile calls the reconciler within its time, and makes an error of a panic.
+// reconcile calls the reconciler with the timeout and turns a panic into an error.
 func (c *Controller) reconcile(ctx context.Context, request Request) (result Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -105,13 +105,13 @@ func (c *Controller) reconcile(ctx context.Context, request Request) (result Res
 	}
 	result, err = c.options.Reconciler.Reconcile(ctx, request)
 	if err != nil {
-		_ = err.Error() // that of a nil pointer in err panics, which must happen here, where it is a failure of this request
+		_ = err.Error() // the Error method of a nil pointer panics; it must do so here, within the recover
 		err = late(ctx, err)
 	}
 	return result, err
 }
 
-// late adds to an error that the reconcile's time was over, unless it says so.
+// late adds to an error that the timeout has passed, unless the error already says so.
 func late(ctx context.Context, err error) error {
 	var late errTimeout
 	if errors.As(context.Cause(ctx), &late) && !strings.Contains(err.Error(), late.Error()) {
@@ -120,12 +120,12 @@ func late(ctx context.Context, err error) error {
 	return err
 }
 
-// errTimeout is why a reconcile's context ended before the controller's.
+// errTimeout is the cause of a context that ended because of Options.Timeout.
 type errTimeout struct{ limit time.Duration }
 
 func (e errTimeout) Error() string { return fmt.Sprintf("the reconcile has taken its %v", e.limit) }
 
-// report logs a failure, unless it only means that the controller stops or that somebody else was quicker.
+// report logs a failure, unless the controller is stopping. A conflict is logged at debug level.
 func (c *Controller) report(ctx context.Context, r *run, err error) {
 	switch {
 	case ctx.Err() != nil:
@@ -136,8 +136,8 @@ func (c *Controller) report(ctx context.Context, r *run, err error) {
 	}
 }
 
-// Terminal marks an error that trying again does not help against: what is declared must change first. The request comes again
-// when something does; the error is logged and counted. Terminal(nil) is nil.
+// Terminal marks an error that retrying cannot fix until something declared changes: the controller logs and
+// counts it and waits for the next change. Terminal(nil) is nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
@@ -145,9 +145,9 @@ func Terminal(err error) error {
 	return &terminal{err}
 }
 
-// IsTerminal says whether an error was marked, itself or one that it wraps.
+// IsTerminal reports whether an error, or one that it wraps, was marked by Terminal.
 func IsTerminal(err error) bool {
-	if err == nil { // as most are, for which nothing is made
+	if err == nil { // the common case, without an allocation
 		return false
 	}
 	var t *terminal

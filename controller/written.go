@@ -14,12 +14,12 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// longestStale is how long a request waits for the caches to show what the controller has written.
+// longestStale is how long a request waits for the caches to show the controller's writes.
 const longestStale = 5 * time.Second
 
-// written is what a controller's runs have written and nobody has waited for yet. Before a request is reconciled, the caches must
-// show that: a reconciler that reads its own writes does not repeat them, and what it took for one object it does not take for
-// another.
+// written holds the writes of a controller that its caches may not show yet. Before a request is reconciled,
+// the caches must show them: a reconciler that reads its own writes does not repeat them, or use for one
+// object what it has already used for another.
 type written struct {
 	caches []*informer.Factory
 	log    *slog.Logger
@@ -29,20 +29,20 @@ type written struct {
 	count  uint64
 }
 
-// place is where something was written.
+// place identifies a written object.
 type place struct {
 	server   string
 	resource schema.GroupResource
 	key      informer.Key
 }
 
-// awaited is what the caches are to show of a place.
+// awaited is a write that the caches must show.
 type awaited struct {
 	client.Write
-	number uint64 // tells it from another write of the same place
+	number uint64 // distinguishes writes of the same object
 }
 
-// observe is ctx with an observer of what is written with it.
+// observe returns a context whose writes are recorded.
 func (w *written) observe(ctx context.Context) context.Context {
 	if len(w.caches) == 0 {
 		return ctx
@@ -67,7 +67,7 @@ func (w *written) note(write client.Write) {
 	w.writes[at] = awaited{write, w.count}
 }
 
-// outstanding is what nobody has waited for.
+// outstanding returns the recorded writes.
 func (w *written) outstanding() map[place]awaited {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +77,7 @@ func (w *written) outstanding() map[place]awaited {
 	return maps.Clone(w.writes)
 }
 
-// drop forgets a write, and says whether nobody else has.
+// drop removes a write and returns false if it was removed or superseded before.
 func (w *written) drop(at place, write awaited) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -88,7 +88,7 @@ func (w *written) drop(at place, write awaited) bool {
 	return true
 }
 
-// await waits until the caches show what the controller has written, within a bound.
+// await waits, at most longestStale, until the caches show the recorded writes.
 func (w *written) await(ctx context.Context, request Request) {
 	writes := w.outstanding()
 	if writes == nil {

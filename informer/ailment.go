@@ -2,7 +2,7 @@ package informer
 
 import "sync"
 
-// ailment is why a reflector cannot list or watch at the moment.
+// ailment is the current error of a reflector that cannot list or watch.
 type ailment struct {
 	mu  sync.Mutex
 	err error
@@ -14,7 +14,7 @@ func (a *ailment) set(err error) {
 	a.err = err
 }
 
-// get is nil when all is well.
+// get returns nil if the reflector lists and watches.
 func (a *ailment) get() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -12,18 +12,19 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// definitions are where resources that a server does not bring along come from.
+// definitions is the resource of custom resource definitions.
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 const (
-	// quietAwait is how long a resource may be missing before that is said: whoever applies a definition while its
-	// controller starts has no use for the news.
+	// quietAwait is how long a resource may be missing before that is logged: users often apply a definition
+	// while its controller starts.
 	quietAwait = time.Second
-	// longestAwait is when to look for the resource again although no definition was heard of: it may come by other means.
+	// longestAwait is how long to wait for a definition before listing again: a resource may also appear by
+	// other means.
 	longestAwait = 30 * time.Second
 )
 
-// await waits for a resource that was not found, or until it is time to look for it again.
+// await waits until a resource that was not found may exist.
 func (r *reflector[T]) await(ctx context.Context, notFound error) {
 	if r.absence.IsZero() {
 		r.absence = time.Now()
@@ -38,8 +39,8 @@ func (r *reflector[T]) await(ctx context.Context, notFound error) {
 	}
 }
 
-// definitionAppears waits for the CustomResourceDefinition of a resource that is not there, so long at most. It is false
-// when waiting for one is no use, because there is one, or none can be watched for.
+// definitionAppears waits, at most longest, for the CustomResourceDefinition of the resource. It returns
+// false if waiting is useless, because the definition exists or cannot be watched.
 func (r *reflector[T]) definitionAppears(ctx context.Context, longest time.Duration) bool {
 	name := r.resource.Resource + "." + r.resource.Group
 	options := client.Options{Fields: fields.OneTermEqualSelector("metadata.name", name)}
@@ -51,7 +52,7 @@ func (r *reflector[T]) definitionAppears(ctx context.Context, longest time.Durat
 	if watching == nil && len(list.Items) == 0 {
 		options.After = list.Revision
 		if watching, err = r.source.Watch(ctx, definitions, options); err != nil {
-			return false // there is no watch to stop then, whatever the source returned beside the error
+			return false // a Watch returned beside an error is not valid
 		}
 	}
 	if watching != nil {

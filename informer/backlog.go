@@ -2,11 +2,11 @@ package informer
 
 import "github.com/bowline-dev/bowline/client"
 
-// notice is one call that a handler is to get.
+// notice is one pending call of a handler.
 type notice[T client.Object] struct {
 	kind     noticeKind
-	old, new *state[T] // of a deletion, old
-	flag     bool      // isInInitialList or finalStateUnknown; of an update, that states between old and new are left out
+	old, new *state[T] // a deletion sets old
+	flag     bool      // isInInitialList or finalStateUnknown; for an update: states between old and new are left out
 }
 
 type noticeKind uint8
@@ -14,52 +14,54 @@ type noticeKind uint8
 const (
 	noticeAdd noticeKind = iota
 	noticeUpdate
-	noticeSync // new is to be looked at again
+	noticeSync // new is resynced
 	noticeDelete
-	noticeVanish // old came and went; a trace
-	noticeSynced // the initial list has been handed over
+	noticeVanish // old came and went; it may be a trace
+	noticeSynced // the initial list is complete
 )
 
-// backlog is what a handler has not been told yet, in the order in which the objects first came into it. It holds a
-// deletion and an addition, or an update, of each object at the most. It is for one goroutine at a time.
+// backlog holds what a handler has not been notified of, in the order in which the objects entered it. It
+// holds at most a deletion and an addition, or an update, per object. It is not safe for concurrent use.
 type backlog[T client.Object] struct {
 	byKey       map[Key]*untold[T]
 	first, last *untold[T]
 	length      int
-	most        int // places that it has had since byKey was made
-	// thorough has objects kept that came and went, vanished of them by now, and lost more than fitted since it was empty.
+	most        int // largest length since byKey was made
+	// thorough retains objects that came and went. vanished counts them; lost counts those that did not fit
+	// since the backlog was empty.
 	thorough       bool
 	vanished, lost int
 }
 
-// How many objects that came and went wait for a handler that is Thorough: with their states, and in all.
+// Bounds on the vanished objects that wait for a Thorough handler: with their states, and in total.
 const (
 	mostVanished = 1024
 	mostTraces   = 128 << 10
 )
 
-// keptPlaces is how many places a backlog may have had that keeps its map when it is empty.
+// keptPlaces is the largest size of a backlog whose map is kept when the backlog becomes empty.
 const keptPlaces = 8
 
-// untold is a place in a backlog.
+// untold is an entry of a backlog: what the handler has not been told about one key.
 type untold[T client.Object] struct {
 	key Key
-	// gone is the last state of an object whose deletion comes first, or nil.
+	// gone is the last state of an object whose deletion is reported first, or nil.
 	gone *state[T]
-	// vanished are the last states, or traces, of objects of the key that came and went after it, for a handler that is Thorough.
+	// vanished holds the last states, or traces, of further objects of the key that came and went, for a
+	// Thorough handler.
 	vanished []*state[T]
-	// new is the state after old, or of an addition when that is nil, or, when that is the same, one to be looked at again.
-	// It is nil when the object stays away.
+	// new is the current state: an update of old, an addition if old is nil, or a resync if both are equal.
+	// It is nil if there is no object now.
 	old, new *state[T]
-	// unknown, initial and merged are the flags of the deletion, of the addition and of the update.
+	// unknown, initial and merged are the flags of the deletion, the addition and the update.
 	unknown, initial, merged bool
-	// synced says that this is no object but the end of the initial list.
+	// synced marks the end of the initial list; the entry has no object.
 	synced bool
 
 	before, after *untold[T]
 }
 
-// add puts a notice in, together with what waits for the same object.
+// add adds a notice, merged with what is pending for the same object.
 func (b *backlog[T]) add(n notice[T]) {
 	switch n.kind {
 	case noticeAdd:
@@ -88,7 +90,8 @@ func (b *backlog[T]) add(n notice[T]) {
 	}
 }
 
-// delete puts a deletion in. An object that the handler has never heard of it will not hear of, unless it is Thorough.
+// delete adds a deletion. A handler that was never notified of the object gets no call, unless it is
+// Thorough.
 func (b *backlog[T]) delete(n notice[T]) {
 	u := b.place(n.old.key)
 	unheard := u.new != nil && u.old == nil
@@ -103,7 +106,7 @@ func (b *backlog[T]) delete(n notice[T]) {
 	}
 }
 
-// vanish puts in that an object came and went, for a handler that is Thorough.
+// vanish records an object that came and went, for a Thorough handler.
 func (b *backlog[T]) vanish(u *untold[T], s *state[T]) {
 	alone := u.gone == nil && u.new == nil && len(u.vanished) == 0
 	if b.vanished >= mostTraces {
@@ -115,7 +118,7 @@ func (b *backlog[T]) vanish(u *untold[T], s *state[T]) {
 	}
 	if b.vanished >= mostVanished {
 		s = s.trace(errTrace)
-		if alone { // the key may be a part of the object
+		if alone { // the key may share memory with the object
 			delete(b.byKey, u.key)
 			u.key = s.key
 			b.byKey[u.key] = u
@@ -125,7 +128,7 @@ func (b *backlog[T]) vanish(u *untold[T], s *state[T]) {
 	u.vanished = append(u.vanished, s)
 }
 
-// place is that of a key, at the end if it is new.
+// place returns the entry of a key, appending one if needed.
 func (b *backlog[T]) place(key Key) *untold[T] {
 	u := b.byKey[key]
 	if u == nil {
@@ -139,7 +142,7 @@ func (b *backlog[T]) place(key Key) *untold[T] {
 	return u
 }
 
-// push puts a place at the end.
+// push appends an entry.
 func (b *backlog[T]) push(u *untold[T]) {
 	b.length++
 	b.most = max(b.most, b.length)
@@ -152,7 +155,7 @@ func (b *backlog[T]) push(u *untold[T]) {
 	b.last = u
 }
 
-// take takes the first place out; nil when there is none.
+// take removes and returns the first entry; nil if there is none.
 func (b *backlog[T]) take() *untold[T] {
 	u := b.first
 	if u != nil {
@@ -161,7 +164,7 @@ func (b *backlog[T]) take() *untold[T] {
 	return u
 }
 
-// drop takes a place out.
+// drop removes an entry.
 func (b *backlog[T]) drop(u *untold[T]) {
 	b.length--
 	b.vanished -= len(u.vanished)

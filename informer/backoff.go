@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// backoff is how long to wait after a failure: twice as long each time, less up to half of that by chance, so that the clients
-// of a server that was away do not come back all at once.
+// backoff computes waits after failures: each doubles the previous one, and is reduced by up to half at
+// random, so that the clients of a restarted server do not return all at once.
 type backoff struct {
 	first, most time.Duration
 	current     time.Duration
 }
 
-// next is the wait after one more failure.
+// next returns the wait after another failure.
 func (b *backoff) next() time.Duration {
 	b.current = min(max(b.first, 2*b.current), b.most)
 	return b.current/2 + rand.N(b.current/2+1)
 }
 
-// reset ends a row of failures.
+// reset ends a series of failures.
 func (b *backoff) reset() { b.current = 0 }
 
-// spread is a wait of any length up to the longest.
+// spread returns a random wait up to longest.
 func spread(longest time.Duration) time.Duration { return rand.N(longest + 1) }
 
 // sleep waits for a time or for the end of ctx.

@@ -13,19 +13,19 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// converter makes T of what a source yields. Many goroutines may use it.
+// converter converts a source's objects to T. It is safe for concurrent use.
 type converter[T client.Object] struct {
 	version schema.GroupVersion
 	// decode is Options.Decode.
 	decode func(by object.Codec, o *object.Object) (T, error)
-	// own says that objects are to be made for the caller, and not shared with the source, which would keep them, nor in part
-	// with others, who would change with them.
+	// own requests objects that share no memory with the source or each other, because the informer may
+	// change them.
 	own bool
-	// reads says that the source's objects are no T, so that their JSON must be read.
+	// reads reports that the source's objects are not of type T, so that their JSON must be decoded.
 	reads atomic.Bool
 }
 
-// convert makes a T of an object, or shares it where it is one already.
+// convert returns an object as T, without a copy if it is one already.
 func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 	if c.decode != nil {
 		return c.decode(by, o)
@@ -62,12 +62,12 @@ func (c *converter[T]) convert(by object.Codec, o *object.Object) (T, error) {
 	return obj, nil
 }
 
-// has says whether an object is kept in the version that is asked for: its metadata may be another one in another version.
+// has reports whether an object is encoded in the requested version: metadata may differ between versions.
 func (c *converter[T]) has(o *object.Object) bool {
 	return !o.IsReady() && o.Form().APIVersion == c.version.String()
 }
 
-// metadataOf reads the metadata of an object, and nothing else of it.
+// metadataOf decodes only the metadata of an object.
 func metadataOf(o *object.Object) (*metav1.PartialObjectMetadata, error) {
 	stored := o.Stored()
 	obj := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: stored.Form.APIVersion, Kind: stored.Kind()}}
@@ -81,7 +81,7 @@ func metadataOf(o *object.Object) (*metav1.PartialObjectMetadata, error) {
 	return obj, nil
 }
 
-// decoded is an object as the source's codec decodes it.
+// decoded returns an object as the source's codec decodes it.
 func (c *converter[T]) decoded(by object.Codec, o *object.Object) (runtime.Object, error) {
 	if c.own {
 		return o.Decode(by)

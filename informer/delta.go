@@ -9,11 +9,11 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// DeltaType is what happened to an object.
+// DeltaType is the kind of a change.
 type DeltaType string
 
-// Added, Updated and Deleted are changes that a watch told of. Replaced is the state that a list found. Sync is no
-// change: the object is to be looked at again.
+// Added, Updated and Deleted are changes reported by a watch. Replaced is a state from a list. Sync is a
+// resync, not a change.
 const (
 	Added    DeltaType = "Added"
 	Updated  DeltaType = "Updated"
@@ -22,53 +22,54 @@ const (
 	Sync     DeltaType = "Sync"
 )
 
-// delta is one thing that happened to an object.
+// delta is one change of an object.
 type delta[T client.Object] struct {
 	Type DeltaType
-	// state is the one after it; of a deleted object the last one.
+	// state is the state after the change, or the last state of a deleted object.
 	state *state[T]
-	// unknown says that a deletion was not seen but concluded, so that state may not be the last one.
+	// unknown reports that the deletion was inferred and state may not be the last state.
 	unknown bool
-	// restored says that a list with this state, or one before it, went back behind what had been told: the server was
-	// restored, and revisions from before that are another history's.
+	// restored reports that a list returned an older revision than was known: the server was restored from a
+	// backup, and earlier revisions belong to another history.
 	restored bool
-	// merged says that states between the one before it and this one are left out.
+	// merged reports that states between the previous one and this one were left out.
 	merged bool
-	// vanished says that it is the trace of an object that came and went behind a deletion.
+	// vanished marks the trace of an object that came and went after a deletion.
 	vanished bool
 }
 
-// deltaFIFO stands between the reflector, which must not wait, and the cache. Keys come out in the order in which they
-// first went in, each with all that happened to it meanwhile: a state that was overtaken by a newer one is left out,
-// but never a deletion.
+// deltaFIFO is the queue between the reflector, which must not block, and the cache. Keys leave it in the
+// order in which they entered, each with its accumulated changes: superseded states are left out, deletions
+// never are.
 type deltaFIFO[T client.Object] struct {
-	// cached is what has been taken out already: what a list no longer has must be deleted, and what is there is synced.
+	// cached is the current cache. Replace deletes cached objects that a list lacks, and Resync passes cached
+	// objects.
 	cached *Indexer[T]
 
-	// processing is held while what was taken out is brought into the cache, so that who compares with the cache can wait
-	// for it. It is taken before mu.
+	// processing is held while a batch is applied to the cache, so that replace and resync see a consistent
+	// cache. It is acquired before mu.
 	processing sync.Mutex
 
 	mu     sync.Mutex
 	ready  sync.Cond
 	order  []*pending[T]
 	byKey  map[Key]*pending[T]
-	listed bool            // the first list is in
-	told   object.Revision // up to it, everything has gone in
-	// vanished is how many traces wait, and lost that no more fit.
+	listed bool            // the first list has been added
+	told   object.Revision // all changes up to this revision have been added
+	// vanished counts the pending traces; lost reports that further ones did not fit.
 	vanished int
 	lost     bool
 }
 
-// pending is a place in the order: a key with what happened to it, or the end of the first list.
+// pending is an entry of the queue: a key with its changes, or the end of the first list.
 type pending[T client.Object] struct {
 	key     Key
 	deltas  []delta[T]
-	first   [1]delta[T] // where most deltas need no more room than
+	first   [1]delta[T] // backing array of deltas in the common case
 	endList bool
 }
 
-// largeBatch is from when on a new map is cheaper than to clear one.
+// largeBatch is the size from which replacing a map is cheaper than clearing it.
 const largeBatch = 1024
 
 func newDeltaFIFO[T client.Object](cached *Indexer[T]) *deltaFIFO[T] {
@@ -77,7 +78,7 @@ func newDeltaFIFO[T client.Object](cached *Indexer[T]) *deltaFIFO[T] {
 	return f
 }
 
-// add takes changes in, in their order. Everything up to a revision has then been told.
+// add adds changes in order, which are all changes up to a revision.
 func (f *deltaFIFO[T]) add(changes []delta[T], upTo object.Revision) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,8 +89,8 @@ func (f *deltaFIFO[T]) add(changes []delta[T], upTo object.Revision) {
 	f.ready.Signal()
 }
 
-// replace takes in a list, which is all that there is at a revision: what is known and not in it has been deleted, unless
-// the list is not whole.
+// replace adds a list, which is the complete state at a revision: known objects that are not in it were
+// deleted. That is not inferred unless whole is set.
 func (f *deltaFIFO[T]) replace(list []*state[T], whole bool, at object.Revision) {
 	f.processing.Lock()
 	defer f.processing.Unlock()
@@ -114,7 +115,7 @@ func (f *deltaFIFO[T]) replace(list []*state[T], whole bool, at object.Revision)
 	f.ready.Signal()
 }
 
-// unlisted is the last known state of what is not in a list.
+// unlisted returns the last known states of the objects that a list lacks.
 func (f *deltaFIFO[T]) unlisted(listed map[Key]struct{}) []*state[T] {
 	var gone []*state[T]
 	for key, p := range f.byKey {
@@ -132,13 +133,13 @@ func (f *deltaFIFO[T]) unlisted(listed map[Key]struct{}) []*state[T] {
 	return sorted(gone)
 }
 
-// sorted puts states in the order of their keys.
+// sorted sorts states by key.
 func sorted[T client.Object](states []*state[T]) []*state[T] {
 	slices.SortFunc(states, func(a, b *state[T]) int { return compareKeys(a.key, b.key) })
 	return states
 }
 
-// resync puts every cached object in again, unless it comes anyway.
+// resync queues every cached object that is not queued anyway.
 func (f *deltaFIFO[T]) resync() {
 	f.processing.Lock()
 	defer f.processing.Unlock()
@@ -152,7 +153,7 @@ func (f *deltaFIFO[T]) resync() {
 	f.ready.Signal()
 }
 
-// put queues a delta behind what waits for its key.
+// put queues a delta after those pending for its key.
 func (f *deltaFIFO[T]) put(d delta[T]) {
 	p := f.byKey[d.state.key]
 	if p == nil {
@@ -162,7 +163,7 @@ func (f *deltaFIFO[T]) put(d delta[T]) {
 		f.order = append(f.order, p)
 	}
 	if n := len(p.deltas); n > 0 && d.Type == Replaced {
-		if last := p.deltas[n-1]; last.Type != Deleted && last.state.uid() != d.state.uid() { // another one had the name
+		if last := p.deltas[n-1]; last.Type != Deleted && last.state.uid() != d.state.uid() { // another object took over the name
 			f.put(delta[T]{Type: Deleted, state: last.state, unknown: true})
 		}
 	}
@@ -173,18 +174,19 @@ func (f *deltaFIFO[T]) put(d delta[T]) {
 	p.deltas = combine(p.deltas, d)
 }
 
-// mostDeltas is from when on objects of one key that come and go behind a deletion leave no more than a trace: not more than
-// one state waits beyond that.
+// mostDeltas is the number of pending deltas of one key from which objects that come and go leave only
+// traces, so that at most one more state waits.
 const mostDeltas = 15
 
-// comesAndGoes says whether a delta is the end of an object that came behind a deletion, where many deltas wait.
+// comesAndGoes reports whether a delta deletes an object that was added after a deletion, and many deltas are
+// pending.
 func comesAndGoes[T client.Object](waiting []delta[T], d delta[T]) bool {
 	n := len(waiting) - 1
 	return d.Type == Deleted && n >= mostDeltas-1 && waiting[n].Type != Deleted && waiting[n-1].Type == Deleted &&
 		!isLate(waiting, d)
 }
 
-// vanish leaves a trace of an object that came and went, in the place of its state.
+// vanish replaces the state of an object that came and went by a trace.
 func (f *deltaFIFO[T]) vanish(p *pending[T], d delta[T]) {
 	n := len(p.deltas) - 1
 	if f.vanished < mostTraces {
@@ -200,14 +202,14 @@ func (f *deltaFIFO[T]) vanish(p *pending[T], d delta[T]) {
 	}
 }
 
-// isLate says whether a delta is from before those that wait.
+// isLate reports whether a delta is older than those pending.
 func isLate[T client.Object](waiting []delta[T], d delta[T]) bool {
 	last := &waiting[len(waiting)-1]
 	return isWatched(d.Type) && !d.unknown && !last.unknown && d.state.older(last.state)
 }
 
-// combine adds a delta to those that wait for its key. Deltas that wait are in their order; a change that comes late,
-// behind a newer state, is dropped, and so is a state that a newer one follows.
+// combine adds a delta to those pending for its key. Late changes, which a newer state precedes, are dropped,
+// and so are states that a newer one supersedes.
 func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 	if len(waiting) == 0 {
 		return append(waiting, d)
@@ -232,14 +234,14 @@ func combine[T client.Object](waiting []delta[T], d delta[T]) []delta[T] {
 	return waiting
 }
 
-// isWatched says whether a delta is one of a watch's events, whose revisions only grow. A list is right whatever its
-// revision is: the server may have been restored.
+// isWatched reports whether a delta is not from a list. The revisions of watch events only grow; a list is
+// right whatever its revision, since the server may have been restored.
 func isWatched(t DeltaType) bool { return t != Replaced }
 
-// processor brings a batch into the cache and to the handlers. Everything up to a revision has been told with it.
+// processor applies a batch, which completes all changes up to a revision, to the cache and the handlers.
 type processor[T client.Object] func(batch []*pending[T], upTo object.Revision)
 
-// run has all that goes in processed, in batches: what came while one was processed is the next. It returns when ctx ends.
+// run processes what is added, in batches, until ctx ends.
 func (f *deltaFIFO[T]) run(ctx context.Context, process processor[T]) {
 	stop := context.AfterFunc(ctx, func() {
 		f.mu.Lock()
@@ -253,7 +255,7 @@ func (f *deltaFIFO[T]) run(ctx context.Context, process processor[T]) {
 	}
 }
 
-// wait waits until there is something to process; false means that ctx has ended.
+// wait waits until there is something to process. It returns false if ctx has ended.
 func (f *deltaFIFO[T]) wait(ctx context.Context, done object.Revision) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -263,7 +265,7 @@ func (f *deltaFIFO[T]) wait(ctx context.Context, done object.Revision) bool {
 	return ctx.Err() == nil
 }
 
-// pop has all that waits processed, and returns up to where everything has been told.
+// pop processes one batch and returns the revision up to which all changes were added.
 func (f *deltaFIFO[T]) pop(process processor[T]) object.Revision {
 	f.processing.Lock()
 	defer f.processing.Unlock()

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// mostDifferences is how many fields a report lists.
+// mostDifferences bounds the number of fields in a report.
 const mostDifferences = 10
 
-// differences are the fields in which two objects differ, by the names that they have in JSON, each with both values.
+// differences lists the fields in which two objects differ, by JSON path, with both values.
 func differences(before, after any) []string {
 	a, errA := fieldsOf(before)
 	b, errB := fieldsOf(after)
@@ -27,7 +27,7 @@ func differences(before, after any) []string {
 	return found
 }
 
-// fieldsOf is an object as JSON has it.
+// fieldsOf returns an object as decoded JSON.
 func fieldsOf(obj any) (fields any, err error) {
 	data, err := json.Marshal(obj)
 	if err == nil {
@@ -36,10 +36,10 @@ func fieldsOf(obj any) (fields any, err error) {
 	return fields, err
 }
 
-// absent stands for a value that is not there.
+// absent represents a missing value.
 type absent struct{}
 
-// appendDifferences compares two values at a path.
+// appendDifferences compares the values at a path.
 func appendDifferences(found []string, path string, a, b any) []string {
 	switch av := a.(type) {
 	case map[string]any:

@@ -8,7 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// take brings the events of a watch into the FIFO. After the error, the list must be read anew.
+// take adds the events of a watch to the FIFO. After an error, the reflector must list again.
 func (r *reflector[T]) take(events []client.Event) error {
 	var lost error
 	changes := make([]delta[T], 0, len(events))
@@ -16,7 +16,7 @@ func (r *reflector[T]) take(events []client.Event) error {
 		switch {
 		case event.Type == watch.Bookmark:
 			r.sequence.settle(event.Revision)
-		case event.Type == watch.Error: // of which object it is cannot be told: it may be the last news of one
+		case event.Type == watch.Error: // the object is unknown, so the cache may be stale
 			r.reader.passOver(event.Err)
 			lost = fmt.Errorf("%w: %w", client.ErrUnreadable, event.Err)
 		case r.sequence.admits(keyOf(event.Object), event.Revision, event.Type == watch.Deleted):

@@ -18,43 +18,45 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Factory shares informers: whoever asks for the same scope of the same resource, as the same type, gets the same informer,
-// and with it one watch and one cache. Run runs them all, those that are asked for later too. A Factory is a
-// prometheus.Collector of how they are.
+// Factory shares informers: requests for the same resource, Go type and scope get the same informer, with one
+// watch and one cache. Run runs all of them, including those requested later. A Factory is a
+// prometheus.Collector of their metrics and safe for concurrent use.
 type Factory struct {
 	source  client.Source
 	options FactoryOptions
 
 	mu        sync.Mutex
 	informers map[identity]runner
-	ends      map[identity]context.CancelFunc // of those that run
-	running   context.Context                 // nil while Run is not running
+	ends      map[identity]context.CancelFunc // of the running ones
+	running   context.Context                 // nil unless Run is running
 	active    sync.WaitGroup
 }
 
-// FactoryOptions hold for all informers of a factory; their meaning is that of Options.
+// FactoryOptions apply to all informers of a factory; see Options.
 type FactoryOptions struct {
-	// Server is where the source's objects are, as client.Client's Server says it; empty for unknown. See Factory.Shows.
+	// Server identifies the source's server, as client.Client.Server does; empty means unknown. See
+	// Factory.Shows.
 	Server         string
 	Resync, Relist time.Duration
 	Lazy           bool
 	Uninitialized  bool
-	// Transform is Options' for objects of all types. What it returns must be of the type of what it was given.
+	// Transform is Options.Transform for objects of all types. The returned object must have the type of the
+	// argument.
 	Transform func(client.Object) (client.Object, error)
 	Mutations *Mutations
 	Log       *slog.Logger
 }
 
-// Scope narrows what an informer holds. The zero value is everything.
+// Scope selects the objects of an informer. The zero value selects all.
 type Scope struct {
-	// Namespace is empty for all.
+	// Namespace is empty for all namespaces.
 	Namespace string
-	// Labels and Fields are nil for everything.
+	// Labels and Fields are selectors; nil selects all.
 	Labels labels.Selector
 	Fields fields.Selector
 }
 
-// identity is what makes two users' informers the same.
+// identity is the key by which informers are shared.
 type identity struct {
 	resource                  schema.GroupVersionResource
 	goType                    reflect.Type
@@ -72,12 +74,12 @@ func identityOf[T client.Object](resource schema.GroupVersionResource, scope Sco
 	return id
 }
 
-// covers says whether objects of a namespace may be in the scope.
+// covers reports whether the scope includes objects of a namespace.
 func (id identity) covers(resource schema.GroupResource, namespace string) bool {
 	return id.resource.GroupResource() == resource && (id.namespace == "" || id.namespace == namespace)
 }
 
-// selects says whether the scope leaves out objects of its namespace.
+// selects reports whether the scope has a label or field selector.
 func (id identity) selects() bool { return id.labels != "" || id.fields != "" }
 
 // runner is an Informer of any type.
@@ -89,14 +91,14 @@ type runner interface {
 	measure() measures
 }
 
-// NewFactory makes a factory of informers on a source.
+// NewFactory returns a factory of informers that read from source.
 func NewFactory(source client.Source, options FactoryOptions) *Factory {
 	return &Factory{source: source, options: options, informers: map[identity]runner{}, ends: map[identity]context.CancelFunc{}}
 }
 
-// For is the informer of the objects of a resource as T: of all of them, or of those in a scope; of several scopes the last
-// counts. As *unstructured.Unstructured, objects of any kind can be had; as *metav1.PartialObjectMetadata, the server is
-// asked for their metadata alone.
+// For returns the shared informer of the objects of a resource as T, creating it if needed. At most one scope
+// may be given. With T = *unstructured.Unstructured it accepts objects of any kind; with T =
+// *metav1.PartialObjectMetadata only the metadata is requested from the server.
 func For[T client.Object](f *Factory, resource schema.GroupVersionResource, scopes ...Scope) *Informer[T] {
 	var scope Scope
 	if len(scopes) > 0 {
@@ -116,8 +118,9 @@ func For[T client.Object](f *Factory, resource schema.GroupVersionResource, scop
 	return i
 }
 
-// Drop ends the informer of a resource as T, and forgets it, as when the resource is not served any more: who asks For it again gets
-// another one. Whoever drops an informer must be the only one who uses it. Without one there is nothing to do.
+// Drop stops and removes the informer of a resource as T, for example when the resource is no longer served;
+// the next For creates another. The caller must be its only user. Drop does nothing if there is no such
+// informer.
 func Drop[T client.Object](f *Factory, resource schema.GroupVersionResource, scopes ...Scope) {
 	var scope Scope
 	if len(scopes) > 0 {
@@ -161,14 +164,14 @@ func optionsFor[T client.Object](shared FactoryOptions, scope Scope) Options[T] 
 	return options
 }
 
-// WaitForSync waits until every informer that was asked for by now has filled its cache. An error names those that have not
-// when ctx ends, and why.
+// WaitForSync waits until every informer requested so far has filled its cache. If ctx ends first, the error
+// names those that have not, with their problems.
 func (f *Factory) WaitForSync(ctx context.Context) error {
 	var missing []string
 	for id, i := range f.all() {
 		select {
 		case <-i.Synced():
-			continue // even when ctx has ended: who asks so wants to know how it is now
+			continue // even if ctx has ended, so that callers can poll
 		default:
 		}
 		select {
@@ -188,14 +191,14 @@ func (f *Factory) WaitForSync(ctx context.Context) error {
 	return fmt.Errorf("waiting for caches to fill with %s: %w", strings.Join(slices.Compact(missing), ", "), ctx.Err())
 }
 
-// all are the informers that there are now.
+// all returns the current informers.
 func (f *Factory) all() map[identity]runner {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.informers)
 }
 
-// covering are the informers that there are now of a resource in a namespace.
+// covering returns the current informers of a resource whose scope includes a namespace.
 func (f *Factory) covering(resource schema.GroupResource, namespace string) (found []runner) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -207,7 +210,7 @@ func (f *Factory) covering(resource schema.GroupResource, namespace string) (fou
 	return found
 }
 
-// Run runs all informers until ctx ends and returns when they have ended. It must be called once at most.
+// Run runs all informers until ctx ends, and returns when they have stopped. It must be called at most once.
 func (f *Factory) Run(ctx context.Context) {
 	f.mu.Lock()
 	f.running = ctx
@@ -222,7 +225,7 @@ func (f *Factory) Run(ctx context.Context) {
 	f.active.Wait()
 }
 
-// start gives an informer its goroutine. The lock is held.
+// start runs an informer. The caller holds the lock.
 func (f *Factory) start(id identity, i runner) {
 	ctx, end := context.WithCancel(f.running)
 	f.ends[id] = end

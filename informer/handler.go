@@ -8,48 +8,47 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Handler is told what happens to the objects in a cache, after the cache has it. Calls come one at a time, in order.
-// What is passed is shared: copy before changing.
+// Handler is notified of changes of the objects in a cache, after the cache was updated. Calls are sequential
+// and in order. The objects are shared: copy them before changing them.
 //
-// A handler that takes its time delays nobody but itself. Of each object that it is behind with it is told the newest
-// state, in one call: an update from the state that it knows, or an addition; one that came and went meanwhile it never
-// hears of, unless it is Thorough. So what waits for it is bounded by how many objects there are. A handler that panics
-// misses that call and no other; the panic is logged. So is one that calls runtime.Goexit, as testing.T.FailNow does.
+// A slow handler delays no other. If a handler falls behind, updates are coalesced per object: it gets one
+// call, from the state that it knows to the newest one. Objects that came and went meanwhile are not
+// reported, unless the handler is Thorough. The backlog is thus bounded by the number of objects. A handler
+// that panics, or calls runtime.Goexit as testing.T.FailNow does, misses only that call; the panic is logged.
 type Handler[T client.Object] interface {
-	// OnAdd tells of an object that is new to the handler. isInInitialList is true for those that were there before the
-	// informer, or the handler, began.
+	// OnAdd is called for an object that is new to the handler. isInInitialList is true for objects that
+	// existed before the informer or the handler started.
 	OnAdd(obj T, isInInitialList bool)
-	// OnUpdate tells of a change. A resync passes the same object twice: nothing has changed.
+	// OnUpdate is called for a change, and for a resync, in which both are the same object.
 	OnUpdate(old, new T)
-	// OnDelete tells of a deletion with the last state. finalStateUnknown says that the deletion was not seen, so that
-	// obj is only the last state that the informer knew.
+	// OnDelete is called for a deletion with the last state. finalStateUnknown reports that the deletion was
+	// not observed, so obj is only the last known state.
 	OnDelete(obj T, finalStateUnknown bool)
 }
 
-// Thorough is a Handler that hears of objects too that came and went while it was behind, or could never be read, as who waits
-// for the deletion of what it has made itself must.
+// Thorough is a Handler that is also notified of objects that came and went while it was behind, or that
+// could never be decoded. Handlers that wait for the deletion of objects they created need this.
 //
-// What waits stays bounded all the same: of the first 1,024 such objects the last state is kept, and of further ones, as of a
-// name that comes and goes again and again, the name, UID and revision alone: some 600 bytes each, however large they were.
-// At 131,072 an end is made. The handler does not hear of those that come then, and the log says so: what waits for them must be
-// begun anew.
+// The backlog stays bounded: for the first 1,024 such objects the last state is retained, for further ones
+// only name, UID and revision (some 600 bytes each), and from 131,072 on they are dropped, which is logged:
+// whatever waits for their deletion must then be restarted.
 type Thorough[T client.Object] interface {
 	Handler[T]
-	// OnVanish tells of an object that the handler never heard of and that is gone again, with its last state.
-	// finalStateUnknown says that this is not kept, or cannot be read: obj has its name, UID and revision, and nothing to rely
-	// on besides.
+	// OnVanish is called for an object that the handler was never notified of and that is gone. If
+	// finalStateUnknown is true, only the name, UID and revision of obj are valid, because the last state was
+	// not retained or cannot be decoded.
 	OnVanish(obj T, finalStateUnknown bool)
 }
 
-// Merging is a Handler that is told which updates may stand for several. Who passes over an update that makes no difference must
-// know: a state between the two may have been read from the cache and acted on, or have been written in answer to the first.
+// Merging is a Handler that distinguishes merged updates. A handler that ignores updates without a relevant
+// difference must know them: a state in between may have been read from the cache and acted on.
 type Merging[T client.Object] interface {
 	Handler[T]
-	// OnMerged is OnUpdate where there may have been states between old and new.
+	// OnMerged is called instead of OnUpdate if there may have been states between old and new.
 	OnMerged(old, new T)
 }
 
-// HandlerFuncs is a Handler of functions; nil ones do nothing.
+// HandlerFuncs is a Handler made of functions; nil functions are not called.
 type HandlerFuncs[T client.Object] struct {
 	Add    func(obj T, isInInitialList bool)
 	Update func(old, new T)
@@ -77,7 +76,7 @@ func (h HandlerFuncs[T]) OnDelete(obj T, finalStateUnknown bool) {
 	}
 }
 
-// String is the name of the first function, for logs.
+// String returns the name of the first function, for logs.
 func (h HandlerFuncs[T]) String() string {
 	for _, f := range []any{h.Add, h.Update, h.Delete} {
 		if v := reflect.ValueOf(f); !v.IsNil() {
@@ -87,7 +86,7 @@ func (h HandlerFuncs[T]) String() string {
 	return fmt.Sprintf("%T", h)
 }
 
-// nameOf is what a handler is called in logs: what it calls itself, or its type.
+// nameOf returns the name of a handler for logs: its String method or its type.
 func nameOf(handler any) string {
 	if named, ok := handler.(fmt.Stringer); ok {
 		return named.String()
@@ -95,19 +94,19 @@ func nameOf(handler any) string {
 	return fmt.Sprintf("%T", handler)
 }
 
-// Registration is a handler's place at an informer.
+// Registration is a handler that was added to an informer. Its methods are safe for concurrent use.
 type Registration struct {
 	synced         <-chan struct{}
 	remove, resync func()
 }
 
-// Synced is closed when the handler has been told of all that there was when it came. It stays open when the handler is
-// removed before.
+// Synced returns a channel that is closed when the handler has been called for all objects that existed when
+// it was added. It stays open if the handler is removed before.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
-// Remove has the handler told of nothing more. It does not wait: a call that is under way goes on, be it the one that
-// Remove is called from, but none begins any more. Removing again does nothing.
+// Remove stops further calls of the handler. It does not wait for a running call, and may be called by the
+// handler itself. Calling it again has no effect.
 func (r *Registration) Remove() { r.remove() }
 
-// Resync passes every cached object to the handler again, as an update that changes nothing.
+// Resync passes every cached object to the handler once more, as an update without a change.
 func (r *Registration) Resync() { r.resync() }

@@ -133,7 +133,7 @@ func change(t *testing.T, maps typedcorev1.ConfigMapInterface, run, changes stri
 	}
 }
 
-// fold is what a handler knows that believes what it is told.
+// fold is the state that a handler derives from its notifications.
 type fold[T client.Object] struct {
 	t       *testing.T
 	objects map[string]string

@@ -14,28 +14,28 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// IndexFunc is the values under which an index finds an object. It must depend on the object alone, and must not use
-// the indexer, or a lister of it, which is locked meanwhile: that would stop the informer for ever. When it panics, that is
-// logged, and the index does not find the object.
+// IndexFunc returns the values under which an index lists an object. It must depend only on the object, and
+// must not use the indexer or its lister, which are locked: that would deadlock the informer. If it panics,
+// the panic is logged and the index does not list the object.
 type IndexFunc[T client.Object] func(obj T) []string
 
-// Head is what is known of an object without decoding it.
+// Head is the part of an object that is known without decoding it.
 type Head struct {
 	Key
 	UID      types.UID
 	Revision object.Revision
 	Labels   map[string]string
-	// Owners are the uids of metadata.ownerReferences.
+	// Owners lists the UIDs in metadata.ownerReferences.
 	Owners []types.UID
 }
 
-// HeadFunc is an IndexFunc that the head of an object is enough for: a lazy informer asks it without decoding the object.
+// HeadFunc is an IndexFunc that needs only the head of an object, so that a lazy informer need not decode it.
 type HeadFunc func(head Head) []string
 
-// ByNamespace finds objects by their namespace. Every indexer has this index, under the name "namespace".
+// ByNamespace indexes objects by namespace. Every indexer has this index, under the name "namespace".
 func ByNamespace(head Head) []string { return []string{head.Namespace} }
 
-// ByOwner finds objects by the uid of each of their owners.
+// ByOwner indexes objects by the UID of each owner.
 func ByOwner(head Head) []string {
 	values := make([]string, len(head.Owners))
 	for i, owner := range head.Owners {
@@ -44,7 +44,7 @@ func ByOwner(head Head) []string {
 	return values
 }
 
-// ByLabel finds objects by the value of a label; those without it are not found.
+// ByLabel indexes objects by the value of a label, if they have it.
 func ByLabel(key string) HeadFunc {
 	return func(head Head) []string {
 		if value, labelled := head.Labels[key]; labelled {
@@ -54,11 +54,11 @@ func ByLabel(key string) HeadFunc {
 	}
 }
 
-// ByNodeName finds pods by the node that they are bound to, and those that are bound to none by "".
+// ByNodeName indexes pods by the node that they are bound to, or "".
 func ByNodeName(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} }
 
-// AddIndex adds an index, of what is there already too. It may be called at any time. Adding a name again does nothing:
-// informers are shared, and whoever needs an index asks for it.
+// AddIndex adds an index, which includes the existing objects. It may be called at any time. If the name
+// exists, AddIndex does nothing: informers are shared, and each user adds the indexes that it needs.
 func (x *Indexer[T]) AddIndex(name string, values IndexFunc[T]) {
 	x.addIndex(name, func(s *state[T], found []string) []string {
 		obj, err := s.read()
@@ -69,7 +69,7 @@ func (x *Indexer[T]) AddIndex(name string, values IndexFunc[T]) {
 	})
 }
 
-// AddHeadIndex is AddIndex for what an object's head is enough for.
+// AddHeadIndex is like AddIndex for a HeadFunc.
 func (x *Indexer[T]) AddHeadIndex(name string, values HeadFunc) {
 	x.addIndex(name, func(s *state[T], found []string) []string { return append(found, values(s.head())...) })
 }
@@ -91,15 +91,15 @@ func (x *Indexer[T]) addIndex(name string, values func(*state[T], []string) []st
 	}
 }
 
-// index finds states by a value.
+// index lists states by value.
 type index[T client.Object] struct {
 	name string
-	// values appends those of a state.
+	// values appends the values of a state.
 	values  func(s *state[T], found []string) []string
 	buckets map[string]*bucket[T]
 }
 
-// valuesOf appends the values of a state to found; none when that panics.
+// valuesOf appends the values of a state to found, or none if that panics.
 func (i *index[T]) valuesOf(s *state[T], found []string, log *slog.Logger) (values []string) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -111,7 +111,7 @@ func (i *index[T]) valuesOf(s *state[T], found []string, log *slog.Logger) (valu
 	return i.values(s, found)
 }
 
-// add finds a state under a value from now on.
+// add lists a state under a value.
 func (i *index[T]) add(s *state[T], value string) {
 	b := i.buckets[value]
 	if b == nil {
@@ -123,22 +123,24 @@ func (i *index[T]) add(s *state[T], value string) {
 	}
 }
 
-// bucket is the states that an index has under one value. Readers share the slice itself: a writer clones it before it
-// changes what one of them may look at, so that a read costs nothing, and a write what a read would have cost.
+// bucket holds the states that an index lists under one value. Readers share the slice itself: a writer
+// clones it before it changes elements that a reader may see. So reads do not copy, and writes copy at most
+// once per read.
 type bucket[T client.Object] struct {
-	of     *index[T] // nil for the one of all states
+	of     *index[T] // nil for the bucket of all states
 	value  string
 	states []*state[T]
 	shared atomic.Bool
 }
 
-// place is where a bucket has a state.
+// place is the position of a state in a bucket.
 type place[T client.Object] struct {
 	in *bucket[T]
 	at int
 }
 
-// share is the states as they are now, for a reader who holds the indexer's lock and may give it back.
+// share returns the current states. The caller holds the indexer's lock, and may use the slice after
+// releasing it.
 func (b *bucket[T]) share() []*state[T] {
 	if b == nil {
 		return nil
@@ -149,7 +151,7 @@ func (b *bucket[T]) share() []*state[T] {
 	return b.states
 }
 
-// own is the states for a writer to change.
+// own returns the states for modification.
 func (b *bucket[T]) own() []*state[T] {
 	if b.shared.Load() {
 		b.states = slices.Clone(b.states)
@@ -158,13 +160,13 @@ func (b *bucket[T]) own() []*state[T] {
 	return b.states
 }
 
-// add puts a state behind the others, where no reader looks.
+// add appends a state, beyond the part that readers see.
 func (b *bucket[T]) add(s *state[T]) {
 	s.places = append(s.places, place[T]{b, len(b.states)})
 	b.states = append(b.states, s)
 }
 
-// leave takes a state out of all its places. The last of a bucket takes the place that gets free.
+// leave removes a state from all buckets, moving the last state of each bucket to the free position.
 func (s *state[T]) leave() {
 	for _, p := range s.places {
 		states := p.in.own()

@@ -15,10 +15,10 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Key names an object of one resource.
+// Key identifies an object of a resource.
 type Key = types.NamespacedName
 
-// KeyOf is the key of an object.
+// KeyOf returns the key of an object.
 func KeyOf(obj client.Object) Key {
 	return Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
@@ -28,22 +28,22 @@ func compareKeys(a, b Key) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
-// Indexer is the cache of an informer: objects by key, and by the values of named indexes. It may be read by many
-// goroutines. Objects in it are shared, with the server itself when that is in the same process: copy before changing.
-// Lists come in no order.
+// Indexer is the cache of an informer: objects by key, and by the values of named indexes. It is safe for
+// concurrent use. The objects are shared, with the server itself if that runs in the same process: copy them
+// before changing them. Lists are unordered.
 //
-// A lazy informer's objects are decoded as they are read. One that cannot be is in no list, but Find tells it from one that is
-// not there.
+// A lazy informer decodes objects when they are read. Objects that cannot be decoded are not listed, but Find
+// distinguishes them from missing ones.
 type Indexer[T client.Object] struct {
 	resource schema.GroupResource // for errors
 	log      *slog.Logger
 
 	mu      sync.RWMutex
 	states  map[Key]*state[T]
-	unread  map[Key]*state[T] // traces of what is there and could never be read, of which states has nothing; may be nil
+	unread  map[Key]*state[T] // traces of objects that could never be decoded, which are not in states; may be nil
 	all     bucket[T]
 	indexes []*index[T]
-	values  []string // that put works with
+	values  []string // buffer of put
 }
 
 // byNamespace is the index that every indexer has.
@@ -58,7 +58,8 @@ func newIndexer[T client.Object](indexes map[string]IndexFunc[T], log *slog.Logg
 	return x
 }
 
-// Get finds one object that can be read. Who deletes something because an object is gone must ask Find.
+// Get returns an object if it exists and can be decoded. To delete something because an object is gone, use
+// Find.
 func (x *Indexer[T]) Get(key Key) (obj T, ok bool) {
 	s := x.state(key)
 	if s == nil {
@@ -66,13 +67,13 @@ func (x *Indexer[T]) Get(key Key) (obj T, ok bool) {
 	}
 	obj, err := s.read()
 	if err != nil {
-		return *new(T), false // and not what of it could be read
+		return *new(T), false // not a partly decoded object
 	}
 	return obj, true
 }
 
-// Find finds one object. The error for one that is not there is what the server would answer, NotFound; an object that is
-// there and cannot be read is an *UnreadableError.
+// Find returns an object. If it does not exist, the error is NotFound, as from the server; if it exists but
+// cannot be decoded, the error is an *UnreadableError.
 func (x *Indexer[T]) Find(key Key) (obj T, err error) {
 	s := x.known(key)
 	if s == nil {
@@ -84,7 +85,7 @@ func (x *Indexer[T]) Find(key Key) (obj T, err error) {
 	return obj, nil
 }
 
-// known is state, or the trace of what cannot be read.
+// known is like state but includes traces of objects that cannot be decoded.
 func (x *Indexer[T]) known(key Key) *state[T] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -94,29 +95,30 @@ func (x *Indexer[T]) known(key Key) *state[T] {
 	return x.unread[key]
 }
 
-// state is what is cached under a key, or nil.
+// state returns the cached state of a key, or nil.
 func (x *Indexer[T]) state(key Key) *state[T] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.states[key]
 }
 
-// Len is how many objects there are.
+// Len returns the number of objects.
 func (x *Indexer[T]) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return len(x.states)
 }
 
-// List is all objects.
+// List returns all objects.
 func (x *Indexer[T]) List() []T { return read(x.snapshot()) }
 
-// All yields all objects, as they were when the loop began. It allocates nothing for an object.
+// All iterates over all objects as of the start of the loop, without allocating.
 func (x *Indexer[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) { readEach(x.snapshot(), yield) }
 }
 
-// ByIndex is the objects that an index has under a value. An index that was never added is an error of the program.
+// ByIndex returns the objects that an index lists under a value. It returns an error if the index does not
+// exist.
 func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
 	states, err := x.under(name, value)
 	if err != nil {
@@ -125,8 +127,8 @@ func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
 	return read(states), nil
 }
 
-// Each yields what ByIndex returns, as it was when the loop began. It allocates nothing for an object, and panics when the
-// index was never added.
+// Each iterates over the objects of ByIndex as of the start of the loop, without allocating. It panics if
+// there is no such index.
 func (x *Indexer[T]) Each(name, value string) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		states, err := x.under(name, value)
@@ -137,26 +139,26 @@ func (x *Indexer[T]) Each(name, value string) iter.Seq[T] {
 	}
 }
 
-// Count is how many objects an index has under a value; 0 when the index was never added.
+// Count returns the number of objects that an index lists under a value, or 0 if there is no such index.
 func (x *Indexer[T]) Count(name, value string) int {
 	states, _ := x.under(name, value)
 	return len(states)
 }
 
-// InNamespace is the objects of a namespace.
+// InNamespace returns the objects of a namespace.
 func (x *Indexer[T]) InNamespace(namespace string) []T {
 	objects, _ := x.ByIndex(byNamespace, namespace)
 	return objects
 }
 
-// snapshot is all states at once.
+// snapshot returns all states.
 func (x *Indexer[T]) snapshot() []*state[T] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.all.share()
 }
 
-// under is the states that an index has under a value.
+// under returns the states that an index lists under a value.
 func (x *Indexer[T]) under(name, value string) ([]*state[T], error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -168,7 +170,7 @@ func (x *Indexer[T]) under(name, value string) ([]*state[T], error) {
 	return nil, fmt.Errorf("the cache has no index %q: add it with AddIndex", name)
 }
 
-// read is the objects of states.
+// read returns the objects of states.
 func read[T client.Object](states []*state[T]) []T {
 	objects := make([]T, 0, len(states))
 	for _, s := range states {
@@ -187,7 +189,7 @@ func readEach[T client.Object](states []*state[T], yield func(T) bool) {
 	}
 }
 
-// put stores a state in the place of an older one. The lock is held.
+// put stores a state, replacing an older one of its key. The caller holds the lock.
 func (x *Indexer[T]) put(s *state[T]) {
 	old := x.states[s.key]
 	x.states[s.key] = s
@@ -207,7 +209,7 @@ func (x *Indexer[T]) put(s *state[T]) {
 	}
 }
 
-// takePlaces puts a state where its predecessor stood, when the indexes have it under the same values.
+// takePlaces moves a state into the positions of its predecessor if all index values are equal.
 func (x *Indexer[T]) takePlaces(s, old *state[T]) bool {
 	places := old.places[1:]
 	for _, i := range x.indexes {
@@ -229,7 +231,7 @@ func (x *Indexer[T]) takePlaces(s, old *state[T]) bool {
 	return true
 }
 
-// remove takes an object out. The lock is held.
+// remove removes a state. The caller holds the lock.
 func (x *Indexer[T]) remove(s *state[T]) {
 	delete(x.states, s.key)
 	s.leave()

@@ -1,22 +1,23 @@
-// Package informer keeps a local copy of a resource's objects and tells handlers what happens to them. Its parts, in
-// the order in which an event passes them:
+// Package informer maintains a local copy of a resource's objects and notifies handlers of changes. An event
+// passes these parts in order:
 //
-//	reflector    lists, then watches, and survives whatever goes wrong with that
-//	delta FIFO   what happened, in order, collapsed per object
-//	indexer      the cache: by key, and by the values of named indexes
-//	handlers     any number, each told everything, in order, on a goroutine of its own, from a backlog of its own
+//	reflector    lists, then watches, and recovers from failures
+//	delta FIFO   queues the changes, coalesced per object
+//	indexer      the cache: objects by key, and by the values of named indexes
+//	handlers     any number, each with its own goroutine and backlog
 //
-// One informer is one watch and one cache for all who use it; a Factory shares informers among controllers. Where the
-// source is in the server's own process, cached objects are the server's own. Objects share what is equal in them, the
-// containers of a Deployment's Pods, say: over the wire those of a list. They are immutable; DetectMutations makes a test fail
-// that changes one, which then shares nothing, and names the field and, where it can, the handler.
+// All users of an informer share one watch and one cache; a Factory shares informers among controllers. If
+// the source is in the server's process, cached objects are the server's own. Equal parts of objects, such as
+// the containers of a Deployment's Pods, share memory; over the network, those of one list. Objects must not
+// be changed: DetectMutations fails a test that changes one, and reports the field and, if possible, the
+// handler.
 //
-// What is held is bounded by the objects, never by what happens to them. A lazy informer (Options.Lazy) holds them
-// undecoded, and answers questions about names, labels and owners as they are; a Transform, or a Go type with the fields that
-// are used, holds less of each.
+// Memory is bounded by the number of objects, not by the rate of changes. A lazy informer (Options.Lazy)
+// stores objects encoded, and answers queries for names, labels and owners without decoding them. A
+// Transform, or a Go type with few fields, reduces the size of each object.
 //
-// Controllers read the cache through an Indexer or a Lister, and write through package client. The package knows
-// neither the server nor the wire: client.Source hides which one it has.
+// Controllers read the cache through an Indexer or a Lister, and write through package client. The package
+// does not depend on the server or the network: client.Source hides both.
 package informer
 
 import (
@@ -35,50 +36,50 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Options of an informer. The zero value is all objects in all namespaces, without resync.
+// Options configure an informer. The zero value selects all objects in all namespaces, without resyncs.
 type Options[T client.Object] struct {
 	Namespace string
 	Labels    labels.Selector
 	Fields    fields.Selector
-	// Uninitialized has the cache hold objects that initializers have still to act on, too: see client.Options.
+	// Uninitialized includes objects with pending initializers: see client.Options.
 	Uninitialized bool
 
-	// Indexes are those that the cache begins with.
+	// Indexes are the initial indexes of the cache.
 	Indexes map[string]IndexFunc[T]
 
-	// Resync is how often every cached object is passed to the handlers again, so that they look after what no event
-	// tells of; 0 for never.
+	// Resync is how often every cached object is passed to the handlers again, so that they check for changes
+	// that no event reports; 0 means never.
 	Resync time.Duration
 
-	// Relist is how often the list is read anew although the watch goes on, to heal what a faulty server or connection
-	// has lost; 0 for never, since a watch that keeps its promises loses nothing.
+	// Relist is how often the informer lists again while its watch works, to recover from events lost by a
+	// faulty server or connection; 0 means never, since a correct watch loses none.
 	Relist time.Duration
 
-	// Decode makes a T of what the source yields where T alone does not say how, as an interface does not. Objects that o
-	// shares must not be changed. nil reads what New tells of. Goroutines that read a lazy informer call it at once. It must
-	// not use the informer's own cache: see Transform.
+	// Decode decodes the source's objects if T does not determine how, for example because it is an
+	// interface. It must not change objects that o shares. nil decodes as New describes. A lazy informer
+	// calls it concurrently. It must not use the informer's own cache: see Transform.
 	Decode func(by object.Codec, o *object.Object) (T, error)
 
-	// Transform changes each object before it is cached and told of, so as to keep less of it, say; nil takes objects as they
-	// are. It may change its argument, which is nobody else's, and return it, or another object of the same name. An error
-	// stands for an object that cannot be read. It may be called by several goroutines at once. It must not use the informer's
-	// own cache, nor a lister of it: an index of a lazy informer calls it while the cache is locked, which would stop the
-	// informer for ever.
+	// Transform modifies each object before it is cached, for example to drop fields; nil does nothing. It
+	// may change and return its argument, or return another object of the same name. If it returns an error,
+	// the object counts as unreadable. It may be called concurrently. It must not use the informer's own
+	// cache or a lister of it: an index of a lazy informer calls it while the cache is locked, so that would
+	// deadlock.
 	Transform func(T) (T, error)
 
-	// Lazy keeps objects as the source has them, undecoded, and decodes each when it is read. That saves memory, and time
-	// where few are read.
+	// Lazy stores objects as encoded by the source and decodes each when it is read. That saves memory, and
+	// time if few objects are read.
 	Lazy bool
 
-	// Mutations detects changes of cached objects; nil does not look. See DetectMutations.
+	// Mutations detects changes of cached objects; nil disables detection. See DetectMutations.
 	Mutations *Mutations
 
 	// Log is nil for slog.Default.
 	Log *slog.Logger
 }
 
-// Informer keeps the objects of a resource, or some of them, as T. Make it with New, add handlers and indexes at any
-// time, and Run it once. Its other methods may be called by many goroutines.
+// Informer caches the objects of a resource as T. Handlers and indexes can be added at any time; Run must be
+// called once. All methods are safe for concurrent use.
 type Informer[T client.Object] struct {
 	resource schema.GroupVersionResource
 	resync   time.Duration
@@ -90,21 +91,21 @@ type Informer[T client.Object] struct {
 	log      *slog.Logger
 	synced   chan struct{}
 
-	// mu keeps what handlers are told in step with the cache: a handler that comes late gets what is there, and then
-	// what happens.
+	// mu keeps notifications consistent with the cache: a handler that is added late gets the cached objects
+	// first, and then all later changes.
 	mu        sync.Mutex
 	listeners []*listener[T]
-	alive     map[*listener[T]]struct{} // those whose goroutine has not ended, removed ones too
+	alive     map[*listener[T]]struct{} // listeners whose goroutine runs, including removed ones
 	filled    bool
-	news      []notice[T] // that the batch which is processed has for the handlers so far
+	news      []notice[T] // notices of the batch that is being applied
 	progress  progress
-	watched   *time.Timer // fires reportOverdue
+	watched   *time.Timer // runs reportOverdue
 	watching  bool
-	running   context.Context // of the handlers' goroutines; nil while Run is not running
+	running   context.Context // context of the handlers' goroutines; nil unless Run is running
 }
 
-// New makes an informer of a resource that source serves. T may be the type that the source's objects decode to, which
-// are then shared; else, a pointer to any struct that their JSON can be read into, and then each object is read once.
+// New returns an informer of a resource that source serves. T may be the type that the source's objects
+// decode to, which are then shared, or any pointer to a struct that their JSON can be decoded into.
 func New[T client.Object](source client.Source, resource schema.GroupVersionResource, options Options[T]) *Informer[T] {
 	log := options.Log
 	if log == nil {
@@ -138,8 +139,9 @@ func New[T client.Object](source client.Source, resource schema.GroupVersionReso
 	return i
 }
 
-// newObject makes an empty T for the source to read an object into, unless the informer is to have the object's bytes. Such
-// objects share what is equal in them: a Transform may change what it is given, and who changed one could not be told.
+// newObject returns a function that the source may use to decode objects into a T, or nil if the informer
+// needs the encoded objects. Objects that the source decodes share equal parts, so an informer with a
+// Transform or Mutations cannot use them.
 func newObject[T client.Object](options Options[T]) func() client.Object {
 	if options.Lazy || options.Decode != nil || options.Transform != nil || options.Mutations != nil || !client.ReadsProtobuf[T]() {
 		return nil
@@ -148,30 +150,30 @@ func newObject[T client.Object](options Options[T]) func() client.Object {
 	return func() client.Object { return reflect.New(t).Interface().(client.Object) }
 }
 
-// onlyMetadata says that T is what a server sends to those who want no more than metadata.
+// onlyMetadata reports whether T is the type of metadata-only objects.
 func onlyMetadata[T client.Object]() bool {
 	_, is := any(*new(T)).(*metav1.PartialObjectMetadata)
 	return is
 }
 
-// Resource is what the informer keeps the objects of.
+// Resource returns the resource of the informer.
 func (i *Informer[T]) Resource() schema.GroupVersionResource { return i.resource }
 
-// Indexer is the cache.
+// Indexer returns the cache.
 func (i *Informer[T]) Indexer() *Indexer[T] { return i.indexer }
 
-// Lister reads the cache.
+// Lister returns a lister of the cache.
 func (i *Informer[T]) Lister() Lister[T] { return Lister[T]{i.indexer} }
 
-// Synced is closed when the cache holds all that there was when the informer first listed.
+// Synced returns a channel that is closed when the cache holds all objects of the first list.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.synced }
 
-// ailment is why the informer cannot list or watch, or nil.
+// ailment returns why the informer cannot list or watch, or nil.
 func (i *Informer[T]) ailment() error { return i.reflect.ailing.get() }
 
-// Run lists and watches until ctx ends, and returns when every goroutine that it started has ended. Only a handler that
-// does not return holds it up no longer than a few seconds: Run logs its name and leaves its goroutine to it, which ends when
-// the handler returns. Run must be called once at most.
+// Run lists and watches until ctx ends, and returns when all its goroutines have ended. It waits a few
+// seconds for handlers that do not return; then it logs their names and leaves their goroutines, which end
+// when the handlers return. Run must be called at most once.
 func (i *Informer[T]) Run(ctx context.Context) {
 	i.mu.Lock()
 	i.running = ctx
@@ -190,7 +192,7 @@ func (i *Informer[T]) Run(ctx context.Context) {
 	i.awaitHandlers()
 }
 
-// every does something at regular times until ctx ends.
+// every calls a function at an interval until ctx ends.
 func every(ctx context.Context, interval time.Duration, do func()) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()

@@ -23,7 +23,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// counting is a codec that counts what it decodes.
+// counting is a codec that counts calls of Decode.
 type counting struct {
 	codec
 	decoded *atomic.Int64

@@ -10,26 +10,26 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// listener is one handler with what it has not been told yet, and the goroutine that tells it.
+// listener is a handler with its backlog and its goroutine.
 type listener[T client.Object] struct {
 	handler Handler[T]
 	name    string
 	detect  *Mutations
 	log     *slog.Logger
 	synced  chan struct{}
-	ended   chan struct{} // closed when its goroutine is no more
+	ended   chan struct{} // closed when its goroutine ends
 
 	mu      sync.Mutex
 	ready   sync.Cond
 	waiting backlog[T]
 	stopped bool
-	// calls counts what was taken from the backlog. While the handler is called, busy is the object that it is called with.
+	// calls counts the entries taken from the backlog. busy is the object of the current call.
 	calls, panics int
 	busy          *Key
-	watched       int // the value of calls when it was last looked at
+	watched       int // value of calls at the previous check
 
-	// The rest is its goroutine's: what it tells the handler of now, and the states that the handler was told of, or nil, of
-	// objects whose newer states cannot be read.
+	// The goroutine owns the rest: the entry that is being delivered, and, for objects whose newer states
+	// cannot be decoded, the state that the handler was notified of, or nil.
 	passing *untold[T]
 	stale   map[Key]*state[T]
 }
@@ -43,7 +43,7 @@ func newListener[T client.Object](handler Handler[T], detect *Mutations, log *sl
 	return l
 }
 
-// tell queues notices and does not wait.
+// tell queues notices and does not block.
 func (l *listener[T]) tell(notices []notice[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +61,7 @@ func (l *listener[T]) tell(notices []notice[T]) {
 	l.ready.Signal()
 }
 
-// stop has the handler told of nothing more.
+// stop ends the notifications.
 func (l *listener[T]) stop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,7 +84,8 @@ func (l *listener[T]) hasEnded() bool {
 	}
 }
 
-// run calls the handler until ctx ends or it is stopped. When the handler ends its goroutine, run may be called again.
+// run calls the handler until ctx ends or it is stopped. If the handler ends the goroutine, run may be called
+// again.
 func (l *listener[T]) run(ctx context.Context) {
 	unlink := context.AfterFunc(ctx, l.stop)
 	defer unlink()
@@ -100,7 +101,7 @@ func (l *listener[T]) run(ctx context.Context) {
 	}
 }
 
-// take waits for the next notice; nil means that there will be none.
+// take waits for the next entry. It returns nil after stop.
 func (l *listener[T]) take() *untold[T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +117,7 @@ func (l *listener[T]) take() *untold[T] {
 	return u
 }
 
-// pass tells the handler what was taken. A state that cannot be read is passed over; that has been reported.
+// pass delivers an entry. It skips states that failed to decode; the failure has been reported before.
 func (l *listener[T]) pass(u *untold[T]) {
 	if u.synced {
 		close(l.synced)
@@ -137,8 +138,8 @@ func (l *listener[T]) pass(u *untold[T]) {
 	}
 }
 
-// passGone tells the handler of a deletion. One that never heard of the object, since it could not be read, does not hear of
-// its end either, unless it is Thorough.
+// passGone delivers a deletion. A handler that was not notified of the object, because it could not be
+// decoded, is not notified of its deletion either, unless it is Thorough.
 func (l *listener[T]) passGone(s *state[T], unknown bool) {
 	told, isStale := l.stale[s.key]
 	delete(l.stale, s.key)
@@ -155,7 +156,8 @@ func (l *listener[T]) passGone(s *state[T], unknown bool) {
 	l.call("OnDelete", s, func() { l.handler.OnDelete(obj, unknown) }, obj)
 }
 
-// passVanished tells the handler of an object that came and went; where its state is not kept, or cannot be read, of its head.
+// passVanished delivers an object that came and went, or its head if its state was not retained or cannot be
+// decoded.
 func (l *listener[T]) passVanished(s *state[T]) {
 	obj, err := s.read()
 	if err != nil {
@@ -164,8 +166,7 @@ func (l *listener[T]) passVanished(s *state[T]) {
 	l.call("OnVanish", s, func() { l.handler.(Thorough[T]).OnVanish(obj, err != nil) }, obj)
 }
 
-// passNew tells the handler of a state after the old one, or of an object that is new to it when that is nil, or that nothing has
-// changed when that is the same.
+// passNew delivers an update of u.old, an addition if that is nil, or a resync if both are equal.
 func (l *listener[T]) passNew(s *state[T], u *untold[T]) {
 	old := u.old
 	told, isStale := l.stale[s.key]
@@ -195,7 +196,8 @@ func (l *listener[T]) passNew(s *state[T], u *untold[T]) {
 	l.call("OnUpdate", s, func() { l.handler.OnUpdate(before, obj) }, obj, before)
 }
 
-// lastTold is the state that the handler was told of, where that is known and can be read again, else the head of another.
+// lastTold returns the state that the handler was notified of, if it is known and can be decoded, or the head
+// of s.
 func lastTold[T client.Object](s, told *state[T]) T {
 	if told != nil {
 		if obj, err := told.read(); err == nil {
@@ -205,7 +207,7 @@ func lastTold[T client.Object](s, told *state[T]) T {
 	return s.bare()
 }
 
-// keepStale notes that a newer state of an object cannot be read than the one that the handler was told of, if it was.
+// keepStale records that a newer state than the one that the handler knows cannot be decoded.
 func (l *listener[T]) keepStale(key Key, told *state[T]) {
 	if l.stale == nil {
 		l.stale = map[Key]*state[T]{}
@@ -213,7 +215,7 @@ func (l *listener[T]) keepStale(key Key, told *state[T]) {
 	l.stale[key] = told
 }
 
-// call makes one call of the handler, with some objects, which may panic, or end the goroutine.
+// call calls a method of the handler, which may panic or end the goroutine.
 func (l *listener[T]) call(method string, s *state[T], call func(), objects ...client.Object) {
 	returned := false
 	defer func() {
@@ -238,15 +240,15 @@ func (l *listener[T]) panicked() {
 	l.panics++
 }
 
-// overdue is the object of the call that is under way, or nil, and whether it was under way when that was asked the last
-// time, which is said once of each call.
+// overdue returns the object of the current call, or nil, and reports, once per call, whether it was already
+// running at the previous check.
 func (l *listener[T]) overdue() (key *Key, overdue bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.busy == nil || l.watched == -l.calls:
 	case l.watched == l.calls:
-		l.watched, overdue = -l.calls, true // said
+		l.watched, overdue = -l.calls, true // reported
 	default:
 		l.watched = l.calls
 	}

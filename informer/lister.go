@@ -6,16 +6,16 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Lister reads a cache as one would read the server. What it returns is shared: copy before changing.
+// Lister reads a cache. The objects that it returns are shared: copy them before changing them.
 type Lister[T client.Object] struct{ indexer *Indexer[T] }
 
-// Get finds one object; the error for one that is not there is what the server would answer, NotFound. One that is there and
-// cannot be read is an *UnreadableError: what belongs to it must not be deleted.
+// Get returns an object. If it does not exist, the error is NotFound, as from the server; if it exists but
+// cannot be decoded, the error is an *UnreadableError, and its dependents must not be deleted.
 func (l Lister[T]) Get(namespace, name string) (T, error) {
 	return l.indexer.Find(Key{Namespace: namespace, Name: name})
 }
 
-// List is the objects of a namespace (empty for all) that a selector matches, in no order. A nil selector matches all.
+// List returns the objects of a namespace (empty for all) that match a selector (nil for all), in no order.
 func (l Lister[T]) List(namespace string, selector labels.Selector) []T {
 	states := l.states(namespace)
 	if selector == nil || selector.Empty() {

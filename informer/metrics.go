@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// measures are how an informer is.
+// measures are the metrics of an informer.
 type measures struct {
 	objects, unreadable int
 	revision            float64
@@ -14,12 +14,12 @@ type measures struct {
 	handlers            map[string]handled
 }
 
-// handled is how the handlers of one name are.
+// handled are the metrics of the handlers of one name.
 type handled struct {
 	waiting, calls, panics int
 }
 
-// measure looks at an informer.
+// measure returns the current metrics.
 func (i *Informer[T]) measure() measures {
 	m := measures{objects: i.indexer.Len(), unreadable: int(i.reader.unreadable.Load()), handlers: map[string]handled{}}
 	i.mu.Lock()
@@ -33,7 +33,7 @@ func (i *Informer[T]) measure() measures {
 	return m
 }
 
-// count adds a handler to others of its name.
+// count adds the metrics of a handler.
 func (l *listener[T]) count(to *handled) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (f *Factory) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector: it looks at all informers when it is called, so that nothing is counted twice.
+// Collect implements prometheus.Collector. It reads the state of all informers, so nothing is counted twice.
 func (f *Factory) Collect(to chan<- prometheus.Metric) {
 	for id, i := range f.all() {
 		m, labels := i.measure(), id.labelValues()
@@ -87,7 +87,7 @@ func (f *Factory) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// labelValues are those of the metrics of an informer.
+// labelValues returns the label values of an informer's metrics.
 func (id identity) labelValues() []string {
 	scope := cmp.Or(id.namespace, "*")
 	if id.selects() {

@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Mutations finds out who changes cached objects: it keeps a copy of each and compares.
+// Mutations detects changes of cached objects: it retains a copy of each and compares.
 type Mutations struct {
 	test TB
 
@@ -18,29 +18,29 @@ type Mutations struct {
 	held map[client.Object]*heldObject
 }
 
-// heldObject is the copy of an object, and how many caches, and calls of handlers, hold the object.
+// heldObject is the copy of an object, and the number of caches and handler calls that use the object.
 type heldObject struct {
 	copy    runtime.Object
 	holders int
 }
 
-// TB is the part of testing.TB that reporting takes.
+// TB is the part of testing.TB that DetectMutations uses.
 type TB interface {
 	Helper()
 	Errorf(format string, arguments ...any)
 	Cleanup(f func())
 }
 
-// DetectMutations fails the test when an object in the cache of an informer with this option is changed, and says which
-// fields were. It looks when an object leaves the cache, at the end of the test, and before and after a handler is called
-// with it: what changed in between it names the handler for. It costs a copy of each object.
+// DetectMutations fails the test if an object in the cache of an informer with this option is changed, and
+// reports the fields. It compares objects when they leave the cache, at the end of the test, and before and
+// after each handler call, so that it can name the handler. It costs a copy of each object.
 func DetectMutations(t TB) *Mutations {
 	m := &Mutations{test: t, held: map[client.Object]*heldObject{}}
 	t.Cleanup(m.compareAll)
 	return m
 }
 
-// hold keeps a copy of an object that comes into a cache.
+// hold copies an object that enters a cache.
 func (m *Mutations) hold(obj client.Object) {
 	if m == nil {
 		return
@@ -50,7 +50,7 @@ func (m *Mutations) hold(obj client.Object) {
 	m.keep(obj)
 }
 
-// keep has one more hold an object.
+// keep adds a user of an object.
 func (m *Mutations) keep(obj client.Object) {
 	h := m.held[obj]
 	if h == nil {
@@ -71,7 +71,7 @@ func (m *Mutations) release(obj client.Object) {
 	m.drop(obj)
 }
 
-// drop has one less hold an object.
+// drop removes a user of an object.
 func (m *Mutations) drop(obj client.Object) {
 	h := m.held[obj]
 	if h == nil {
@@ -82,7 +82,7 @@ func (m *Mutations) drop(obj client.Object) {
 	}
 }
 
-// during makes a call of a handler, and compares the objects that it was called with, which may leave the cache meanwhile.
+// during calls a handler and compares the objects passed to it, which may leave the cache meanwhile.
 func (m *Mutations) during(handler string, call func(), objects ...client.Object) {
 	if m == nil {
 		call()
@@ -93,7 +93,7 @@ func (m *Mutations) during(handler string, call func(), objects ...client.Object
 	call()
 }
 
-// before compares objects that a handler is about to see.
+// before compares objects before a handler gets them.
 func (m *Mutations) before(objects []client.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -103,7 +103,7 @@ func (m *Mutations) before(objects []client.Object) {
 	}
 }
 
-// after compares objects that a handler has seen.
+// after compares objects after a handler returned.
 func (m *Mutations) after(handler string, objects []client.Object) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

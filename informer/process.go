@@ -7,10 +7,10 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// mostAtOnce is how many objects change in the cache before its readers have their turn.
+// mostAtOnce is the number of objects that are applied while the cache is locked, before readers get a turn.
 const mostAtOnce = 256
 
-// process brings what happened into the cache and to the handlers. Everything up to a revision has been told with it.
+// process applies a batch, which completes all changes up to a revision, to the cache and the handlers.
 func (i *Informer[T]) process(batch []*pending[T], upTo object.Revision) {
 	i.settle(batch)
 	i.mu.Lock()
@@ -29,7 +29,7 @@ func (i *Informer[T]) process(batch []*pending[T], upTo object.Revision) {
 	i.progress.made(upTo)
 }
 
-// apply changes the cache, and notes what the handlers are to be told.
+// apply changes the cache and collects the notices for the handlers.
 func (i *Informer[T]) apply(some []*pending[T]) {
 	i.indexer.mu.Lock()
 	defer i.indexer.mu.Unlock()
@@ -45,7 +45,7 @@ func (i *Informer[T]) apply(some []*pending[T]) {
 	}
 }
 
-// happened brings one delta to what is cached of the object, which is nil when nothing is.
+// happened applies one delta to the cached state of its object, which may be nil.
 func (i *Informer[T]) happened(d delta[T], cached *state[T]) {
 	switch {
 	case d.vanished:
@@ -67,8 +67,8 @@ func (i *Informer[T]) happened(d delta[T], cached *state[T]) {
 	}
 }
 
-// deleted takes an object out, unless the deletion is that of an older object than the known one. It is told with the last
-// state that could be read.
+// deleted removes an object, unless the deletion is older than the cached state. The notice has the last
+// state that could be decoded.
 func (i *Informer[T]) deleted(d delta[T], cached *state[T]) {
 	known := cmp.Or(cached, i.indexer.unread[d.state.key])
 	if known == nil || !d.unknown && d.state.older(known) {
@@ -85,7 +85,7 @@ func (i *Informer[T]) deleted(d delta[T], cached *state[T]) {
 	i.remove(cached, d.state, d.unknown)
 }
 
-// remove takes a cached object out, whose last state is another where that is known.
+// remove removes a cached object. last is its last state.
 func (i *Informer[T]) remove(cached, last *state[T], unknown bool) {
 	i.release(cached)
 	i.indexer.remove(cached)
@@ -93,8 +93,8 @@ func (i *Informer[T]) remove(cached, last *state[T], unknown bool) {
 	i.tell(notice[T]{kind: noticeDelete, old: last, flag: unknown})
 }
 
-// changed replaces a cached object by a newer state. What was seen before is not told again, what comes late is
-// dropped, and an object that took the name of another is another: its predecessor's deletion was not seen.
+// changed replaces a cached object by a newer state. Duplicate and late states are dropped. If the UID
+// differs, the deletion of the previous object was not observed.
 func (i *Informer[T]) changed(d delta[T], cached *state[T]) {
 	other := d.state.uid() != cached.uid()
 	seen := d.state.revision == cached.revision && !other || isWatched(d.Type) && d.state.older(cached)
@@ -120,7 +120,7 @@ func (i *Informer[T]) store(s *state[T]) {
 	i.indexer.put(s)
 }
 
-// release looks at an object that leaves the cache for the last time.
+// release checks an object that leaves the cache for mutations.
 func (i *Informer[T]) release(s *state[T]) {
 	if obj, ok := s.shown(); ok {
 		i.detect.release(obj)

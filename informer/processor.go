@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// overdueCall is how long a handler may take with one call before that is reported; it may take twice as long.
+	// overdueCall is the time after which a handler call is reported; detection may take twice as long.
 	overdueCall = 30 * time.Second
-	// lastCalls is how long handlers have to return when an informer ends.
+	// lastCalls is how long handlers may take to return when an informer ends.
 	lastCalls = 5 * time.Second
 )
 
-// AddHandler has a handler told of all objects, those that are cached already first. It may be called at any time, by a
-// handler too.
+// AddHandler adds a handler, which is called for the cached objects first. It may be called at any time, also
+// by a handler.
 func (i *Informer[T]) AddHandler(handler Handler[T]) *Registration {
 	l := newListener(handler, i.detect, i.log)
 	i.mu.Lock()
@@ -35,7 +35,7 @@ func (i *Informer[T]) AddHandler(handler Handler[T]) *Registration {
 	return &Registration{synced: l.synced, remove: func() { i.removeListener(l) }, resync: func() { i.resyncListener(l) }}
 }
 
-// removeListener has a handler told of nothing more.
+// removeListener ends the notifications of a handler.
 func (i *Informer[T]) removeListener(l *listener[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -43,7 +43,7 @@ func (i *Informer[T]) removeListener(l *listener[T]) {
 	l.stop()
 }
 
-// resyncListener passes what is cached to one handler again.
+// resyncListener passes the cached objects to one handler.
 func (i *Informer[T]) resyncListener(l *listener[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -54,7 +54,7 @@ func (i *Informer[T]) resyncListener(l *listener[T]) {
 	l.tell(again)
 }
 
-// start gives a handler its goroutine. The lock is held.
+// start starts the goroutine of a handler. The caller holds the lock.
 func (i *Informer[T]) start(l *listener[T]) {
 	i.alive[l] = struct{}{}
 	ctx := i.running
@@ -62,7 +62,7 @@ func (i *Informer[T]) start(l *listener[T]) {
 	go i.serve(ctx, l)
 }
 
-// serve calls a handler until it is to be told nothing more. A handler that ends the goroutine gets another.
+// serve calls a handler until it is stopped. If the handler ends the goroutine, serve starts another.
 func (i *Informer[T]) serve(ctx context.Context, l *listener[T]) {
 	returned := false
 	defer func() {
@@ -79,7 +79,7 @@ func (i *Informer[T]) serve(ctx context.Context, l *listener[T]) {
 	returned = true
 }
 
-// living are the handlers whose goroutines have not ended.
+// living returns the handlers whose goroutines run.
 func (i *Informer[T]) living() []*listener[T] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -90,7 +90,7 @@ func (i *Informer[T]) living() []*listener[T] {
 	return living
 }
 
-// watchHandlers looks after handlers that have been told something, in a while. The lock is held.
+// watchHandlers schedules a check for overdue calls. The caller holds the lock.
 func (i *Informer[T]) watchHandlers() {
 	switch {
 	case i.watched == nil:
@@ -101,8 +101,8 @@ func (i *Informer[T]) watchHandlers() {
 	i.watching = true
 }
 
-// reportOverdue names handlers that do not return, and looks again for as long as one is at work: an informer at rest has no
-// timer.
+// reportOverdue logs handlers that do not return, and checks again while a handler is busy: an idle informer
+// has no timer.
 func (i *Informer[T]) reportOverdue() {
 	busy := false
 	for _, l := range i.living() {
@@ -121,7 +121,7 @@ func (i *Informer[T]) reportOverdue() {
 	}
 }
 
-// awaitHandlers waits until all handlers have returned, for a moment at the longest.
+// awaitHandlers waits, at most lastCalls, until all handlers have returned.
 func (i *Informer[T]) awaitHandlers() {
 	i.mu.Lock()
 	i.running = nil

@@ -7,13 +7,13 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Reached waits until the cache shows an object at a revision or a later one, or that it has been deleted since, so that
-// whoever has written the object does not act on an older state of it: pass the revision that the server answered the
-// write with. Revision 0, which nobody knows, is reached. It returns an error when ctx ends before.
+// Reached waits until the cache shows an object at a revision or a later one, or shows that it was deleted
+// since. Pass the revision of a write's response to avoid acting on an older state. Revision 0, which means
+// unknown, counts as reached. Reached returns an error if ctx ends first.
 //
-// A revision that cannot be decoded counts as reached, since no waiting would show it: see Unreadable. An object that is not
-// in the informer's scope is never shown; that it was passed over is known when the cache has come that far, by a later
-// change of another object or by a bookmark.
+// A revision that cannot be decoded counts as reached, since the cache will never show it: see Unreadable. An
+// object outside the informer's scope is never cached; its revision is reached when the cache has reached it
+// through another object or a bookmark.
 func (i *Informer[T]) Reached(ctx context.Context, key Key, revision object.Revision) error {
 	for {
 		reached, changed := i.shows(key, revision)
@@ -28,7 +28,7 @@ func (i *Informer[T]) Reached(ctx context.Context, key Key, revision object.Revi
 	}
 }
 
-// shows says whether a revision is reached; if not, the channel is closed when it may be.
+// shows reports whether a revision is reached. If not, the channel is closed at the next change.
 func (i *Informer[T]) shows(key Key, revision object.Revision) (bool, <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -42,22 +42,22 @@ func (i *Informer[T]) shows(key Key, revision object.Revision) (bool, <-chan str
 	return false, i.progress.next()
 }
 
-// Revision is up to where the cache has followed the server: the revision of the last list, event or bookmark.
+// Revision returns the revision that the cache has reached: that of the last list, event or bookmark.
 func (i *Informer[T]) Revision() object.Revision {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.progress.at
 }
 
-// progress is how far a cache has come, for those who wait for it. It is under the informer's lock.
+// progress is how far a cache has come. The informer's lock guards it.
 type progress struct {
 	at   object.Revision
-	wake chan struct{} // nil while nobody waits
-	// passed are the revisions of cached objects that could not be read, so that older ones stand.
+	wake chan struct{} // nil if nothing waits
+	// passed holds the revisions of cached objects whose newest state cannot be decoded.
 	passed map[Key]object.Revision
 }
 
-// pass notes that the last state of a cached object cannot be read.
+// pass records that the newest state of a cached object cannot be decoded.
 func (p *progress) pass(key Key, revision object.Revision) {
 	if p.passed == nil {
 		p.passed = map[Key]object.Revision{}
@@ -65,7 +65,7 @@ func (p *progress) pass(key Key, revision object.Revision) {
 	p.passed[key] = revision
 }
 
-// next is closed at the next change.
+// next returns a channel that is closed at the next change.
 func (p *progress) next() <-chan struct{} {
 	if p.wake == nil {
 		p.wake = make(chan struct{})
@@ -73,7 +73,7 @@ func (p *progress) next() <-chan struct{} {
 	return p.wake
 }
 
-// made tells of changes up to a revision.
+// made records that all changes up to a revision were applied.
 func (p *progress) made(upTo object.Revision) {
 	p.at = upTo
 	if p.wake != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// reader makes states of what a source yields: decoded and transformed at once, or, of a lazy informer, when they are read.
+// reader turns a source's objects into states: decoded and transformed at once or, in a lazy informer, when
+// they are read.
 type reader[T client.Object] struct {
 	converter converter[T]
 	transform func(T) (T, error)
@@ -22,7 +23,7 @@ type reader[T client.Object] struct {
 	recent    recent[T]
 	detect    *Mutations
 	log       *slog.Logger
-	// unreadable counts the objects that could not be read.
+	// unreadable counts the objects that could not be decoded.
 	unreadable atomic.Int64
 }
 
@@ -38,16 +39,16 @@ func newReader[T client.Object](version schema.GroupVersion, options Options[T],
 	}
 }
 
-// state makes the state of an object, undecoded.
+// state returns the state of an object, not yet decoded.
 func (r *reader[T]) state(by object.Codec, o *object.Object) *state[T] {
 	return &state[T]{key: keyOf(o), revision: o.Revision, late: &late[T]{reader: r, codec: by, raw: o}}
 }
 
-// keyOf is the key of a source's object in the cache.
+// keyOf returns the cache key of a source's object.
 func keyOf(o *object.Object) Key { return Key{Namespace: o.Key.Namespace(), Name: o.Key.Name()} }
 
-// decode reads an object and transforms it. Both may be the user's code: a panic is one more way not to be readable, and so
-// is another name than the object is known by.
+// decode decodes and transforms an object. Both may be user code: a panic, or a changed name, makes the
+// object unreadable.
 func (r *reader[T]) decode(by object.Codec, o *object.Object) (obj T, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -64,7 +65,7 @@ func (r *reader[T]) decode(by object.Codec, o *object.Object) (obj T, err error)
 	if r.transform == nil {
 		return obj, nil
 	}
-	if r.converter.decode != nil { // which may share it
+	if r.converter.decode != nil { // which may share parts of it
 		obj = obj.DeepCopyObject().(T)
 	}
 	changed, err := r.transform(obj)
@@ -77,22 +78,22 @@ func (r *reader[T]) decode(by object.Codec, o *object.Object) (obj T, err error)
 	return changed, nil
 }
 
-// late is an object that is decoded when somebody reads it.
+// late is an object that is decoded when it is read.
 type late[T client.Object] struct {
 	reader *reader[T]
 	codec  object.Codec
 	raw    *object.Object
 	kept   atomic.Pointer[kept[T]]
-	left   atomic.Bool // the cache
+	left   atomic.Bool // set when it leaves the cache
 }
 
-// kept is an object that was decoded not long ago, or why it cannot be.
+// kept is a recently decoded object, or the error of decoding it.
 type kept[T client.Object] struct {
 	obj T
 	err error
 }
 
-// read decodes the object, unless that has been done not long ago. One that cannot be read is reported the first time.
+// read decodes the object unless it was decoded recently. A failure is logged the first time.
 func (l *late[T]) read() (T, error) {
 	if have := l.kept.Load(); have != nil {
 		return have.obj, have.err
@@ -117,37 +118,37 @@ func (l *late[T]) read() (T, error) {
 	return obj, nil
 }
 
-// leave notes that the object is in the cache no more: who has yet to hear of it keeps it, decoded or not, and nobody else.
+// leave records that the object left the cache: it is retained only while handlers still refer to it.
 func (l *late[T]) leave() {
 	l.left.Store(true)
 	l.reader.recent.leave()
 }
 
-// forget gives the decoded object back.
+// forget drops the decoded object.
 func (l *late[T]) forget() {
 	if have := l.kept.Swap(nil); have != nil && have.err == nil {
 		l.reader.detect.release(have.obj)
 	}
 }
 
-// mostRecent bounds what a lazy informer keeps decoded, in bytes as the source has them, which are a few times as many when
-// they are decoded.
+// mostRecent bounds the decoded objects that a lazy informer retains, in encoded bytes; decoded they take
+// several times as many.
 //
-// Measured on 10,000 Pods whose events three handlers hear and a worker reads up to 50 events later, this decodes each state
-// once, as no bound would. Weak pointers do too while the heap is large, but a small one is collected so often that they
-// take three times as long; keeping nothing takes four times as long. Whoever lists the same 500 objects again and again
-// decodes them once, and who lists all of them decodes all, which nothing but memory for all would spare them.
+// Measured with 10,000 Pods whose events three handlers receive and a worker reads up to 50 events later,
+// this bound decodes each state once, as no bound would. Weak pointers do too while the heap is large, but
+// take three times as long on a small heap, which is collected more often. Retaining nothing takes four times
+// as long. Listing the same 500 objects repeatedly decodes them once; listing all objects decodes all.
 const mostRecent = 4 << 20
 
-// recent are the objects in the cache that a lazy informer decoded last.
+// recent holds the objects in the cache that a lazy informer decoded last.
 type recent[T client.Object] struct {
 	mu    sync.Mutex
 	queue []*late[T]
 	bytes int
-	left  int // about how many of them have left the cache
+	left  int // approximate number that have left the cache
 }
 
-// add makes room for one more object, and returns those that have to make way: the oldest.
+// add adds an object and returns the oldest ones, which no longer fit.
 func (r *recent[T]) add(l *late[T]) (gone []*late[T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,10 +167,10 @@ func (r *recent[T]) add(l *late[T]) (gone []*late[T]) {
 	return gone
 }
 
-// mostLeft is how many objects that have left the cache are kept at least before one looks for them.
+// mostLeft is the number of objects that may have left the cache before leave removes them.
 const mostLeft = 64
 
-// leave drops those that have left the cache, when they may be half of all.
+// leave removes the objects that have left the cache, if these may be half of all.
 func (r *recent[T]) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -130,7 +130,7 @@ func TestResourceThatIsServedAMomentLaterIsNoNews(t *testing.T) {
 	})
 }
 
-// A resource that goes away takes nothing from the cache: that nothing is served is not to say that nothing is there.
+// When a resource is no longer served, the cache retains its objects: the server may still store them.
 func TestVanishedResourceDeletesNothing(t *testing.T) {
 	t.Parallel()
 	inBubble(t, newPlane, quiet, func(p *plane, i *informer.Informer[*corev1.ConfigMap], d *diary) {

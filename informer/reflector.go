@@ -14,9 +14,9 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// reflector brings the state of a resource into a delta FIFO: it lists, then watches from the list's revision, and goes
-// on for as long as its context does. A watch that ends is begun again where it ended; when that place is gone (410), or
-// the server says anything else against it, the reflector lists again.
+// reflector transfers the state of a resource into a delta FIFO: it lists, then watches from the list's
+// revision, until its context ends. A watch that ends is resumed where it ended. If that is not possible (410
+// Gone, or another error of the server), the reflector lists again.
 type reflector[T client.Object] struct {
 	source   client.Source
 	resource schema.GroupVersionResource
@@ -28,27 +28,27 @@ type reflector[T client.Object] struct {
 	reader   *reader[T]
 	sequence sequence
 	backoff  backoff
-	trouble  metav1.StatusReason // what was logged last and is not over yet
+	trouble  metav1.StatusReason // reason of the last logged failure, until recovery
 	ailing   ailment
-	absence  time.Time // when the resource was first found not to be served; zero while it is
+	absence  time.Time // when the resource was first not found; zero while it is served
 }
 
-// How long to wait after a failure, and how long a watch must have lasted to count as none.
+// Waits after failures, and how long a watch must last to count as a success.
 const (
 	firstWait   = 100 * time.Millisecond
 	longestWait = 10 * time.Second
 	goodWatch   = 5 * time.Second
 )
 
-// mostResumptions is how often in a row a server may fail to go on at the same place, which may be an event that it cannot
-// tell of, before the reflector lists again.
+// mostResumptions is how often in a row the server may fail to resume at one revision, perhaps because it
+// cannot encode an event, before the reflector lists again.
 const mostResumptions = 5
 
-// relistSpread is over what time those come back who all lost their place in the history at once, as when the server
-// forgot it: each list is much work, a watch is little.
+// relistSpread spreads the lists of clients that lost their position at the same time, such as after a
+// compaction: a list is expensive for the server.
 const relistSpread = 2 * time.Second
 
-// errRelist is the end of a watch whose turn to be listed anew has come.
+// errRelist ends a watch when the list must be read again.
 var errRelist = errors.New("the list is to be read anew")
 
 // run lists and watches until ctx ends.
@@ -70,7 +70,7 @@ func (r *reflector[T]) run(ctx context.Context) {
 	}
 }
 
-// rest waits after a failure, for as long as the server asks at least.
+// rest waits after a failure, at least as long as the server requests.
 func (r *reflector[T]) rest(ctx context.Context, failure error) {
 	wait := r.backoff.next()
 	if seconds, told := apierrors.SuggestsClientDelay(failure); told {
@@ -79,13 +79,13 @@ func (r *reflector[T]) rest(ctx context.Context, failure error) {
 	sleep(ctx, wait)
 }
 
-// list replaces what is known by what there is. The watch that goes on behind the list is nil when one is to be begun.
+// list replaces the known state by the current one. It returns the watch that continues the list, or nil.
 func (r *reflector[T]) list(ctx context.Context) (following client.Watch, err error) {
 	list, err := r.source.List(ctx, r.resource, r.options)
 	if err != nil {
 		return nil, err
 	}
-	for _, err := range list.Unreadable { // and so it cannot be told what is not in the list
+	for _, err := range list.Unreadable { // so deletions cannot be inferred from this list
 		r.reader.passOver(err)
 	}
 	states := make([]*state[T], len(list.Items))
@@ -98,7 +98,7 @@ func (r *reflector[T]) list(ctx context.Context) (following client.Watch, err er
 	return list.Following, nil
 }
 
-// watch follows the changes since the list, through as many watches as it takes, until listing again is due.
+// watch processes changes since the list, over any number of watches, until the reflector must list again.
 func (r *reflector[T]) watch(ctx context.Context, following client.Watch) error {
 	if r.relist > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, r.relist, errRelist)
@@ -123,7 +123,7 @@ func (r *reflector[T]) watch(ctx context.Context, following client.Watch) error 
 			continue
 		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
 			r.log.Debug("the watch has fallen behind what the server remembers: listing again", "revision", r.sequence.last)
-			sleep(ctx, r.backoff.next()+spread(relistSpread)) // or a server that forgets at once would be asked without pause
+			sleep(ctx, r.backoff.next()+spread(relistSpread)) // do not list in a tight loop if the server compacts at once
 			return errRelist
 		case isFailure(err):
 			failures++
@@ -138,34 +138,34 @@ func (r *reflector[T]) watch(ctx context.Context, following client.Watch) error 
 	}
 }
 
-// canResume says whether what ended a watch leaves hope that it goes on at the same place: the connection broke, or the
-// server is busy.
+// canResume reports whether a watch that failed may be resumed at the same revision: the connection broke, or
+// the server is busy.
 func canResume(err error) bool {
 	if errors.Is(err, client.ErrUnreadable) {
-		return false // it may be sent again
+		return false // the server may send the same event again
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return true
 	}
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
-		return false // the server does not know the place yet: it is not the one that told of it
+		return false // this server has not reached the revision: another one sent it
 	}
 	return isBusy(err) || isFailure(err)
 }
 
-// isBusy says whether a server asks for patience.
+// isBusy reports whether an error asks the client to retry later.
 func isBusy(err error) bool {
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
-// isFailure says whether something in a server went wrong.
+// isFailure reports whether an error is an internal failure of the server.
 func isFailure(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !isBusy(err) && (apierrors.IsInternalError(err) || status.Status().Code >= 500)
 }
 
-// begin is the watch that came with a list, or a new one where the last one ended.
+// begin returns the watch that came with a list, or starts one at the last revision.
 func (r *reflector[T]) begin(ctx context.Context, following client.Watch) (client.Watch, error) {
 	if following != nil {
 		return following, nil
@@ -175,7 +175,7 @@ func (r *reflector[T]) begin(ctx context.Context, following client.Watch) (clien
 	return r.source.Watch(ctx, r.resource, options)
 }
 
-// watchOnce passes on the events of one watch.
+// watchOnce processes the events of one watch.
 func (r *reflector[T]) watchOnce(ctx context.Context, following client.Watch) error {
 	watching, err := r.begin(ctx, following)
 	if err != nil {
@@ -194,7 +194,7 @@ func (r *reflector[T]) watchOnce(ctx context.Context, following client.Watch) er
 	}
 }
 
-// complain logs a trouble when it begins, not each time that it is met again.
+// complain logs a failure unless the previous one had the same reason.
 func (r *reflector[T]) complain(err error) {
 	r.ailing.set(err)
 	reason := apierrors.ReasonForError(err)
@@ -212,7 +212,7 @@ func (r *reflector[T]) complain(err error) {
 	r.log.Warn("cannot list or watch: trying again until it works", "error", err)
 }
 
-// recovered ends a trouble.
+// recovered clears the last failure.
 func (r *reflector[T]) recovered() {
 	r.absence = time.Time{}
 	r.ailing.set(nil)

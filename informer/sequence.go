@@ -2,26 +2,26 @@ package informer
 
 import "github.com/bowline-dev/bowline/object"
 
-// sequence keeps the events of a watch in the order of their revisions when whatever brings them does not: it refuses
-// what comes a second time, and what comes so late that it would bring a deleted object back.
+// sequence filters the events of a watch whose transport may duplicate or reorder events. It rejects
+// duplicates, and late events that would revive a deleted object.
 type sequence struct {
-	// floor is the revision up to which everything has been told, by a list or a bookmark.
+	// floor is the revision up to which a list or bookmark has confirmed all changes.
 	floor object.Revision
-	// last is the highest revision that was seen, where a new watch goes on.
+	// last is the highest revision received, at which a new watch resumes.
 	last object.Revision
-	// deletions are the revisions above floor at which objects were deleted.
+	// deletions holds the revisions above floor at which objects were deleted.
 	deletions map[Key]object.Revision
 }
 
-// keptDeletions bounds the memory of deletions on a watch without bookmarks.
+// keptDeletions bounds deletions on a watch without bookmarks.
 const keptDeletions = 4096
 
-// restart begins anew behind a list.
+// restart starts over after a list.
 func (s *sequence) restart(at object.Revision) {
 	*s = sequence{floor: at, last: at, deletions: map[Key]object.Revision{}}
 }
 
-// settle notes that everything up to a revision has been told.
+// settle records that all changes up to a revision were received.
 func (s *sequence) settle(at object.Revision) {
 	s.last = max(s.last, at)
 	if at > s.floor {
@@ -30,7 +30,7 @@ func (s *sequence) settle(at object.Revision) {
 	}
 }
 
-// admits says whether an event is to be passed on.
+// admits reports whether to pass on an event.
 func (s *sequence) admits(key Key, at object.Revision, deleted bool) bool {
 	if at <= s.floor || at <= s.deletions[key] {
 		return false

@@ -6,9 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// settle decodes what comes into the cache, unless the informer is lazy. Only now: states that a newer one overtook while
-// the cache was busy are not decoded at all. A list is decoded on all cores. Events are on one: the others have more to do
-// with what comes next, and the further that gets ahead, the more is overtaken. What cannot be decoded stays as it is.
+// settle decodes the states of a batch, unless the informer is lazy. Decoding this late skips states that
+// were superseded while the cache was busy. Lists are decoded on all cores. Events are decoded on one: the
+// other cores are needed for the events that follow, and more of these get superseded. States that cannot be
+// decoded stay encoded.
 func (i *Informer[T]) settle(batch []*pending[T]) {
 	if i.reader.lazy {
 		return
@@ -17,7 +18,7 @@ func (i *Informer[T]) settle(batch []*pending[T]) {
 	listed := false
 	for _, p := range batch {
 		for n, d := range p.deltas {
-			twice := n > 0 && p.deltas[n-1].state == d.state // a deletion was concluded from a state that waits itself
+			twice := n > 0 && p.deltas[n-1].state == d.state // a deletion was inferred from a state that is pending itself
 			if d.state.late != nil && !twice && d.state.late.kept.Load() == nil {
 				undecoded = append(undecoded, d.state)
 				listed = listed || d.Type == Replaced
@@ -25,16 +26,16 @@ func (i *Informer[T]) settle(batch []*pending[T]) {
 		}
 	}
 	helpers := 0
-	if listed && i.reader.converter.decode == nil { // a user's is called by one goroutine at a time
+	if listed && i.reader.converter.decode == nil { // Options.Decode is not called concurrently
 		helpers = runtime.GOMAXPROCS(0) - 1
 	}
 	i.reader.decodeAll(undecoded, helpers)
 }
 
-// alone is how many objects are decoded at most without the help of other goroutines, which cost more than a few objects.
+// alone is the number of objects from which helper goroutines pay off.
 const alone = 32
 
-// decodeAll decodes states. Those that cannot be are counted and reported.
+// decodeAll decodes states. It counts and logs failures.
 func (r *reader[T]) decodeAll(states []*state[T], helpers int) {
 	var next atomic.Int64
 	work := func() {
@@ -56,7 +57,7 @@ func (r *reader[T]) decodeAll(states []*state[T], helpers int) {
 	helping.Wait()
 }
 
-// decodeState decodes a state that nobody else has seen yet.
+// decodeState decodes a state that is not shared yet.
 func (r *reader[T]) decodeState(s *state[T]) {
 	obj, err := r.decode(s.late.codec, s.late.raw)
 	if err != nil {
@@ -65,17 +66,17 @@ func (r *reader[T]) decodeState(s *state[T]) {
 		r.log.Error("an object cannot be read: its last known state stands", "error", err)
 		return
 	}
-	s.key, s.obj, s.late = KeyOf(obj), obj, nil // the same key, in the object's own memory
+	s.key, s.obj, s.late = KeyOf(obj), obj, nil // the same key, without retaining the encoded object
 }
 
-// passOver counts and reports an object that is not even known by its name.
+// passOver counts and logs an object whose name could not be decoded.
 func (r *reader[T]) passOver(err error) {
 	r.unreadable.Add(1)
 	r.log.Error("an object cannot be read: it is passed over", "error", err)
 }
 
-// Unreadable is how many objects, each time that they were listed or changed, could not be decoded or transformed. Such an
-// object is logged and passed over: its last known state stands, and all others go on; see UnreadableError. While a list has an
-// object that is not even known by its name, what that list lacks is not taken for deleted: it stays cached until a watch tells
-// of its deletion, or a later list can be read whole (Options.Relist).
+// Unreadable returns how many listed or changed objects could not be decoded or transformed. Such an object
+// is logged and its last known state remains; see UnreadableError. If even the name of a listed object cannot
+// be decoded, the list does not imply deletions: missing objects stay cached until a watch reports their
+// deletion or a later list is complete (Options.Relist).
 func (i *Informer[T]) Unreadable() int { return int(i.reader.unreadable.Load()) }

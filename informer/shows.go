@@ -10,12 +10,12 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Shows waits until every cache that should show what a write did does so: the revision that it was answered with, as
-// Informer.Reached does, or that the object is gone. It returns an error when ctx ends before.
+// Shows waits until every cache that should reflect a write does: it has reached the revision of the response
+// (see Informer.Reached), or the object is gone. It returns an error if ctx ends first.
 //
-// Caches that are not filled yet are not waited for, nor is a write to another server (FactoryOptions.Server). A cache with a
-// scope by labels is waited for when it has the object, or the object's labels match; one by fields only when it has the object.
-// What a write of many objects (deletecollection) did is not waited for.
+// Shows does not wait for caches that are not filled yet, for writes to another server
+// (FactoryOptions.Server), or for deletecollection. It waits for a cache with a label selector only if that
+// has the object or the object's labels match, and for one with a field selector only if that has the object.
 func (f *Factory) Shows(ctx context.Context, w client.Write) error {
 	if w.Name == "" || f.options.Server != "" && w.Server != "" && f.options.Server != w.Server {
 		return nil
@@ -28,7 +28,7 @@ func (f *Factory) Shows(ctx context.Context, w client.Write) error {
 	return nil
 }
 
-// showsWrite waits until the cache shows what a write did, as Factory.Shows says.
+// showsWrite implements Factory.Shows for one cache.
 func (i *Informer[T]) showsWrite(ctx context.Context, w client.Write) error {
 	key := Key{Namespace: w.Namespace, Name: w.Name}
 	if !i.concerns(key, w) {
@@ -50,7 +50,7 @@ func (i *Informer[T]) showsWrite(ctx context.Context, w client.Write) error {
 	}
 }
 
-// lacks says whether an object is not in the cache; if it is, the channel is closed when that may have changed.
+// lacks reports whether an object is not in the cache. If it is, the channel is closed at the next change.
 func (i *Informer[T]) lacks(key Key, uid types.UID) (bool, <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -60,7 +60,7 @@ func (i *Informer[T]) lacks(key Key, uid types.UID) (bool, <-chan struct{}) {
 	return false, i.progress.next()
 }
 
-// concerns says whether the cache has what was written, or will.
+// concerns reports whether the cache has, or will have, the written object.
 func (i *Informer[T]) concerns(key Key, w client.Write) bool {
 	select {
 	case <-i.synced:
@@ -71,6 +71,6 @@ func (i *Informer[T]) concerns(key Key, w client.Write) bool {
 	if scope.Fields == nil && scope.Labels == nil || i.indexer.state(key) != nil {
 		return true
 	}
-	of := w.Subresource == "" || w.Subresource == "status" // else the labels may be another object's
+	of := w.Subresource == "" || w.Subresource == "status" // other subresources may return the labels of another object
 	return scope.Fields == nil && of && scope.Labels.Matches(labels.Set(w.Labels))
 }

@@ -13,19 +13,18 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// state is one state of one object on its way through an informer, and in its cache. It is made once, and all parts share
-// it. All but its places is immutable.
+// state is one state of an object, shared by all parts of an informer. All fields but places are immutable.
 type state[T client.Object] struct {
 	key      Key
 	revision object.Revision
-	// obj is the object; nil before it is decoded, and in a lazy informer, where late is set.
+	// obj is the object. It is nil if late is set: before decoding, and in a lazy informer.
 	obj  T
 	late *late[T]
-	// places are where indexes have it. They belong to the indexer.
+	// places are its positions in the indexes. The indexer owns them.
 	places []place[T]
 }
 
-// read is the object, which is shared. Only a lazy informer's can fail.
+// read returns the object, which is shared. It can fail only in a lazy informer.
 func (s *state[T]) read() (T, error) {
 	if s.late == nil {
 		return s.obj, nil
@@ -33,7 +32,7 @@ func (s *state[T]) read() (T, error) {
 	return s.late.read()
 }
 
-// shown is what readers share now: the object, or nil when a lazy informer keeps it undecoded.
+// shown returns the decoded object, if there is one.
 func (s *state[T]) shown() (obj T, ok bool) {
 	if s.late == nil {
 		return s.obj, true
@@ -44,7 +43,7 @@ func (s *state[T]) shown() (obj T, ok bool) {
 	return obj, false
 }
 
-// older says whether a state is from before another. A revision of 0 is unknown.
+// older reports whether a state precedes another. Revision 0 means unknown.
 func (s *state[T]) older(than *state[T]) bool {
 	return s.revision < than.revision && s.revision > 0
 }
@@ -75,7 +74,7 @@ func (s *state[T]) head() Head {
 	return head
 }
 
-// trace is a state that has no more of another than its name, UID and revision, in memory of its own. Reading it is an error.
+// trace returns a state with only the name, UID and revision, in its own memory. Reading it returns err.
 func (s *state[T]) trace(err error) *state[T] {
 	raw := &object.Object{Header: object.Header{UID: types.UID(strings.Clone(string(s.uid())))}, Revision: s.revision}
 	l := &late[T]{raw: raw}
@@ -86,7 +85,7 @@ func (s *state[T]) trace(err error) *state[T] {
 
 var errTrace = errors.New("only its name, UID and revision are kept")
 
-// bare is an object of which nothing but the head can be read.
+// bare returns an object with only the head set.
 func (s *state[T]) bare() (obj T) {
 	kind := reflect.TypeFor[T]()
 	if kind.Kind() != reflect.Pointer {

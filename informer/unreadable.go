@@ -14,16 +14,16 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// UnreadableError is why a cache has nothing to show of an object that is there: it cannot be decoded into the informer's Go
-// type, or transformed. It is not the error of an object that is gone: apierrors.IsNotFound is false, whatever Err is. A
-// controller returns it, and comes back to the object later.
+// UnreadableError reports that an object exists but cannot be decoded into the informer's Go type, or
+// transformed. It never means that the object is gone: apierrors.IsNotFound returns false, whatever Err is. A
+// controller should return it, to be retried later.
 type UnreadableError struct {
 	Resource schema.GroupResource
 	Key      Key
 	UID      types.UID
-	// Revision is the one that cannot be read.
+	// Revision is the revision that cannot be decoded.
 	Revision object.Revision
-	// Err says why, and of what field where that is known: often a *client.DecodeError.
+	// Err is the cause, which names the field if it is a *client.DecodeError.
 	Err error
 }
 
@@ -34,8 +34,8 @@ func (e *UnreadableError) Error() string {
 
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// Status is an internal error. It makes it an error of k8s.io/apimachinery/pkg/api/errors, so that what Err wraps is not
-// taken for it.
+// Status makes it an internal error for k8s.io/apimachinery/pkg/api/errors, so that its status takes
+// precedence over that of the wrapped error.
 func (e *UnreadableError) Status() metav1.Status {
 	return metav1.Status{
 		Status: metav1.StatusFailure, Message: e.Error(),
@@ -44,11 +44,12 @@ func (e *UnreadableError) Status() metav1.Status {
 	}
 }
 
-// isUnreadable says whether a state was to be decoded and could not be. A lazy informer finds that out when it is read.
+// isUnreadable reports whether decoding a state has failed. A lazy informer does not know before the state is
+// read.
 func (i *Informer[T]) isUnreadable(s *state[T]) bool { return s.late != nil && !i.reader.lazy }
 
-// misread takes in that the newest state of an object cannot be read. The last one that could be stands until the object is
-// deleted: it does not look as if it were gone. Where there is none, the cache knows that it cannot be read.
+// misread handles a newest state that cannot be decoded. The last decoded state remains cached until the
+// object is deleted. If there is none, the cache records a trace.
 func (i *Informer[T]) misread(d delta[T], cached *state[T]) {
 	known := cmp.Or(cached, i.indexer.unread[d.state.key])
 	switch {
@@ -64,8 +65,8 @@ func (i *Informer[T]) misread(d delta[T], cached *state[T]) {
 	i.indexer.noteUnread(d.state)
 }
 
-// replaceUnread drops the trace of what could not be read, now that there is a newer state. Who is thorough is told when that
-// is another object's.
+// replaceUnread removes the trace of an unreadable state. If the new state is another object's, Thorough
+// handlers are notified.
 func (i *Informer[T]) replaceUnread(s *state[T]) {
 	known := i.indexer.unread[s.key]
 	if known == nil {
@@ -77,7 +78,7 @@ func (i *Informer[T]) replaceUnread(s *state[T]) {
 	}
 }
 
-// noteUnread keeps a trace of what is there and cannot be read. The lock is held.
+// noteUnread records a trace of an object that cannot be decoded. The caller holds the lock.
 func (x *Indexer[T]) noteUnread(s *state[T]) {
 	if x.unread == nil {
 		x.unread = map[Key]*state[T]{}
@@ -87,7 +88,7 @@ func (x *Indexer[T]) noteUnread(s *state[T]) {
 	x.unread[s.key] = s
 }
 
-// unreadStates are the traces of what is there and cannot be read.
+// unreadStates returns the traces of objects that cannot be decoded.
 func (x *Indexer[T]) unreadStates() []*state[T] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

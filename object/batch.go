@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// largestBatch is how many objects a Batcher gets at once.
+// largestBatch is the largest number of objects passed to one Batcher.EncodeAll call.
 const largestBatch = 256
 
-// Encodings are many objects in a form, in their order, as a codec writes them. What is not made yet is made in batches,
-// where the codec can.
+// Encodings returns the encodings of objects in form, in the order of objects. Encodings that are not cached
+// yet are made in batches if the codec implements Batcher.
 func Encodings(objects []*Object, by Codec, form Form) ([]*Encoding, error) {
 	out := make([]*Encoding, len(objects))
 	batcher, _ := by.(Batcher)
@@ -36,7 +36,7 @@ func Encodings(objects []*Object, by Codec, form Form) ([]*Encoding, error) {
 	return out, nil
 }
 
-// encodeAll fills in the encodings of the objects at some places.
+// encodeAll sets out[i] to the encoding of objects[i] for each index i in at.
 func encodeAll(objects []*Object, at []int, by Codec, form Form, out []*Encoding) error {
 	decoded := make([]runtime.Object, len(at))
 	for n, i := range at {

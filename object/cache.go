@@ -5,8 +5,9 @@ import (
 	"weak"
 )
 
-// Cache bounds what the second encodings of a server's objects may hold: when the budget is used up, those that were
-// made first are dropped, and made again when they are asked for again.
+// Cache bounds the memory of a server's additional encodings, those in other forms than an object was
+// committed in. When the budget is exceeded, the oldest encodings are dropped; they are made again on demand.
+// A Cache is safe for concurrent use.
 type Cache struct {
 	budget int
 
@@ -15,17 +16,17 @@ type Cache struct {
 	queue []charged
 }
 
-// charged points to its object weakly: one that nobody else holds any more goes with its encodings, and its bytes are
-// counted until their turn comes.
+// charged holds its object weakly, so that the cache does not keep an object alive. The bytes of a collected
+// object stay counted until its entry reaches the front of the queue.
 type charged struct {
 	object weak.Pointer[Object]
 	bytes  int
 }
 
-// NewCache makes a cache of at most budget bytes.
+// NewCache returns a cache with a budget in bytes.
 func NewCache(budget int) *Cache { return &Cache{budget: budget} }
 
-// charge counts bytes to an object, and drops the oldest encodings until the budget holds again.
+// charge adds bytes to the usage and drops the oldest encodings while the usage exceeds the budget.
 func (c *Cache) charge(o *Object, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +44,7 @@ func (c *Cache) charge(o *Object, bytes int) {
 	c.queue = c.queue[drop:]
 }
 
-// Used is how many bytes the second encodings hold.
+// Used returns the number of bytes charged to the cache.
 func (c *Cache) Used() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,41 +2,43 @@ package object
 
 import "k8s.io/apimachinery/pkg/runtime"
 
-// Codec turns encodings of one kind into Go objects and back. A kind supplies it; it must be safe for concurrent use. An
-// object keeps none: it may come from a disk, where its writer's codec is gone, and several servers may share it, each of
-// which reads it by its own. So whoever reads says which codec reads.
+// Codec converts between Go objects of one kind and their encodings. Each kind supplies one; it must be safe
+// for concurrent use. An Object does not hold its codec: it may have been read from disk, where the codec
+// that wrote it no longer exists, and several servers may share it, each with a codec of its own. Callers
+// therefore pass the codec to decode with.
 type Codec interface {
-	// Stamp tells what this codec makes of objects from what others make of them.
+	// Stamp identifies the codec. Objects stored under the same stamp decode identically.
 	Stamp() Stamp
-	// Decode makes the Go object that Object.Decode tells of. The data is an encoding that a codec of the same stamp made.
+	// Decode decodes data, which a codec with the same stamp encoded, for Object.Decode.
 	Decode(form Form, data []byte) (runtime.Object, error)
-	// Encode writes such an object in a form. resourceVersion is written as it stands in obj.
+	// Encode encodes obj in form. It writes resourceVersion as it is in obj.
 	Encode(form Form, obj runtime.Object) ([]byte, error)
-	// Cache bounds the second encodings of this kind's objects.
+	// Cache returns the cache that bounds the additional encodings of this kind's objects.
 	Cache() *Cache
 }
 
-// Stamp is what a codec is, by its content: of two codecs of one kind that have the same stamp, each reads what the other
-// wrote as if it had written it itself. It is stored with each object, and so must be the same in every process. Zero is
-// nobody's: it stands for what no codec wrote.
+// Stamp identifies the codec and form in which an object was encoded, by content: two codecs of a kind with
+// equal stamps decode each other's output as their own. It is stored with each object, so it must be the same
+// in every process. No codec has stamp zero; it marks objects that no codec wrote.
 type Stamp uint64
 
-// Adopter is implemented by codecs that read otherwise what one of another stamp wrote: a definition changed since, or is
-// another one in the server that wrote the object.
+// Adopter is implemented by codecs that must convert what a codec with another stamp wrote: the kind's
+// definition changed since, or differs in the server that wrote the object.
 type Adopter interface {
-	// Adopt is Decode of what a codec of another stamp wrote.
+	// Adopt decodes data that a codec with another stamp wrote.
 	Adopt(form Form, data []byte) (runtime.Object, error)
 }
 
-// Sharer is implemented by codecs that read an object for less where it will not be changed: objects that are read so may share
-// what they have in common.
+// Sharer is implemented by codecs that can decode read-only objects at lower cost. Such objects may share
+// parts with each other.
 type Sharer interface {
-	// DecodeShared makes what Decode makes of an encoding that a codec of the same stamp made, and keeps nothing of it.
+	// DecodeShared decodes an encoding that a codec with the same stamp made. The result does not retain e's
+	// bytes.
 	DecodeShared(e *Encoding) (runtime.Object, error)
 }
 
-// Batcher is implemented by codecs that encode many objects at less cost than each alone.
+// Batcher is implemented by codecs that encode many objects at lower cost than one at a time.
 type Batcher interface {
-	// EncodeAll does for each object what Encode does, or nothing at all.
+	// EncodeAll encodes each object as Encode does. It returns an error if any of them fails.
 	EncodeAll(form Form, objects []runtime.Object) ([][]byte, error)
 }

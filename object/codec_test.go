@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// louder is another definition of the same kind: what others wrote is read with values in capitals.
+// louder is a codec for another definition of the same kind: Adopt returns values in capitals.
 type louder struct{ configMaps }
 
 func (l louder) Adopt(form object.Form, data []byte) (runtime.Object, error) {
@@ -35,7 +35,7 @@ func TestObjectIsServedAsItsReadersCodecReadsIt(t *testing.T) {
 	if !o.Fresh(writer, asJSON) || o.Fresh(changed, asJSON) || o.Fresh(writer, asProtobuf) {
 		t.Error("what was committed is fresh to others than its writer's readers")
 	}
-	for range 2 { // the second time, what was kept for the one is not given to the other
+	for range 2 { // the second round must not return the other reader's cached encoding
 		for _, form := range []object.Form{asJSON, asProtobuf} {
 			if got := string(bytesOf(t, writer, o, form)); !strings.Contains(got, "resourceVersion") || strings.Contains(got, "RESOURCEVERSION") {
 				t.Errorf("the writer's readers get %q", got)
@@ -53,7 +53,7 @@ func TestObjectIsServedAsItsReadersCodecReadsIt(t *testing.T) {
 	}
 }
 
-// sharer reads what is shared in its own way.
+// sharer is a codec with a custom DecodeShared.
 type sharer struct {
 	configMaps
 	share func(*object.Encoding) (runtime.Object, error)
@@ -106,7 +106,7 @@ func TestFramesAreOfTheReadersCodec(t *testing.T) {
 	}
 }
 
-// Servers that share an object read it at once, each by its own definition.
+// Servers with different definitions of a kind read a shared object concurrently.
 func TestReadersOfTwoCodecsDoNotMix(t *testing.T) {
 	t.Parallel()
 	o, writer := newObject(t, asJSON, "5", object.NewCache(1<<20))
@@ -134,7 +134,7 @@ func TestReadersOfTwoCodecsDoNotMix(t *testing.T) {
 	group.Wait()
 }
 
-// An object that outlives many definitions does not gather the encodings of all.
+// The cached encodings of old codecs are dropped.
 func TestEncodingsOfOldCodecsAreDropped(t *testing.T) {
 	t.Parallel()
 	o, writer := newObject(t, asJSON, "5", object.NewCache(1<<20))

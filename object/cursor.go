@@ -7,28 +7,28 @@ import (
 	"unicode/utf8"
 )
 
-// Cursor walks through JSON that nobody has checked, and decodes only what it is asked for. What it passes over need be no
-// more than brackets that match and strings that end. After its first error it does nothing.
+// Cursor reads unvalidated JSON and decodes only the values asked for. Of skipped values it checks only that
+// brackets match and strings end. After its first error, a Cursor does nothing.
 type Cursor struct {
 	data   []byte
 	at     int
-	spaced bool // it came over white space
+	spaced bool // white space was found between tokens
 	err    error
 }
 
-// NewCursor begins at the first value of data.
+// NewCursor returns a cursor at the first value of data.
 func NewCursor(data []byte) *Cursor { return &Cursor{data: data} }
 
-// Err is what went wrong; ErrShort where more data would have been needed.
+// Err returns the first error; ErrShort if the data ended too early.
 func (c *Cursor) Err() error { return c.err }
 
-// ErrShort is the error of JSON that ends too early, ErrSyntax that of what is none.
+// ErrShort reports JSON that ends too early, ErrSyntax invalid JSON.
 var (
 	ErrShort  = errors.New("the JSON ends too early")
 	ErrSyntax = errors.New("it is no JSON")
 )
 
-// next is the byte that the next token begins with; 0 at the end.
+// next skips white space and returns the first byte of the next token, or 0 at the end of the data.
 func (c *Cursor) next() byte {
 	for ; c.at < len(c.data); c.at++ {
 		switch b := c.data[c.at]; b {
@@ -48,7 +48,7 @@ func (c *Cursor) fail(err error) {
 	}
 }
 
-// take passes a byte that has to be there.
+// take consumes the byte want, or fails.
 func (c *Cursor) take(want byte) {
 	if got := c.next(); got != want {
 		c.fail(ErrSyntax)
@@ -57,8 +57,8 @@ func (c *Cursor) take(want byte) {
 	c.at++
 }
 
-// Fields calls f before the value of each field of an object, which f takes or skips, until f is false. What is no
-// object has no fields.
+// Fields calls f with the name of each field of a JSON object. f must consume or skip the field's value;
+// iteration stops when it returns false. Any other value is skipped.
 func (c *Cursor) Fields(f func(name []byte) bool) {
 	if c.next() != '{' {
 		c.Skip()
@@ -81,7 +81,8 @@ func (c *Cursor) Fields(f func(name []byte) bool) {
 	}
 }
 
-// Items calls f before each item of an array, which f takes or skips, until f is false. What is no array has none.
+// Items calls f before each item of a JSON array. f must consume or skip the item; iteration stops when it
+// returns false. Any other value is skipped.
 func (c *Cursor) Items(f func() bool) {
 	if c.next() != '[' {
 		c.Skip()
@@ -102,8 +103,8 @@ func (c *Cursor) Items(f func() bool) {
 	}
 }
 
-// String takes a string. The result is a part of the data where that is what encoding/json would make of it: nothing is
-// escaped, and it is UTF-8. What is no string is empty.
+// String consumes a string and returns it decoded. The result aliases the data unless the string has escapes
+// or invalid UTF-8. Any other value is skipped and returned as nil.
 func (c *Cursor) String() []byte {
 	if c.next() != '"' {
 		c.Skip()
@@ -123,7 +124,7 @@ func (c *Cursor) String() []byte {
 	return []byte(s)
 }
 
-// Skip passes over a value and returns it.
+// Skip consumes a value and returns its bytes, which alias the data.
 func (c *Cursor) Skip() []byte {
 	c.next()
 	if c.err != nil {

@@ -8,16 +8,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Format is how the bytes of an encoding are to be read.
+// Format is the wire format of an encoding.
 type Format uint8
 
-// The formats that objects are kept in. YAML is made from JSON when it is asked for and never kept.
+// The formats in which objects are stored. YAML is converted from JSON on demand and never stored.
 const (
 	JSON Format = iota
 	Protobuf
 )
 
-// String is the format's media type.
+// String returns the media type of the format.
 func (f Format) String() string {
 	if f == Protobuf {
 		return "application/vnd.kubernetes.protobuf"
@@ -25,36 +25,39 @@ func (f Format) String() string {
 	return "application/json"
 }
 
-// Form names one encoding of an object: the apiVersion that it is written in, and the format.
+// Form identifies an encoding of an object: the apiVersion it is written in and the wire format.
 type Form struct {
 	APIVersion string
 	Format     Format
 }
 
-// RevisionPlaceholder is what an encoder puts into metadata.resourceVersion, since the revision is only known when
-// the object is committed. It is as wide as the revisions of a memory store, so that stamping one is a copy in place.
+// RevisionPlaceholder is the metadata.resourceVersion that encoders write, because the revision is not known
+// before the commit. It has as many digits as the revisions of a memory store, so that setting a revision
+// overwrites it in place.
 const RevisionPlaceholder = "0000000000000000"
 
-// ProtobufMagic begins every Kubernetes protobuf body; a runtime.Unknown, the envelope, follows it.
+// ProtobufMagic is the prefix of every Kubernetes protobuf body. The envelope, a runtime.Unknown, follows it.
 const ProtobufMagic = "k8s\x00"
 
-// Encoding is an object in one form: its bytes, and where in them the revision and the part that a list repeats stand.
-// After its object is committed it is immutable.
+// Encoding is an object in one form: its bytes and the positions in them of the revision and of the part that
+// lists use as an item. It is immutable once its object is committed.
 type Encoding struct {
 	Form Form
-	// data is the whole body, as a GET serves it (JSON without the closing newline).
+	// data is the whole body as a GET returns it, for JSON without the trailing newline.
 	data []byte
-	// revision is where the digits of resourceVersion begin, and width how many they are.
+	// revision is the position of the digits of resourceVersion, width their number.
 	revision, width int32
-	// item is where the object begins as an item of a list. JSON: after kind and apiVersion, which typed lists leave out
-	// (0: items are whole). Protobuf: after the envelope.
+	// item is the position at which a list item begins. In JSON it is after kind and apiVersion, which typed
+	// lists omit from their items, or 0 if items are whole. In protobuf it is after the envelope's header.
 	item int32
-	// itemEnd is where it ends.
+	// itemEnd is the position at which the list item ends.
 	itemEnd int32
 }
 
-// NewEncoding takes the bytes that an encoder made and finds what it needs to know in them; it keeps data. A typed
-// object's JSON begins with kind and apiVersion, which its list items leave out; a custom resource's items keep them.
+// NewEncoding returns an encoding of data, which an encoder made, and takes ownership of data. The JSON of a
+// typed object must begin with kind and apiVersion, which list items omit; the JSON of custom resources
+// begins with apiVersion, and their list items are whole. It returns an error if data has no
+// metadata.resourceVersion.
 func NewEncoding(form Form, data []byte) (Encoding, error) {
 	e := Encoding{Form: form, data: data, itemEnd: int32(len(data))}
 	if form.Format == Protobuf {
@@ -63,19 +66,20 @@ func NewEncoding(form Form, data []byte) (Encoding, error) {
 	return e, e.locateJSON()
 }
 
-// Bytes is the whole body. The caller must not change it.
+// Bytes returns the whole body. The caller must not modify it.
 func (e *Encoding) Bytes() []byte { return e.data }
 
-// digits are those of the revision, as they stand in the data.
+// digits returns the digits of the revision in the data.
 func (e *Encoding) digits() []byte { return e.data[e.revision : e.revision+e.width] }
 
-// EqualExceptRevision says whether two encodings of one form differ in nothing but the revision.
+// EqualExceptRevision reports whether two encodings in the same form differ only in the revision.
 func (e *Encoding) EqualExceptRevision(other *Encoding) bool {
 	a, b := e.revision+e.width, other.revision+other.width
 	return bytes.Equal(e.data[a:], other.data[b:]) && bytes.Equal(e.data[:e.revision], other.data[:other.revision])
 }
 
-// stamp writes the revision. Only the writer of an object that nobody else sees yet may call it.
+// stamp writes the revision. Only the writer of an object may call it, before anything else can read the
+// object.
 func (e *Encoding) stamp(r Revision) error {
 	digits := strconv.AppendUint(make([]byte, 0, 20), uint64(r), 10)
 	if len(digits) == int(e.width) {
@@ -94,7 +98,7 @@ func (e *Encoding) stamp(r Revision) error {
 	return err
 }
 
-// restamped is a copy that carries another revision.
+// restamped returns a copy of e with revision r.
 func (e *Encoding) restamped(r Revision) (Encoding, error) {
 	c := *e
 	c.data = bytes.Clone(e.data)
@@ -121,12 +125,12 @@ func (e *Encoding) locateJSON() error {
 	return nil
 }
 
-// lacks is the error of bytes that no encoder of objects made.
+// lacks returns the error for data that no encoder of objects made.
 func (e *Encoding) lacks(what string) error {
 	return fmt.Errorf("the encoding in %s as %s has no %s", e.Form.APIVersion, e.Form.Format, what)
 }
 
-// typedPrefix is the length of `{"kind":"...","apiVersion":"...",` at the start of data, or 0.
+// typedPrefix returns the length of `{"kind":"...","apiVersion":"...",` at the start of data, or 0.
 func typedPrefix(data []byte) int32 {
 	const kind, version = `{"kind":"`, `","apiVersion":"`
 	if !bytes.HasPrefix(data, []byte(kind)) {
@@ -144,8 +148,9 @@ func typedPrefix(data []byte) int32 {
 	return int32(i)
 }
 
-// jsonField returns where the value of a field of the object that begins at data[at] begins, which is within the data. What
-// came from an encoder is valid and has no white space between tokens; of what did not, any place may be found, or none.
+// jsonField returns the position of the value of a field of the object that begins at data[at]. The position
+// lies within the data. Encoders write valid JSON without white space between tokens; for any other data the
+// result may be any position, or false.
 func jsonField(data []byte, at int, name string) (int, bool) {
 	if at >= len(data) || data[at] != '{' {
 		return 0, false
@@ -164,7 +169,8 @@ func jsonField(data []byte, at int, name string) (int, bool) {
 	return 0, false
 }
 
-// jsonStringEnd is just after the string that begins at data[i], and behind the data when that does not end in it.
+// jsonStringEnd returns the position after the string that begins at data[i]. It is beyond the data if the
+// string does not end.
 func jsonStringEnd(data []byte, i int) int {
 	for i++; i < len(data) && data[i] != '"'; i++ {
 		if data[i] == '\\' {
@@ -174,7 +180,7 @@ func jsonStringEnd(data []byte, i int) int {
 	return i + 1
 }
 
-// jsonValueEnd is just after the value that begins at data[i], or the end of the data.
+// jsonValueEnd returns the position after the value that begins at data[i], at most len(data).
 func jsonValueEnd(data []byte, i int) int {
 	depth := 0
 	for ; i < len(data); i++ {
@@ -198,7 +204,7 @@ func jsonValueEnd(data []byte, i int) int {
 	return min(i+1, len(data))
 }
 
-// Field numbers of the protobuf envelope (runtime.Unknown), of an object and of its ObjectMeta.
+// Field numbers in the protobuf envelope (runtime.Unknown), in objects and in ObjectMeta.
 const (
 	unknownRaw          = 2
 	objectMetadata      = 1
@@ -227,7 +233,7 @@ func (e *Encoding) locateProtobuf() error {
 	return nil
 }
 
-// protobufField returns where the value of a length-delimited field of the message data[from:to] begins and ends.
+// protobufField returns the bounds of the value of a length-delimited field of the message data[from:to].
 func protobufField(data []byte, from, to int, number protowire.Number) (start, end int, ok bool) {
 	for i := from; i < to; {
 		n, kind, size := protowire.ConsumeTag(data[i:to])
@@ -248,7 +254,7 @@ func protobufField(data []byte, from, to int, number protowire.Number) (start, e
 	return 0, 0, false
 }
 
-// respliceProtobuf replaces the revision by digits of another width, and the three lengths that enclose it.
+// respliceProtobuf replaces the revision by digits of another width and updates the three enclosing lengths.
 func (e *Encoding) respliceProtobuf(digits []byte) error {
 	raw := e.data[e.item:e.itemEnd]
 	fresh := spliceField(raw, objectMetadata, func(meta []byte) []byte {
@@ -261,7 +267,7 @@ func (e *Encoding) respliceProtobuf(digits []byte) error {
 	return err
 }
 
-// spliceField is message with the value of one length-delimited field replaced.
+// spliceField returns message with the value of one length-delimited field replaced.
 func spliceField(message []byte, number protowire.Number, replace func([]byte) []byte) []byte {
 	start, end, ok := protobufField(message, 0, len(message), number)
 	if !ok {

@@ -10,26 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Event is one change of one object. Events are shared by every watcher and immutable.
+// Event is one change to one object. Events are immutable and shared by all watchers.
 type Event struct {
-	// Object is the state after the change; of a deleted object, its last state at the revision of the deletion.
+	// Object is the state after the change. For a deletion, it is the last state, at the revision of the
+	// deletion.
 	Object *Object
-	// Previous is the state before; nil when the object was created.
+	// Previous is the state before the change; nil if the change created the object.
 	Previous *Object
-	// Deleted says that the change removed the object.
+	// Deleted is set if the change removed the object.
 	Deleted bool
 
-	// frames are those that were made so far; &dropped when none are kept.
+	// frames caches the encoded frames; &dropped once DropFrames was called.
 	frames atomic.Pointer[[]*frame]
 }
 
-// Revision is that of the commit that made the change.
+// Revision returns the revision of the commit that made the change.
 func (e *Event) Revision() Revision { return e.Object.Revision }
 
-// Key is that of the changed object.
+// Key returns the key of the changed object.
 func (e *Event) Key() Key { return e.Object.Key }
 
-// Type is what the change is to a watcher who sees every object.
+// Type returns the event type for a watcher of all objects.
 func (e *Event) Type() watch.EventType {
 	switch {
 	case e.Deleted:
@@ -40,8 +41,9 @@ func (e *Event) Type() watch.EventType {
 	return watch.Modified
 }
 
-// TypeFor is what the change is to a watcher who sees only what matches: an object that comes to match is added, one
-// that no longer does is deleted. The second result is false when the watcher sees nothing of it.
+// TypeFor returns the event type for a watcher of the objects that match: an object that begins to match is
+// added, one that no longer matches is deleted. The second result is false if the watcher does not observe
+// the change.
 func (e *Event) TypeFor(matches func(*Object) bool) (watch.EventType, bool) {
 	before := e.Previous != nil && matches(e.Previous)
 	after := !e.Deleted && matches(e.Object)
@@ -56,20 +58,21 @@ func (e *Event) TypeFor(matches func(*Object) bool) (watch.EventType, bool) {
 	return "", false
 }
 
-// frame is an event as one form of watch sends it, by readers of one stamp.
+// frame is an event encoded once for all watchers that use the same form and codecs of the same stamp.
 type frame struct {
 	by   Stamp
 	kind watch.EventType
 	form Form
-	// made is closed when bytes or err are there.
+	// made is closed when bytes or err is set.
 	made  chan struct{}
 	bytes []byte
 	err   error
 }
 
-// Frame is the event as a watch sends it in a form, by the codec that it reads by. It is made once and shared, also by those
-// who ask for it while it is made; the caller must not change it. To a watcher whom an update takes the object from, the
-// frame shows the last state that it saw, at the new revision.
+// Frame returns the event encoded for a watch in form, using codec by. It is encoded once and shared;
+// concurrent callers wait for the first one. The caller must not modify the result. If an update makes an
+// object stop matching a watcher's selector, the frame of kind watch.Deleted holds the previous state at the
+// new revision.
 func (e *Event) Frame(by Codec, kind watch.EventType, form Form) ([]byte, error) {
 	f, mine := e.frame(by.Stamp(), kind, form)
 	if !mine {
@@ -77,7 +80,7 @@ func (e *Event) Frame(by Codec, kind watch.EventType, form Form) ([]byte, error)
 		return f.bytes, f.err
 	}
 	defer close(f.made)
-	f.err = fmt.Errorf("%s: its event of revision %d could not be made", e.Key(), e.Revision()) // should what follows panic
+	f.err = fmt.Errorf("%s: its event of revision %d could not be made", e.Key(), e.Revision()) // if encode panics
 	if f.bytes, f.err = e.encode(by, kind, form); f.err != nil {
 		e.takeBack(f)
 	}
@@ -96,7 +99,7 @@ func (e *Event) encode(by Codec, kind watch.EventType, form Form) ([]byte, error
 	return AppendFrame(nil, kind, form.Format, enc.Bytes()), nil
 }
 
-// Shown is the state that an event of a type shows: see Frame.
+// Shown returns the state that an event of the given type carries; see Frame.
 func (e *Event) Shown(kind watch.EventType) (*Object, error) {
 	if kind == watch.Deleted && !e.Deleted {
 		return e.Previous.At(e.Revision())
@@ -104,7 +107,7 @@ func (e *Event) Shown(kind watch.EventType) (*Object, error) {
 	return e.Object, nil
 }
 
-// frame finds a frame that somebody makes or has made; mine says that it is the caller who has to.
+// frame returns the cached frame, or a new one that the caller must encode, for which mine is true.
 func (e *Event) frame(by Stamp, kind watch.EventType, form Form) (f *frame, mine bool) {
 	for {
 		old := e.frames.Load()
@@ -125,7 +128,7 @@ func (e *Event) frame(by Stamp, kind watch.EventType, form Form) (f *frame, mine
 	}
 }
 
-// takeBack lets a frame that could not be made be tried again.
+// takeBack removes a frame that could not be encoded, so that the next watcher retries.
 func (e *Event) takeBack(f *frame) {
 	for {
 		old := e.frames.Load()
@@ -139,11 +142,11 @@ func (e *Event) takeBack(f *frame) {
 	}
 }
 
-// DropFrames gives back the frames that were made, and lets none be kept from now on: few watchers read an old event
-// together. The store calls it.
+// DropFrames releases the cached frames and disables caching for this event, because watchers rarely read an
+// old event at the same time. The store calls it.
 func (e *Event) DropFrames() { e.frames.Store(&dropped) }
 
-// dropped is in the place of the frames of an event that keeps none.
+// dropped replaces the frames of an event that no longer caches them.
 var dropped []*frame
 
 // AppendFrame appends one event of a watch stream around an encoded object: a JSON line, or a length-prefixed
@@ -159,7 +162,7 @@ func AppendFrame(dst []byte, kind watch.EventType, format Format, object []byte)
 	return append(dst, "}\n"...)
 }
 
-// protobufFrame is a metav1.WatchEvent {type = 1, object = 2: RawExtension {raw = 1}}, length-prefixed.
+// protobufFrame returns a length-prefixed metav1.WatchEvent {type = 1, object = 2: RawExtension {raw = 1}}.
 func protobufFrame(kind watch.EventType, object []byte) []byte {
 	raw := protowire.AppendTag(make([]byte, 0, len(object)+8), 1, protowire.BytesType)
 	raw = protowire.AppendBytes(raw, object)
@@ -170,7 +173,7 @@ func protobufFrame(kind watch.EventType, object []byte) []byte {
 	return lengthPrefixed(event)
 }
 
-// lengthPrefixed frames a protobuf message of a stream: its length in four bytes, big-endian, then the message.
+// lengthPrefixed prefixes a protobuf message of a stream with its length in four bytes, big-endian.
 func lengthPrefixed(message []byte) []byte {
 	frame := binary.BigEndian.AppendUint32(make([]byte, 0, len(message)+4), uint32(len(message)))
 	return append(frame, message...)

@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// update is an event from revision 5 to revision 6.
+// update returns an event from revision 5 to revision 6.
 func update(t *testing.T, form object.Form) (*object.Event, object.Codec) {
 	t.Helper()
 	cache := object.NewCache(1 << 20)
@@ -60,7 +60,7 @@ func TestEventTypes(t *testing.T) {
 	}
 }
 
-// frame reads a frame back: its type, and the object's own bytes.
+// frame parses a frame and returns its type and the object's bytes.
 func frame(t *testing.T, form object.Form, data []byte) (string, []byte) {
 	t.Helper()
 	var event metav1.WatchEvent
@@ -98,7 +98,8 @@ func TestFramesAreWatchEvents(t *testing.T) {
 	}
 }
 
-// A watcher whom an update takes the object from sees it as it was, at the revision of the update.
+// The frame for a watcher whose selector no longer matches has the previous state at the revision of the
+// update.
 func TestFrameOfWhatNoLongerMatches(t *testing.T) {
 	t.Parallel()
 	for _, form := range []object.Form{asJSON, asProtobuf} {
@@ -120,8 +121,8 @@ func TestFrameOfWhatNoLongerMatches(t *testing.T) {
 	}
 }
 
-// TestWatchersShareFrames lets watchers of two forms ask at once, again and again: of each event each form is encoded once
-// at most, and every watcher of a form has the same bytes at the same place.
+// TestWatchersShareFrames requests frames in two forms concurrently. Each form of an event must be encoded at
+// most once, and all watchers of a form must receive the same slice.
 func TestWatchersShareFrames(t *testing.T) {
 	t.Parallel()
 	for range 50 {
@@ -151,7 +152,7 @@ func TestWatchersShareFrames(t *testing.T) {
 	}
 }
 
-// TestFrameThatCannotBeMadeIsTriedAgain by the next watcher, and is not kept as it failed.
+// The next watcher retries to encode a frame that failed.
 func TestFrameThatCannotBeMadeIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	e, codec := update(t, asJSON)
@@ -163,7 +164,7 @@ func TestFrameThatCannotBeMadeIsTriedAgain(t *testing.T) {
 	}
 }
 
-// failing is a codec that cannot encode now.
+// failing is a codec whose Encode fails.
 type failing struct{ configMaps }
 
 func (failing) Encode(object.Form, runtime.Object) ([]byte, error) { return nil, errors.New("not now") }

@@ -1,7 +1,7 @@
 package object
 
-// Field is what a field selector reads of a field: the name and the namespace, which stand in the key, or one of the
-// kind's selectable fields. A field that is not there reads as the empty string.
+// Field returns the value of a field for field selectors: the name, the namespace, or one of the kind's
+// selectable fields. It returns the empty string for any other field.
 func (h *Header) Field(name string) string {
 	switch name {
 	case "metadata.name":

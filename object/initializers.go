@@ -7,14 +7,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// InitializersField is the entry in Fields of an object that initializers have still to act on; it names them. Who lists or
-// watches does not see such an object unless they ask to. No field selector reaches the entry.
+// InitializersField is the entry in Fields that names the pending initializers of an uninitialized object.
+// Lists and watches omit such objects unless asked to include them. Field selectors cannot select by this
+// entry.
 const InitializersField = "metadata.initializers"
 
-// UninitializedMark is in the mark of such an object, and of some others.
+// UninitializedMark is part of the mark of every uninitialized object; other objects may have it by
+// collision.
 var UninitializedMark = MarkKey(InitializersField)
 
-// Uninitialized says that initializers have still to act on the object.
+// Uninitialized reports whether the object has pending initializers.
 func (h *Header) Uninitialized() bool {
 	if !h.mark.MayHave(UninitializedMark) {
 		return false
@@ -23,7 +25,7 @@ func (h *Header) Uninitialized() bool {
 	return is
 }
 
-// setMark makes the mark of a header that has all else.
+// setMark computes the mark from the labels and fields.
 func (h *Header) setMark() {
 	h.mark = markOf(h.Labels)
 	if _, is := h.Fields[InitializersField]; is {
@@ -31,21 +33,22 @@ func (h *Header) setMark() {
 	}
 }
 
-// ConcernsUninitialized says that the object is, or was before the change, one that not everybody sees.
+// ConcernsUninitialized reports whether the object is uninitialized, or was before the change.
 func (e *Event) ConcernsUninitialized() bool {
 	return e.Object.Uninitialized() || e.Previous != nil && e.Previous.Uninitialized()
 }
 
-// metaInitializers is the field number of ObjectMeta.initializers, which Kubernetes had until 1.15 and has given to nothing else.
+// metaInitializers is the field number of ObjectMeta.initializers, which Kubernetes removed in 1.16 and has
+// not reused.
 const metaInitializers = 16
 
-// jsonInitializers is how an uninitialized object of a typed kind goes on after its kind and apiVersion.
+// jsonInitializers follows kind and apiVersion in the JSON of an uninitialized object of a typed kind.
 const jsonInitializers = `"metadata":{"initializers":`
 
 var errNoMetadata = errors.New("an encoding has no metadata to put initializers into")
 
-// Initializers is metadata.initializers of an encoding, where PutInitializers put it: JSON, or a message, and a part of data. nil
-// when there is none, which is found out at next to no cost.
+// Initializers returns metadata.initializers of an encoding made by PutInitializers, as JSON or as a message,
+// or nil if it has none. The result aliases data. The check for encodings without initializers is cheap.
 func Initializers(format Format, data []byte) []byte {
 	if format == Protobuf {
 		return protobufInitializers(data)
@@ -58,7 +61,7 @@ func Initializers(format Format, data []byte) []byte {
 	return data[at:jsonValueEnd(data, at)]
 }
 
-// protobufInitializers also reads what no server wrote.
+// protobufInitializers accepts any data, also data that no server encoded.
 func protobufInitializers(data []byte) []byte {
 	if !bytes.HasPrefix(data, []byte(ProtobufMagic)) {
 		return nil
@@ -73,7 +76,8 @@ func protobufInitializers(data []byte) []byte {
 	return data[from:to]
 }
 
-// PutInitializers is the encoding of an object of a typed kind with metadata.initializers, which it had not.
+// PutInitializers returns the encoding of an object of a typed kind with metadata.initializers added. The
+// encoding must not have initializers yet.
 func PutInitializers(format Format, data, initializers []byte) ([]byte, error) {
 	if format == Protobuf {
 		return putProtobufInitializers(data, initializers)

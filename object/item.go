@@ -6,19 +6,20 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// AppendItem appends the object as an item of a list: for protobuf with its field tag and length.
+// AppendItem appends the object as an item of a list. In protobuf, that includes the field tag and length.
 func (e *Encoding) AppendItem(dst []byte) []byte {
 	return append(e.appendItemHead(dst), e.data[e.item:e.itemEnd]...)
 }
 
-// WriteItem writes what AppendItem appends: one copy, into the writer's buffer. An error of the writer stays with it.
+// WriteItem writes the bytes of AppendItem to w, copying them once. It returns the error of w, which is
+// sticky.
 func (e *Encoding) WriteItem(w *bufio.Writer) error {
 	w.Write(e.appendItemHead(w.AvailableBuffer()))
 	_, err := w.Write(e.data[e.item:e.itemEnd])
 	return err
 }
 
-// appendItemHead appends what stands before the object's own bytes.
+// appendItemHead appends the bytes before the object's own.
 func (e *Encoding) appendItemHead(dst []byte) []byte {
 	switch {
 	case e.Form.Format == Protobuf:
@@ -30,7 +31,7 @@ func (e *Encoding) appendItemHead(dst []byte) []byte {
 	return dst
 }
 
-// ItemSize is how many bytes AppendItem appends.
+// ItemSize returns the number of bytes that AppendItem appends.
 func (e *Encoding) ItemSize() int {
 	body := int(e.itemEnd - e.item)
 	if e.Form.Format == Protobuf {

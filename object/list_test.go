@@ -30,7 +30,7 @@ func TestTypedListItemsLeaveOutKindAndVersion(t *testing.T) {
 	}
 }
 
-// A custom resource's encoding begins with apiVersion, and its items are whole.
+// The encoding of a custom resource begins with apiVersion, and its list items are whole.
 func TestCustomListItemsAreWhole(t *testing.T) {
 	t.Parallel()
 	const data = `{"apiVersion":"samplecrd.k8s.io/v1","kind":"Network","metadata":{"resourceVersion":"1"}}`
@@ -66,7 +66,7 @@ func TestProtobufItemsMakeAList(t *testing.T) {
 	}
 }
 
-// What is written does not depend on how much of an item the buffer has room for.
+// WriteItem writes the same bytes whatever space the buffer has left.
 func TestItemsAreWrittenAsTheyAreAppended(t *testing.T) {
 	t.Parallel()
 	for _, form := range []object.Form{asJSON, asProtobuf} {

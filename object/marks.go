@@ -2,25 +2,25 @@ package object
 
 import "hash/maphash"
 
-// Mark is a set of labels in 64 bits (a Bloom filter): each label sets some of them, so that most objects which do not
-// have a label are passed over without a look at their labels.
+// Mark is a Bloom filter of labels in 64 bits. Scans use it to skip most objects without a label, without a
+// lookup in their labels.
 type Mark uint64
 
-// seed lets the bits of a label be the same for as long as the process runs, which is as long as a mark lasts.
+// seed is random per process; marks are never stored.
 var seed = maphash.MakeSeed()
 
-// MarkLabel is the bits of one label with its value.
+// MarkLabel returns the bits of one label with its value.
 func MarkLabel(key, value string) Mark {
 	return bits(maphash.String(seed, value) ^ maphash.String(seed, key)*3)
 }
 
-// MarkKey is the bits of a label with any value.
+// MarkKey returns the bits of a label key with any value.
 func MarkKey(key string) Mark { return bits(maphash.String(seed, key)) }
 
-// bits are two of the 64, by a hash.
+// bits selects up to two of the 64 bits by hash.
 func bits(hash uint64) Mark { return 1<<(hash&63) | 1<<(hash>>6&63) }
 
-// markOf is the bits of all labels, and of their keys.
+// markOf returns the bits of all labels and of their keys.
 func markOf(labels map[string]string) (m Mark) {
 	for key, value := range labels {
 		m |= MarkLabel(key, value) | MarkKey(key)
@@ -28,9 +28,9 @@ func markOf(labels map[string]string) (m Mark) {
 	return m
 }
 
-// MayHave says that an object of this mark may have the labels whose bits are given. When it is false, one of them is
-// not there.
+// MayHave reports whether an object with mark m may have the labels with the given bits. If the result is
+// false, the object lacks at least one label.
 func (m Mark) MayHave(labels Mark) bool { return m&labels == labels }
 
-// Mark is that of the object's labels.
+// Mark returns the mark of the object's labels.
 func (h *Header) Mark() Mark { return h.mark }

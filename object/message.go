@@ -2,8 +2,9 @@ package object
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// EachField calls f for each length-delimited field of a protobuf message that no generated code reads, in order, until f
-// fails: its error, or that of what is no message, is returned. The values are parts of the message.
+// EachField calls f for each length-delimited field of a protobuf message, in order, for messages without
+// generated code. It stops calling f after an error and returns that error, or an error if message is
+// malformed. Values alias the message.
 func EachField(message []byte, f func(number protowire.Number, value []byte) error) (err error) {
 	ok := eachField(message, func(number protowire.Number, value []byte, _, _ int) {
 		if err == nil {

@@ -2,20 +2,21 @@ package object
 
 import "strings"
 
-// Metadata is the metadata of the object as it stands in the encoding: a JSON object, or the bytes of an ObjectMeta
-// message. The caller must not change it.
+// Metadata returns the object's metadata as encoded: a JSON object, or an ObjectMeta message. The caller must
+// not modify it.
 func (e *Encoding) Metadata() []byte {
 	if e.Form.Format == Protobuf {
-		from, to, _ := protobufField(e.data, int(e.item), int(e.itemEnd), objectMetadata) // NewEncoding found it
+		from, to, _ := protobufField(e.data, int(e.item), int(e.itemEnd), objectMetadata) // NewEncoding checked that it exists
 		return e.data[from:to]
 	}
 	at, _ := jsonField(e.data, 0, "metadata")
 	return e.data[at:jsonValueEnd(e.data, at)]
 }
 
-// CutFieldSets takes the sets of fields out of metadata.managedFields: thin is the JSON of an object with null in their
-// places, sets are their bytes, one for each entry, nil for one that has none. They are half of what is stored of many
-// objects, and whoever decodes an object takes them as bytes. The data must come from an encoder; sets are parts of it.
+// CutFieldSets separates the field sets of metadata.managedFields from the JSON of an object. In thin, each
+// fieldsV1 is replaced by null; sets has the bytes of one set per managedFields entry, nil for an entry
+// without one. Field sets are half of the stored bytes of many objects, and decoding copies them unparsed.
+// The data must come from an encoder; sets alias it.
 func CutFieldSets(data []byte) (thin []byte, sets [][]byte) {
 	meta, ok := jsonField(data, 0, "metadata")
 	if !ok {
@@ -43,7 +44,8 @@ func CutFieldSets(data []byte) (thin []byte, sets [][]byte) {
 	return append(thin, data[from:]...), sets
 }
 
-// Message is the object's own message, out of its envelope; empty in JSON. The caller must not change it.
+// Message returns the object's protobuf message without its envelope, or nil for JSON. The caller must not
+// modify it.
 func (e *Encoding) Message() []byte {
 	if e.Form.Format != Protobuf {
 		return nil
@@ -51,7 +53,7 @@ func (e *Encoding) Message() []byte {
 	return e.data[e.item:e.itemEnd]
 }
 
-// Kind is what the encoding calls the object.
+// Kind returns the kind named in the encoding.
 func (e *Encoding) Kind() string {
 	if e.Form.Format != Protobuf {
 		at, ok := jsonField(e.data, 0, "kind")

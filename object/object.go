@@ -1,9 +1,9 @@
-// Package object holds what the store keeps and the server serves: an immutable object with its header and its
-// encodings, the keys that order objects, revisions, and the framing of objects for lists and watches.
+// Package object defines what the store holds and the server serves: immutable objects with their header and
+// encodings, the keys that order objects, revisions, and the framing of objects in lists and watches.
 //
-// An object is encoded once, when it is committed; reads write those bytes. Nothing here knows a kind: what a kind must
-// do to an object, decode it or write it in another form, comes in through Codec. The package is the lowest of the
-// project: it imports none of the others.
+// An object is encoded once, before it is committed, and reads return those bytes. The package knows no
+// kinds: decoding an object and encoding it in another form are up to its Codec. The package imports no other
+// package of this module.
 package object
 
 import (
@@ -16,26 +16,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Header is what the server knows of an object without decoding it.
+// Header is the part of an object that the server uses without decoding it.
 type Header struct {
 	Key  Key
-	mark Mark // of the labels, and of being uninitialized; beside the key, for quick scans
-	// UID tells the object from others of the same key, before and after it.
+	mark Mark // of the labels and pending initializers; next to the key for fast scans
+	// UID distinguishes the object from earlier and later objects with the same key.
 	UID types.UID
-	// Labels is nil when there are none.
+	// Labels is nil if there are none.
 	Labels map[string]string
-	// Fields are the values of the kind's selectable fields but metadata.name and metadata.namespace, which are in the
-	// key; nil when there are none.
+	// Fields has the values of the kind's selectable fields except metadata.name and metadata.namespace,
+	// which are in the key; nil if there are none.
 	Fields map[string]string
-	// Owners are the uids of metadata.ownerReferences; nil when there are none.
+	// Owners has the UIDs of metadata.ownerReferences; nil if there are none.
 	Owners []types.UID
 }
 
-// Object is one state of one API object. It is immutable once committed: everything that it hands out is shared, and
-// must not be changed.
+// Object is one state of one API object. It is immutable once committed: everything it returns is shared and
+// must not be modified.
 type Object struct {
 	Header
-	// Revision is that of the commit that made this state; 0 before it is committed.
+	// Revision is the revision of the commit that made this state; 0 before the commit.
 	Revision Revision
 
 	stamp   Stamp // of the codec that wrote the first encoding
@@ -44,21 +44,21 @@ type Object struct {
 	decoded atomic.Pointer[shared]
 }
 
-// again is an encoding beside the first, by what codec made it.
+// again is an additional encoding and the stamp of the codec that made it.
 type again struct {
 	by Stamp
 	*Encoding
 }
 
-// shared is the Go object that all readers of a stamp have.
+// shared is the Go object shared by all readers with codecs of the same stamp.
 type shared struct {
 	by  Stamp
 	obj runtime.Object
 }
 
-// New makes an object that is not committed yet. The first encoding must carry RevisionPlaceholder, or any other
-// digits, as its resourceVersion; the object owns its bytes from now on. The codec wrote them; nil when none did, and
-// nobody will decode the object.
+// New returns an object that is not committed yet. The first encoding must have RevisionPlaceholder, or any
+// other digits, as its resourceVersion; the object takes ownership of its bytes. codec is the one that
+// encoded it, or nil if the object will never be decoded.
 func New(header Header, codec Codec, first Encoding) *Object {
 	header.setMark()
 	o := &Object{Header: header, first: first}
@@ -68,8 +68,8 @@ func New(header Header, codec Codec, first Encoding) *Object {
 	return o
 }
 
-// Ready is an object that somebody has made a Go object of already, of which nothing else is kept: it has no bytes, and
-// Decoded by a codec of the stamp is that Go object.
+// Ready returns an object that consists of a decoded Go object only. It has no encodings; Decoded with a
+// codec of the same stamp returns obj.
 func Ready(header Header, revision Revision, by Codec, obj runtime.Object) *Object {
 	header.setMark()
 	o := &Object{Header: header, Revision: revision, stamp: by.Stamp()}
@@ -77,17 +77,17 @@ func Ready(header Header, revision Revision, by Codec, obj runtime.Object) *Obje
 	return o
 }
 
-// IsReady says whether the object is one of Ready.
+// IsReady reports whether the object was made by Ready.
 func (o *Object) IsReady() bool { return o.first.data == nil }
 
-// Stamp gives a new object the revision of its commit. Only the store calls it, before anybody else sees the object.
+// Stamp sets the revision of a new object. Only the store calls it, before the object is visible to readers.
 func (o *Object) Stamp(r Revision) error {
 	o.Revision = r
 	return o.first.stamp(r)
 }
 
-// At is the same object with another revision: what a watch shows of a deleted object is its last state, at the
-// revision of its deletion.
+// At returns a copy of the object with another revision. The watch event of a deletion carries the last state
+// at the revision of the deletion.
 func (o *Object) At(r Revision) (*Object, error) {
 	first, err := o.first.restamped(r)
 	if err != nil {
@@ -96,24 +96,27 @@ func (o *Object) At(r Revision) (*Object, error) {
 	return &Object{Header: o.Header, Revision: r, stamp: o.stamp, first: first}, nil
 }
 
-// Form is the form that the object was committed in.
+// Form returns the form in which the object was committed.
 func (o *Object) Form() Form { return o.first.Form }
 
-// Size is what the object holds for as long as it lives, in bytes, to bound histories by.
+// Size returns an estimate in bytes of the memory that the object holds for its lifetime. It bounds
+// histories.
 func (o *Object) Size() int { return len(o.first.data) + len(o.Key) + objectOverhead }
 
-// objectOverhead is what an object takes beside its bytes: the struct, the key, the uid, its place in a tree.
+// objectOverhead estimates the memory of an object without its bytes: the struct, the key, the UID and its
+// tree node.
 const objectOverhead = 300
 
-// Stored is the encoding that was committed, which readers are served as long as their codec has its writer's stamp.
+// Stored returns the encoding that was committed. Readers whose codec has the same stamp receive it
+// unchanged.
 func (o *Object) Stored() *Encoding { return &o.first }
 
-// Fresh says that readers by a codec are served in a form what was committed, byte for byte.
+// Fresh reports whether readers with the codec receive the committed bytes in form.
 func (o *Object) Fresh(by Codec, form Form) bool {
 	return o.stamp == by.Stamp() && o.first.Form == form
 }
 
-// Encoding is the object in a form, as a codec writes it: made and kept when it is first asked for.
+// Encoding returns the object in form as the codec encodes it. The encoding is made and cached on first use.
 func (o *Object) Encoding(by Codec, form Form) (*Encoding, error) {
 	if e := o.made(by.Stamp(), form); e != nil {
 		return e, nil
@@ -133,7 +136,7 @@ func (o *Object) unwritable(form Form, err error) error {
 	return fmt.Errorf("%s: writing it as %s in %s: %w", o.Key, form.Format, form.APIVersion, err)
 }
 
-// made is the encoding in a form that there is already, or nil.
+// made returns an existing encoding in form, or nil.
 func (o *Object) made(by Stamp, form Form) *Encoding {
 	if o.stamp == by && o.first.Form == form {
 		return &o.first
@@ -150,11 +153,12 @@ func (o *Object) made(by Stamp, form Form) *Encoding {
 	return nil
 }
 
-// mostStale is how many encodings an object keeps beside the first before those of other codecs are dropped: most are of
-// definitions that changed, some of another server that shares the object and has another definition.
+// mostStale is the number of additional encodings at which those of other codecs are dropped. Most of them
+// belong to definitions that have changed, some to a server with another definition that shares the object.
 const mostStale = 8
 
-// keep adds an encoding and charges it to the cache. One that says what the first says holds no bytes of its own.
+// keep caches an additional encoding and charges it to the cache. One that equals the first encoding shares
+// its bytes.
 func (o *Object) keep(by Codec, form Form, data []byte) (*Encoding, error) {
 	made := &o.first
 	if form != o.first.Form || !bytes.Equal(data, o.first.data) {
@@ -185,8 +189,8 @@ func (o *Object) keep(by Codec, form Form, data []byte) (*Encoding, error) {
 	}
 }
 
-// Decode makes a Go object that belongs to the caller: in the kind's hub version, or, of a kind whose rules work in the
-// version of the request, in the version that it is stored in.
+// Decode returns a new Go object that the caller owns. It is in the kind's hub version, or in the stored
+// version if the kind's rules work in the version of the request.
 func (o *Object) Decode(by Codec) (runtime.Object, error) {
 	obj, err := o.read(by)
 	if err != nil {
@@ -211,7 +215,7 @@ func (o *Object) read(by Codec) (runtime.Object, error) {
 	return by.Decode(o.first.Form, o.first.data)
 }
 
-// readShared is read of what nobody will change.
+// readShared decodes an object that no caller will modify.
 func (o *Object) readShared(by Codec) (runtime.Object, error) {
 	if s, ok := by.(Sharer); ok && o.stamp == by.Stamp() && !o.IsReady() {
 		return s.DecodeShared(&o.first)
@@ -219,8 +223,8 @@ func (o *Object) readShared(by Codec) (runtime.Object, error) {
 	return o.read(by)
 }
 
-// Decoded is the Go object that all who read by codecs of one stamp share, made when it is first asked for. The caller must
-// not change it: of some codecs, other objects share parts of it.
+// Decoded returns the decoded Go object shared by all readers whose codecs have the same stamp. It is decoded
+// on first use. The caller must not modify it; with some codecs, other objects share parts of it.
 func (o *Object) Decoded(by Codec) (runtime.Object, error) {
 	stamp := by.Stamp()
 	have := o.decoded.Load()

@@ -24,7 +24,7 @@ var (
 	key        = object.KeyOf(schema.GroupResource{Resource: "configmaps"}, "default", "settings")
 )
 
-// configMaps is a codec with the encoders that a server uses.
+// configMaps is a codec for ConfigMaps that counts its Encode calls.
 type configMaps struct {
 	cache      *object.Cache
 	encoded    *atomic.Int32
@@ -62,7 +62,7 @@ func encode(form object.Form, m *corev1.ConfigMap) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// settings is a config map whose other fields could be taken for its revision.
+// settings returns a ConfigMap with values that look like its resourceVersion.
 func settings(revision string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
@@ -97,7 +97,7 @@ func bytesOf(t *testing.T, by object.Codec, o *object.Object, form object.Form) 
 	return encoding.Bytes()
 }
 
-// same says whether an object is settings at a revision, byte for byte, in a form.
+// same checks that an object in form equals settings at a revision, byte for byte.
 func same(t *testing.T, by object.Codec, o *object.Object, form object.Form, revision object.Revision) {
 	t.Helper()
 	want, err := encode(form, settings(revision.String()))
@@ -129,7 +129,7 @@ func TestStampWritesTheRevisionWhateverItsWidth(t *testing.T) {
 	}
 }
 
-// The lengths that enclose the revision in protobuf take more bytes from 128 on.
+// The protobuf lengths that enclose the revision need another byte from 128 on.
 func TestStampMovesProtobufLengths(t *testing.T) {
 	t.Parallel()
 	for size := range 200 {
@@ -259,7 +259,7 @@ func TestCacheKeepsWithinItsBudget(t *testing.T) {
 	if cache.Used() > 3*len(data) || cache.Used() < 2*len(data) {
 		t.Errorf("%d bytes are kept, the budget is %d", cache.Used(), 3*len(data))
 	}
-	// The newest first: what is made again pushes out what is oldest.
+	// The newest first: each new encoding evicts the oldest.
 	for i := 4; i >= 0; i-- {
 		bytesOf(t, codecs[i], objects[i], asProtobuf)
 		if again := codecs[i].encoded.Load() == 2; again != (i < 2) {
@@ -268,7 +268,7 @@ func TestCacheKeepsWithinItsBudget(t *testing.T) {
 	}
 }
 
-// The cache must not keep what the store has let go.
+// The cache does not keep objects alive.
 func TestCacheHoldsNoObject(t *testing.T) {
 	t.Parallel()
 	cache := object.NewCache(1 << 20)

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Receiver makes objects of the bytes that another server sent. It reads what stands in the header and passes over the rest,
-// so that bytes which are no object further down are found by who decodes it. Neighbours in a list are alike: what they
-// have in common, labels and version, is kept once. A Receiver is for one goroutine, and one resource.
+// Receiver makes objects from the bytes that another server sent. It parses only the fields of the header;
+// malformed bytes in the rest are found by Decode. Neighbors in a list often have equal labels and versions,
+// which it shares. A Receiver must not be used concurrently, and is for objects of one resource.
 type Receiver struct {
 	resource schema.GroupResource
 	codec    Codec
@@ -21,12 +21,12 @@ type Receiver struct {
 	}
 }
 
-// NewReceiver makes a receiver of the objects of a resource, which codec will decode.
+// NewReceiver returns a receiver for objects of a resource that codec decodes.
 func NewReceiver(resource schema.GroupResource, codec Codec) *Receiver {
 	return &Receiver{resource: resource, codec: codec}
 }
 
-// metadata is what a header is made of. What is of bytes points into those that were read.
+// metadata holds the fields of a header. Byte slices alias the parsed data.
 type metadata struct {
 	version         []byte
 	namespace, name []byte
@@ -35,20 +35,20 @@ type metadata struct {
 	labels          labels
 }
 
-// labels are the encoded ones of an object, and the map that was made of the last that were encoded so.
+// labels holds an object's labels in encoded form and as a map; equal encodings share the map.
 type labels struct {
 	raw []byte
 	set map[string]string
 }
 
 var (
-	// errNoObject is what is wrong with bytes that hold no object.
+	// errNoObject reports data that is not an object.
 	errNoObject = errors.New("it has no metadata.name or no metadata.resourceVersion")
-	// errTwoRevisions is what is wrong with bytes that no encoder made, of which each reader would make another object.
+	// errTwoRevisions reports ambiguous data, which no encoder writes and readers interpret differently.
 	errTwoRevisions = errors.New("it has its metadata or its resourceVersion twice, or in escaped letters")
 )
 
-// Receive makes an object of bytes, which it keeps: JSON, or protobuf in its envelope.
+// Receive makes an object from JSON, or from protobuf in its envelope. It takes ownership of data.
 func (r *Receiver) Receive(format Format, data []byte) (*Object, error) {
 	m := metadata{labels: r.last.labels}
 	var err error

@@ -19,7 +19,7 @@ import (
 
 func TestObjectWithNullsIsReceived(t *testing.T) {
 	t.Parallel()
-	for _, nothing := range []string{`null`, `[]`, `5`, `"x"`} { // of what is no map, who decodes the object will tell
+	for _, nothing := range []string{`null`, `[]`, `5`, `"x"`} { // Decode reports labels that are not a map
 		data := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","namespace":null,"uid":null,"resourceVersion":"5","labels":` +
 			nothing + `,"ownerReferences":null}}`
 		o, err := object.NewReceiver(receivedMaps, nil).Receive(object.JSON, []byte(data))
@@ -29,7 +29,7 @@ func TestObjectWithNullsIsReceived(t *testing.T) {
 	}
 }
 
-// ambiguous is JSON, or what looks like it, of which two readers would make two objects.
+// ambiguous lists data that two JSON parsers would read as two different objects.
 var ambiguous = []string{
 	`{"kind":"Pod","apiVersion":"v1","\u006detadata":{"name":"x","resourceVersion":"5"},"metadata":x"resourceVersion"}`,
 	`{"kind":"Pod","apiVersion":"v1","\u006detadata":{"name":"x","resourceVersion":"5"},"metadata":{"resourceVersion":"6"}}`,
@@ -79,12 +79,13 @@ func TestScanLooksAtEachBackslashOnce(t *testing.T) {
 	if !done || n != len(data) {
 		t.Errorf("it ends after %d of %d bytes, %t", n, len(data), done)
 	}
-	if took := time.Since(begun); took > 5*time.Second { // a look at all of it at each step takes 32 GB
+	if took := time.Since(begun); took > 5*time.Second { // a quadratic scan would examine 32 GB
 		t.Errorf("a string of %d bytes took %v", size, took)
 	}
 }
 
-// FuzzReceive holds that bytes either are refused or become an object with the header that a whole decode gives.
+// FuzzReceive checks that Receive either refuses data or returns an object whose header equals the fully
+// decoded metadata.
 func FuzzReceive(f *testing.F) {
 	for _, data := range append(ambiguous, `{"metadata":{"name":"a","resourceVersion":"5","labels":null}}`, `{"metadata":{"name":"a\`,
 		"{ \"apiVersion\": \"v1\", \"metadata\": {\"name\": \"a\xff\", \"resourceVersion\": \"05\", \"labels\": {\"a\": null}}}") {
@@ -112,8 +113,8 @@ func FuzzReceive(f *testing.F) {
 	})
 }
 
-// decodes reads the metadata of an object as the types of Kubernetes are read. It is false for what cannot be read, and for JSON that
-// has a name twice in one object, of which RFC 8259 leaves open what it means.
+// decodes decodes the metadata of an object with the Kubernetes types. It returns false for malformed data,
+// and for JSON objects with duplicate names, whose meaning RFC 8259 leaves open.
 func decodes(format object.Format, data []byte, into *metav1.PartialObjectMetadata) bool {
 	if format == object.JSON {
 		var all any

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// readJSON reads apiVersion and metadata, and looks no further when it has found them. The result is the same object
-// without white space, which encodings have none of.
+// readJSON reads apiVersion and metadata, and stops when it has found both. It returns data without white
+// space between tokens, which an Encoding must not have.
 func (m *metadata) readJSON(data []byte) ([]byte, error) {
 	c := Cursor{data: data}
 	var version, meta bool
@@ -82,7 +82,7 @@ func (l *labels) readJSON(c *Cursor) {
 	}
 	*l = labels{raw: raw}
 	if len(raw) == 0 || raw[0] != '{' {
-		return // null is none, and of what else stands there whoever decodes the object will tell
+		return // null means none; any other type is an error that Decode reports
 	}
 	each := Cursor{data: raw}
 	each.Fields(func(name []byte) bool {

@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Field numbers of the envelope's TypeMeta, of ObjectMeta, of an OwnerReference and of a map's entry, beside those that
-// encodings are located by.
+// Field numbers in the envelope's TypeMeta, in ObjectMeta, in OwnerReference and in map entries.
 const (
 	unknownType    = 1
 	typeAPIVersion = 1
@@ -45,11 +44,11 @@ func (m *metadata) readProtobuf(data []byte) error {
 	return m.readObjectMeta(meta)
 }
 
-// onlyField is the value of a field, and empty without it. It is false for a message that has the field more than once, which
-// readers make different things of.
+// onlyField returns the value of a field, nil if it is absent. once is false if the field is repeated, which
+// readers interpret differently.
 func onlyField(message []byte, number protowire.Number) (only []byte, once bool) {
 	count := 0
-	eachField(message, func(n protowire.Number, value []byte, _, _ int) { // as far as it is a message
+	eachField(message, func(n protowire.Number, value []byte, _, _ int) { // until message becomes malformed
 		if n == number {
 			only = value
 			count++
@@ -58,7 +57,7 @@ func onlyField(message []byte, number protowire.Number) (only []byte, once bool)
 	return only, count <= 1
 }
 
-// lastField is the value of a field that counts where it stands several times.
+// lastField returns the last value of a field: in protobuf, the last of repeated scalar fields applies.
 func lastField(message []byte, number protowire.Number) (last []byte) {
 	eachField(message, func(n protowire.Number, value []byte, _, _ int) {
 		if n == number {
@@ -69,7 +68,7 @@ func lastField(message []byte, number protowire.Number) (last []byte) {
 }
 
 func (m *metadata) readObjectMeta(meta []byte) error {
-	var labelled struct{ from, to int } // the entries of a map stand beside each other
+	var labelled struct{ from, to int } // map entries are contiguous
 	ok := eachField(meta, func(n protowire.Number, value []byte, from, to int) {
 		switch n {
 		case metaName:
@@ -97,7 +96,7 @@ func (m *metadata) readObjectMeta(meta []byte) error {
 	return m.labels.readProtobuf(meta[labelled.from:labelled.to])
 }
 
-// readProtobuf reads the part of an ObjectMeta in which the labels are.
+// readProtobuf reads the fields of an ObjectMeta that hold the labels.
 func (l *labels) readProtobuf(raw []byte) error {
 	if bytes.Equal(raw, l.raw) {
 		return nil
@@ -124,8 +123,8 @@ func (l *labels) readProtobuf(raw []byte) error {
 	return nil
 }
 
-// eachField calls f for each length-delimited field of a message, with where in the message it begins and ends. It is
-// false for what is no message.
+// eachField calls f for each length-delimited field of a message, with the positions at which the field
+// begins and ends. It returns false if message is malformed.
 func eachField(message []byte, f func(n protowire.Number, value []byte, from, to int)) bool {
 	for at := 0; at < len(message); {
 		n, kind, size := protowire.ConsumeTag(message[at:])

@@ -33,7 +33,7 @@ func sentMap(name string, labels map[string]string) *corev1.ConfigMap {
 	}
 }
 
-// sentAs is an object as a server sends it.
+// sentAs encodes obj as a server does.
 func sentAs(t testing.TB, obj runtime.Object, format object.Format) []byte {
 	t.Helper()
 	if format == object.JSON {
@@ -102,7 +102,7 @@ func TestReceivedBytesThatAreNoObjectAreRefused(t *testing.T) {
 		}
 	}
 	whole := sentAs(t, sentMap("a", map[string]string{"l": "x"}), object.Protobuf)
-	for n := range len(whole) - 4 { // the end is an empty content type
+	for n := range len(whole) - 4 { // the last bytes are an empty content type
 		if o, err := object.NewReceiver(receivedMaps, nil).Receive(object.Protobuf, bytes.Clone(whole[:n])); err == nil {
 			t.Errorf("%d of %d bytes became %+v", n, len(whole), o.Header)
 		}

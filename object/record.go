@@ -10,21 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// An object's record is how it is kept outside of memory: all that is needed to serve it again without decoding it.
+// A record is the stored form of an object, outside of memory. It has everything needed to serve the object
+// without decoding it.
 //
-//	checksum   4 bytes, CRC-32C of all that follows, little endian
+//	checksum   4 bytes, CRC-32C of the rest, little endian
 //	version    1 byte
-//	head       its length, then: the writer's stamp, the form, where in the data stands what, the uid, labels, selectable
+//	head       its length, then: the writer's stamp, the form, positions in the data, the UID, labels, selectable
 //	           fields, owners
-//	data       the first encoding, as readers are served it
+//	data       the first encoding, as it is served
 //
-// Numbers are unsigned varints, texts have their length before them. The key and the revision are not in it: they are where
-// the record is kept by, and stand in the data too.
+// Numbers are unsigned varints; texts are prefixed with their length. The key and the revision are not part
+// of the record: storage indexes records by them, and the data contains them too.
 const recordVersion = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrDamaged is wrapped in what Reader.Read returns of bytes that are not as AppendRecord wrote them.
+// ErrDamaged is wrapped by the errors of Reader.Read for records that AppendRecord did not write.
 var ErrDamaged = errors.New("the record is damaged")
 
 // AppendRecord appends the object's record, for Reader.Read.
@@ -68,11 +69,12 @@ func appendTexts(dst []byte, texts map[string]string) []byte {
 	return dst
 }
 
-// Reader makes objects of records. It keeps what many of them have in common once. It is for one goroutine; the zero value
-// works.
+// Reader makes objects from records. It shares strings that many of them have in common. It must not be used
+// concurrently; the zero value is ready to use.
 type Reader struct{ common map[string]string }
 
-// Read makes the committed object of a record, of which it copies what it keeps. ErrDamaged when the record is not whole.
+// Read returns the committed object of a record. It copies what it retains. It returns ErrDamaged if the
+// record is not intact.
 func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error) {
 	if len(record) < 5 || binary.LittleEndian.Uint32(record) != crc32.Checksum(record[4:], castagnoli) {
 		return nil, fmt.Errorf("%s at revision %d: %w: its checksum is not that of its bytes", key, revision, ErrDamaged)
@@ -86,7 +88,7 @@ func (r *Reader) Read(key Key, revision Revision, record []byte) (*Object, error
 		return nil, fmt.Errorf("%s at revision %d: %w: its head is longer than all of it", key, revision, ErrDamaged)
 	}
 	body := record[5+n:]
-	h := head{rest: string(body[:length])} // one string, of which all texts are parts
+	h := head{rest: string(body[:length])} // one string, of which all texts are substrings
 	o := &Object{Header: Header{Key: key}, Revision: revision, first: Encoding{data: bytes.Clone(body[length:])}}
 	r.readHead(&h, o)
 	if h.failed || h.rest != "" || !o.first.placed() {
@@ -115,7 +117,7 @@ func (r *Reader) readHead(h *head, o *Object) {
 	}
 }
 
-// placed says whether the positions lie within the data.
+// placed reports whether the positions lie within the data.
 func (e *Encoding) placed() bool {
 	end := int32(len(e.data))
 	return 0 <= e.revision && 0 <= e.width && e.width <= 20 && e.revision <= end-e.width &&
@@ -135,7 +137,7 @@ func (r *Reader) texts(h *head) map[string]string {
 	return texts
 }
 
-// share is a text that was read before, if it was: a version, or the name of a label.
+// share returns an equal string read before, if any. It is used for versions and label keys.
 func (r *Reader) share(text string) string {
 	if known, ok := r.common[text]; ok {
 		return known
@@ -147,10 +149,10 @@ func (r *Reader) share(text string) string {
 	return text
 }
 
-// maxCommon bounds what a Reader keeps.
+// maxCommon bounds the number of strings that a Reader retains.
 const maxCommon = 1024
 
-// head is the rest of a record's head. What is not there reads as zero, and it has failed.
+// head is the unread rest of a record's head. Reading past its end returns zero and sets failed.
 type head struct {
 	rest   string
 	failed bool
@@ -179,7 +181,7 @@ func (h *head) number() uint64 {
 	return 0
 }
 
-// count is the number of things that follow, each of which takes a byte at least.
+// count reads a number of following items, each of which has at least one byte.
 func (h *head) count() uint64 {
 	n := h.number()
 	if n > uint64(len(h.rest)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// recorded makes a committed object with everything that a record keeps.
+// recorded returns a committed object that sets every field of a record.
 func recorded(t testing.TB) *object.Object {
 	t.Helper()
 	data := fmt.Appendf(nil, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":%q},"spec":{}}`,
@@ -72,7 +72,7 @@ func TestDamagedRecordIsFound(t *testing.T) {
 	}
 }
 
-// TestRecordWhoseCountsAreWrongIsDamaged gives records with a right checksum counts that their heads have no room for.
+// TestRecordWhoseCountsAreWrongIsDamaged reads records with a valid checksum whose counts exceed the head.
 func TestRecordWhoseCountsAreWrongIsDamaged(t *testing.T) {
 	t.Parallel()
 	o := recorded(t)

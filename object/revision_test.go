@@ -12,9 +12,9 @@ func TestNextEpochIsAboveAllThatWasGivenOut(t *testing.T) {
 	now := time.Now()
 	clock := object.Revision(now.UnixMicro())
 	for _, test := range []struct{ revision, least object.Revision }{
-		{5, clock},                         // of a clock long ago
+		{5, clock},                         // an old clock
 		{clock - 1000, clock},              // a moment ago
-		{clock + 1<<40, clock + 1<<40 + 1}, // a clock ahead, or restored again and again
+		{clock + 1<<40, clock + 1<<40 + 1}, // a clock that was ahead, or repeated restores
 	} {
 		if got := object.NextEpoch(test.revision, now); got < test.least+1<<31 {
 			t.Errorf("after %d comes %d", test.revision, got)
@@ -22,7 +22,7 @@ func TestNextEpochIsAboveAllThatWasGivenOut(t *testing.T) {
 	}
 }
 
-// TestSiblingsAreApart begins two planes with one state in one microsecond.
+// TestSiblingsAreApart computes two epochs from the same state in the same microsecond.
 func TestSiblingsAreApart(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

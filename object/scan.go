@@ -2,16 +2,17 @@ package object
 
 import "bytes"
 
-// Scan finds the end of a JSON value in data that arrives bit by bit: it looks at each byte once.
+// Scan finds the end of a JSON value in data that arrives in pieces. It examines each byte once.
 type Scan struct {
-	at     int // what was looked at
+	at     int // number of bytes examined
 	depth  int
 	quoted bool
 	spaced bool
 }
 
-// Value is how long the value at the start of data is; done is false as long as it does not end within data, and Value is
-// to be asked again when there is more. 0 is what no value begins with. A number ends where something else begins.
+// Value returns the length of the value at the start of data. If the value does not end within data, done is
+// false, and Value must be called again with more data. A length of 0 means that no value begins there. A
+// number ends at the byte that follows it.
 func (s *Scan) Value(data []byte) (n int, done bool) {
 	for s.at < len(data) {
 		if s.quoted {
@@ -50,7 +51,7 @@ func (s *Scan) Value(data []byte) (n int, done bool) {
 	return 0, false
 }
 
-// closeString goes behind the quotation mark that ends a string, as far as there is one.
+// closeString advances past the closing quotation mark of a string, and reports whether it found one.
 func (s *Scan) closeString(data []byte) bool {
 	for {
 		i := bytes.IndexByte(data[s.at:], '"')
@@ -71,8 +72,8 @@ func (s *Scan) closeString(data []byte) bool {
 	}
 }
 
-// keepEscape is where to go on with a string whose end is not there yet: at the backslash that it ends with, if that escapes
-// what is to come.
+// keepEscape returns the position at which to continue with an unterminated string: before a trailing
+// backslash if it escapes the next byte.
 func keepEscape(data []byte, from int) int {
 	slashes := len(data[from:]) - len(bytes.TrimRight(data[from:], `\`))
 	return len(data) - slashes%2

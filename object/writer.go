@@ -1,11 +1,11 @@
 package object
 
-// Writer is who wrote an object, and in which form: readers of the same kind of codec and form find in its header what they
-// would find in what they read. The zero value is nobody.
+// Writer identifies the codec and form in which an object was encoded. If a reader uses the same codec and
+// form, the labels and fields in the header match those in the body. The zero value identifies no writer.
 type Writer struct {
 	Stamp Stamp
 	Form  Form
 }
 
-// Writer is the object's own: see Fresh.
+// Writer returns the writer of the object's committed encoding; see Fresh.
 func (o *Object) Writer() Writer { return Writer{o.stamp, o.first.Form} }

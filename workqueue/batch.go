@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// batch is items that were taken off the lines together, for the calls of Get to come: each takes one without the lock. There is
-// one only while far more items wait, and workers get into each other's way. It is given back when what comes in should go before
-// it, so that nobody can tell that it was there.
+// batch holds items that were dequeued together, for future calls of Get, each of which takes one without the
+// lock. There is one only while many items wait and workers contend for the lock. It is returned to the lines
+// if an item arrives that must precede it, so it does not affect the order.
 type batch[T comparable] struct {
 	items    [batchSize]T
 	taken    atomic.Int32
@@ -16,13 +16,14 @@ type batch[T comparable] struct {
 	first    uint32   // the turn of the first item; the next one has the next
 }
 
-// A batch is made of so many items, when so many wait. With fewer, workers sleep more for the lock than they work.
+// A batch has batchSize items and is made when at least batchFrom wait. With fewer, workers wait more for the
+// lock than they work.
 const (
 	batchSize = 256
 	batchFrom = 4 * batchSize
 )
 
-// take is the next item of the batch, if there is one.
+// take returns the next item of the batch.
 func (b *batch[T]) take() (item T, ok bool) {
 	if b == nil || b.taken.Load() >= batchSize {
 		return item, false
@@ -33,7 +34,7 @@ func (b *batch[T]) take() (item T, ok bool) {
 	return item, false
 }
 
-// left is how many items nobody has taken.
+// left returns the number of items not taken.
 func (b *batch[T]) left() int {
 	if b == nil {
 		return 0
@@ -41,14 +42,16 @@ func (b *batch[T]) left() int {
 	return max(batchSize-int(b.taken.Load()), 0)
 }
 
-// holds says whether nobody has taken an entry's item yet: whoever does will see all that was done before it was added again.
-// For that it must be Add that reads how many are taken: Load would not be before their Add.
+// holds reports whether an entry's item has not been taken yet: its worker will see all changes made before
+// it was added again. This must read the counter by Add, because a Load could be ordered before a concurrent
+// Add.
 func (b *batch[T]) holds(e *entry[T]) bool {
 	return b != nil && e.turn-b.first < batchSize && int32(e.turn-b.first) >= b.taken.Add(0)
 }
 
-// takeAhead takes a batch of items off the only line where any wait; several lines have their shares to be kept. A queue that is
-// measured has no batches: it tells how long each item is worked on.
+// takeAhead dequeues a batch if all waiting items have the same priority; otherwise the shares of lower
+// priorities would not be respected. A measured queue has no batches because it records when each item was
+// dequeued.
 func (q *Queue[T]) takeAhead() {
 	if q.measured != nil || q.waiting.count < batchFrom || !q.waiting.alike() {
 		return
@@ -61,7 +64,8 @@ func (q *Queue[T]) takeAhead() {
 	q.ahead.Store(b)
 }
 
-// turns is the first of n turns that no entry has had. All have been taken by their workers when their numbers begin again.
+// turns reserves n turns and returns the first. By the time the numbers wrap, all earlier batches have been
+// taken.
 func (q *Queue[T]) turns(n uint32) (first uint32) {
 	if q.turn > math.MaxUint32-n {
 		q.turn = 0
@@ -74,13 +78,13 @@ func (q *Queue[T]) turns(n uint32) (first uint32) {
 	return first
 }
 
-// giveBack puts what nobody has taken of the batch to the front of the lines again.
+// giveBack returns the items of the batch that were not taken to the front of their lines.
 func (q *Queue[T]) giveBack() {
 	b := q.ahead.Load()
 	first := min(int(b.taken.Add(batchSize))-batchSize, batchSize)
 	for _, item := range slices.Backward(b.items[first:]) {
 		p, e := q.entries.find(item, q.hash(item))
-		if e == nil { // one Done too many has ended it
+		if e == nil { // removed by a surplus Done
 			continue
 		}
 		e.processing, e.dirty = false, true

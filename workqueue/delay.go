@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// delays are the items that are not due yet: a heap by time, the place of each item in it, and one timer for the first.
+// delays holds the items that are not due yet: a heap by time, an index by item, and one timer for the first.
 type delays[T comparable] struct {
 	heap  []*delayed[T]
 	items map[T]*delayed[T]
@@ -19,8 +19,8 @@ type delayed[T comparable] struct {
 	index    int
 }
 
-// put notes when an item is due, unless it is due earlier already, and says whether it is now the first of all. Its priority
-// is the highest that it was put with.
+// put delays an item until due, or keeps an earlier time, and reports whether the item is now the first. The
+// priority is the highest of all calls for the item.
 func (d *delays[T]) put(item T, due time.Time, priority Priority) (first bool) {
 	if d.items == nil {
 		d.items = map[T]*delayed[T]{}
@@ -43,7 +43,7 @@ func (d *delays[T]) put(item T, due time.Time, priority Priority) (first bool) {
 	return e.index == 0
 }
 
-// take removes the first item if it is due; nil if none is.
+// take removes and returns the first item if it is due, or returns nil.
 func (d *delays[T]) take(now time.Time) *delayed[T] {
 	if len(d.heap) == 0 || d.heap[0].due.After(now) {
 		return nil
@@ -51,12 +51,12 @@ func (d *delays[T]) take(now time.Time) *delayed[T] {
 	e := heap.Pop(d).(*delayed[T])
 	delete(d.items, e.item)
 	if len(d.heap) == 0 {
-		d.heap, d.items = nil, nil // neither shrinks
+		d.heap, d.items = nil, nil // neither shrinks on its own
 	}
 	return e
 }
 
-// stop drops everything.
+// stop drops all items.
 func (d *delays[T]) stop() {
 	if d.timer != nil {
 		d.timer.Stop()
@@ -64,7 +64,7 @@ func (d *delays[T]) stop() {
 	d.heap, d.items = nil, nil
 }
 
-// Len, Less, Swap, Push and Pop are what container/heap asks for.
+// Len, Less, Swap, Push and Pop implement heap.Interface.
 func (d *delays[T]) Len() int           { return len(d.heap) }
 func (d *delays[T]) Less(i, j int) bool { return d.heap[i].due.Before(d.heap[j].due) }
 
@@ -87,7 +87,7 @@ func (d *delays[T]) Pop() any {
 	return e
 }
 
-// schedule sets the timer to the first delayed item. The lock is held.
+// schedule sets the timer for the first delayed item. The caller holds the lock.
 func (q *Queue[T]) schedule() {
 	if len(q.delayed.heap) == 0 {
 		return
@@ -100,7 +100,7 @@ func (q *Queue[T]) schedule() {
 	q.delayed.timer.Reset(wait)
 }
 
-// release adds what is due: the timer's work.
+// release adds the items that are due. The timer calls it.
 func (q *Queue[T]) release() {
 	q.lock()
 	defer q.unlock()

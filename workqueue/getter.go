@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// getters are the calls of Get that wait. One is woken at a time, which takes what there is and wakes the next if there is
-// more: a burst that is added while the first wakes up costs one awakening, not one for each item.
+// getters holds the calls of Get that wait. Only one is woken at a time; it takes an item and wakes the next
+// if more are left. A burst of additions thus costs one wakeup, not one per item.
 type getters struct {
-	waiting []*getter // the one that came last is woken first: its stack is warm
+	waiting []*getter // a stack: the latest waiter is woken first, because its stack is warm
 	spare   []*getter
-	waking  bool // one has been woken and has not come back yet
+	waking  bool // one was woken and has not run yet
 }
 
-// getter is one call of Get that waits.
+// getter is a waiting call of Get.
 type getter struct {
-	wake chan struct{} // takes one, so that waking never waits
+	wake chan struct{} // has capacity one, so that waking does not block
 }
 
 func (g *getters) push() *getter {
@@ -29,7 +29,7 @@ func (g *getters) push() *getter {
 	return next
 }
 
-// wakeOne wakes one, unless one is waking already.
+// wakeOne wakes a waiter, unless one is already waking.
 func (g *getters) wakeOne() {
 	last := len(g.waiting) - 1
 	if last < 0 || g.waking {
@@ -40,7 +40,7 @@ func (g *getters) wakeOne() {
 	g.waking = true
 }
 
-// wakeAll wakes everybody.
+// wakeAll wakes all waiters.
 func (g *getters) wakeAll() {
 	for _, who := range g.waiting {
 		who.wake <- struct{}{}
@@ -48,7 +48,7 @@ func (g *getters) wakeAll() {
 	g.waiting = g.waiting[:0]
 }
 
-// await waits for what the queue has to offer, or the end of ctx. The lock is held, but not while it waits.
+// await waits until it is woken or ctx ends. The caller holds the lock, which await releases while it waits.
 func (q *Queue[T]) await(ctx context.Context) {
 	who := q.getters.push()
 	q.asleep.Store(true)

@@ -5,19 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// intake is where Add and Done leave what they want when somebody else has the queue's lock, so that they never wait for
-// it: whoever has the lock does it before letting go ("flat combining", Hendler et al., SPAA 2010). Many producers and
-// workers then take turns without putting each other to sleep. What one goroutine asks for is done in its order.
+// intake holds the calls of Add and Done that found the queue's lock taken. The holder of the lock executes
+// them before it releases the lock, so that Add and Done do not wait for it ("flat combining", Hendler et
+// al., SPAA 2010). The calls of one goroutine are executed in their order.
 //
-// What different goroutines write is in different cache lines: else each write of one of them has the others' processors fetch
-// again what they read.
+// Fields that different goroutines write are in different cache lines, to avoid false sharing.
 type intake[T comparable] struct {
-	pending atomic.Bool // there are asks
+	pending atomic.Bool // asks is not empty
 	_       cacheLine
 	mu      sync.Mutex
 	asks    []ask[T]
 	_       cacheLine
-	used    []ask[T] // emptied, to be filled next; under the queue's lock
+	used    []ask[T] // empty slice for reuse, guarded by the queue's lock
 }
 
 type cacheLine [64]byte
@@ -30,10 +29,10 @@ type ask[T comparable] struct {
 	done     bool
 }
 
-// mostAsks is how many asks there may be: whoever has one more waits for the lock.
+// mostAsks bounds the intake: when it is full, callers wait for the lock.
 const mostAsks = 256
 
-// put says how many asks were there before; if they were mostAsks, it has not put in another.
+// put appends an ask and returns the number of asks before it. If that is mostAsks, the ask was not appended.
 func (i *intake[T]) put(a ask[T]) (before int) {
 	i.mu.Lock()
 	before = len(i.asks)
@@ -47,7 +46,7 @@ func (i *intake[T]) put(a ask[T]) (before int) {
 	return before
 }
 
-// take is what was put in, in order, to be reused afterwards. The lock of the queue is held.
+// take returns the asks in order. The caller holds the queue's lock and must call reuse.
 func (i *intake[T]) take() []ask[T] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -57,13 +56,13 @@ func (i *intake[T]) take() []ask[T] {
 	return asks
 }
 
-// reuse is for what was taken and has been done. The lock of the queue is held.
+// reuse recycles executed asks. The caller holds the queue's lock.
 func (i *intake[T]) reuse(asks []ask[T]) {
-	clear(asks) // what items point to must not outlive their work
+	clear(asks) // do not retain what items point to
 	i.used = asks[:0]
 }
 
-// tryLock takes the lock if nobody has it, and does what was asked for before.
+// tryLock acquires the lock if it is free, and executes pending asks.
 func (q *Queue[T]) tryLock() bool {
 	if !q.mu.TryLock() {
 		return false
@@ -72,25 +71,26 @@ func (q *Queue[T]) tryLock() bool {
 	return true
 }
 
-// leave has an ask done when whoever has the lock lets it go. The first of several sees to it that somebody will.
+// leave has the holder of the lock execute a call. The first of several pending calls ensures that some
+// goroutine holds the lock.
 func (q *Queue[T]) leave(a ask[T]) {
 	switch before := q.intake.put(a); {
 	case before == mostAsks:
 		q.lock()
 		q.perform(&a)
 		q.unlock()
-	case before == 0 && q.mu.TryLock(): // or who has it comes by the intake after this
+	case before == 0 && q.mu.TryLock(): // otherwise the holder checks the intake after this put
 		q.unlock()
 	}
 }
 
-// lock takes the lock and does what was asked for before.
+// lock acquires the lock and executes pending asks.
 func (q *Queue[T]) lock() {
 	q.mu.Lock()
 	q.catchUp()
 }
 
-// unlock does what was asked for meanwhile and lets the lock go.
+// unlock executes pending asks and releases the lock.
 func (q *Queue[T]) unlock() {
 	for {
 		q.catchUp()

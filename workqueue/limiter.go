@@ -8,18 +8,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiter decides how long an item waits before it is tried again. Implementations are safe for concurrent use.
+// Limiter decides how long an item waits before it is retried. Implementations must be safe for concurrent
+// use.
 type Limiter[T comparable] interface {
-	// When counts a retry of the item and says how long it must wait.
+	// When counts a retry of the item and returns how long it must wait.
 	When(item T) time.Duration
-	// Forget ends the item's history.
+	// Forget resets the item's retries.
 	Forget(item T)
-	// NumRequeues is how many retries were counted since the item was last forgotten.
+	// NumRequeues returns the number of retries since the item was last forgotten.
 	NumRequeues(item T) int
 }
 
-// DefaultLimiter is what Kubernetes' controllers use: each item waits 5 ms, doubling up to 1000 s, and all together
-// are held to 10 a second after a burst of 100.
+// DefaultLimiter returns the limiter that Kubernetes' controllers use: each item waits 5 ms, doubling up to
+// 1000 s, and all items together are limited to 10 per second after a burst of 100.
 func DefaultLimiter[T comparable]() Limiter[T] {
 	return MaxOf(
 		NewExponential[T](5*time.Millisecond, 1000*time.Second),
@@ -33,7 +34,7 @@ type retries[T comparable] struct {
 	counts map[T]int
 }
 
-// next counts one more retry and returns how many there were before it.
+// next counts a retry and returns the number of earlier ones.
 func (r *retries[T]) next(item T) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +51,7 @@ func (r *retries[T]) Forget(item T) {
 	defer r.mu.Unlock()
 	delete(r.counts, item)
 	if len(r.counts) == 0 {
-		r.counts = nil // a map does not shrink
+		r.counts = nil // maps do not shrink
 	}
 }
 
@@ -60,23 +61,23 @@ func (r *retries[T]) NumRequeues(item T) int {
 	return r.counts[item]
 }
 
-// Bucket is a token bucket that all items share.
+// Bucket is a token bucket shared by all items.
 type Bucket[T comparable] struct {
 	limiter *rate.Limiter
 }
 
-// NewBucket lets perSecond items pass each second, and at most burst at once.
+// NewBucket returns a limiter that admits perSecond items per second, and bursts of up to burst items.
 func NewBucket[T comparable](perSecond rate.Limit, burst int) *Bucket[T] {
 	return &Bucket[T]{limiter: rate.NewLimiter(perSecond, burst)}
 }
 
-// When takes a token and says when it will be there.
+// When reserves a token and returns how long until it is available.
 func (b *Bucket[T]) When(T) time.Duration { return b.limiter.Reserve().Delay() }
 
-// Forget does nothing: tokens are nobody's.
+// Forget does nothing: tokens do not belong to items.
 func (b *Bucket[T]) Forget(T) {}
 
-// NumRequeues is always 0: a bucket knows no items.
+// NumRequeues returns 0: a bucket does not track items.
 func (b *Bucket[T]) NumRequeues(T) int { return 0 }
 
 // Exponential doubles the wait of an item with each retry.
@@ -85,12 +86,12 @@ type Exponential[T comparable] struct {
 	base, max time.Duration
 }
 
-// NewExponential makes the first wait base and none longer than max.
+// NewExponential returns a limiter whose waits start at base and are at most max.
 func NewExponential[T comparable](base, max time.Duration) *Exponential[T] {
 	return &Exponential[T]{base: base, max: max}
 }
 
-// When is base * 2^retries, at most max.
+// When returns base * 2^retries, at most max.
 func (e *Exponential[T]) When(item T) time.Duration {
 	wait := float64(e.base) * math.Pow(2, float64(e.next(item)))
 	if wait > float64(e.max) {
@@ -99,19 +100,20 @@ func (e *Exponential[T]) When(item T) time.Duration {
 	return time.Duration(wait)
 }
 
-// FastSlow retries an item quickly a few times and slowly ever after.
+// FastSlow retries an item a few times after a short wait, then after a long one.
 type FastSlow[T comparable] struct {
 	retries[T]
 	fast, slow time.Duration
 	attempts   int
 }
 
-// NewFastSlow waits fast for the first attempts retries of an item, and slow for the rest.
+// NewFastSlow returns a limiter that waits fast for the first attempts retries of an item, and slow after
+// that.
 func NewFastSlow[T comparable](fast, slow time.Duration, attempts int) *FastSlow[T] {
 	return &FastSlow[T]{fast: fast, slow: slow, attempts: attempts}
 }
 
-// When is fast or slow.
+// When returns the short or the long wait.
 func (f *FastSlow[T]) When(item T) time.Duration {
 	if f.next(item) < f.attempts {
 		return f.fast
@@ -119,10 +121,10 @@ func (f *FastSlow[T]) When(item T) time.Duration {
 	return f.slow
 }
 
-// maxOf asks several limiters.
+// maxOf combines several limiters.
 type maxOf[T comparable] []Limiter[T]
 
-// MaxOf waits as long as the strictest of the limiters says.
+// MaxOf returns a limiter that waits as long as the strictest of the limiters.
 func MaxOf[T comparable](limiters ...Limiter[T]) Limiter[T] { return maxOf[T](limiters) }
 
 func (m maxOf[T]) When(item T) time.Duration {

@@ -8,24 +8,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics count what queues do, under client-go's names and with its buckets, and with controller-runtime's labels: the depth of a
-// queue is told apart by priority, which is -100 for Low as there, 0 for Normal and 100 for High. It is a prometheus.Collector,
-// safe for concurrent use.
+// Metrics measure queues under client-go's metric names and buckets, with controller-runtime's labels: the
+// depth of a queue is labeled by priority, which is -100 for Low, 0 for Normal and 100 for High. Metrics is a
+// prometheus.Collector and safe for concurrent use.
 type Metrics struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
 	waited, worked             *prometheus.HistogramVec
 
 	mu sync.Mutex
-	// refresh brings the gauges up to date, for each queue.
+	// refresh updates the gauges of each queue.
 	refresh []func()
 }
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
-// NewMetrics makes metrics without queues.
+// NewMetrics returns metrics, to be passed to Queue.Measure.
 func NewMetrics() *Metrics {
-	label := []string{"name", "controller"} // the same, as controller-runtime has it
+	label := []string{"name", "controller"} // controller-runtime sets both labels to the same value
 	gauges := func(name, help string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, label)
 	}
@@ -71,8 +71,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Measure counts what the queue does from now on, under a name that no other queue of m has. It must be called before
-// the queue is used, and once at most.
+// Measure measures the queue from now on, under a name that must be unique in m. It must be called before the
+// queue is used, and at most once.
 func (q *Queue[T]) Measure(m *Metrics, name string) {
 	q.measured = &measured{
 		adds: m.adds.WithLabelValues(name, name), retries: m.retries.WithLabelValues(name, name),
@@ -96,10 +96,10 @@ func (q *Queue[T]) Measure(m *Metrics, name string) {
 	})
 }
 
-// sight is what is seen of a queue at one moment.
+// sight is a snapshot of a queue.
 type sight struct {
-	waiting     [High - Low + 1]int // items to be worked on, by priority
-	total, most time.Duration       // how long the items that are being worked on have been: together, and the longest
+	waiting     [High - Low + 1]int // waiting items by priority
+	total, most time.Duration       // processing times of the current items: their sum and their maximum
 }
 
 func (q *Queue[T]) look() (s sight) {
@@ -117,11 +117,12 @@ func (q *Queue[T]) look() (s sight) {
 	return s
 }
 
-// measured is what is counted of one queue, under its lock. Nil counts nothing, and looks at no clock.
+// measured holds the metrics of one queue. The queue's lock guards it. A nil one records nothing and does not
+// read the clock.
 type measured struct {
 	adds, retries  prometheus.Counter
 	waited, worked prometheus.Observer
-	start          time.Time // of its clock
+	start          time.Time // origin of its clock
 }
 
 func (m *measured) now() int64 { return int64(time.Since(m.start)) }

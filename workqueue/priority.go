@@ -1,34 +1,34 @@
 package workqueue
 
-// Priority is how soon an item is taken among those that wait. Items of one priority come in the order in which they were
-// added. The zero value is Normal.
+// Priority determines which waiting items are dequeued first. Items of equal priority are dequeued in the
+// order in which they were added. The zero value is Normal.
 type Priority int8
 
-// What nobody waits for (a first list, a resync) is Low, so that what has just changed does not stand behind it.
+// Use Low for work that no change waits for (an initial list, a resync), so that it does not delay changes.
 const (
 	Low    Priority = -1
 	Normal Priority = 0
 	High   Priority = 1
 )
 
-// share is how many items at most go before a lower line that waits: of share+1 items taken, one is the lower line's
-// own. So a lower line moves, however much comes in above it.
+// share is the number of items that are dequeued before a lower line that waits: of share+1 items, one is
+// from the lower line. This prevents starvation.
 const share = 8
 
-// line is the items of one priority in their order.
+// line is the queue of the items of one priority.
 type line struct {
 	first, last place
-	passed      int // how many items of other lines were taken since one of this was, while it waited
+	passed      int // number of items dequeued from other lines since one of this was, while it waited
 }
 
-// lines are all that waits, the highest priority first. The entries are the table's.
+// lines holds all waiting items, highest priority first. The table owns the entries.
 type lines[T comparable] struct {
 	table *table[T]
 	of    [High - Low + 1]line
 	count int
 }
 
-// push puts an entry at the end of the line of its priority.
+// push appends an entry to the line of its priority.
 func (l *lines[T]) push(p place, e *entry[T]) {
 	in := &l.of[High-e.priority]
 	e.prev = in.last
@@ -41,7 +41,7 @@ func (l *lines[T]) push(p place, e *entry[T]) {
 	l.count++
 }
 
-// pushFront puts an entry to the front of the line of its priority, from where it was popped.
+// pushFront puts an entry at the front of its line, which it was popped from.
 func (l *lines[T]) pushFront(p place, e *entry[T]) {
 	in := &l.of[High-e.priority]
 	e.next = in.first
@@ -54,7 +54,7 @@ func (l *lines[T]) pushFront(p place, e *entry[T]) {
 	l.count++
 }
 
-// remove takes an entry out of its line, wherever it stands.
+// remove removes an entry from its line.
 func (l *lines[T]) remove(e *entry[T]) {
 	in := &l.of[High-e.priority]
 	if e.prev == 0 {
@@ -71,7 +71,7 @@ func (l *lines[T]) remove(e *entry[T]) {
 	l.count--
 }
 
-// alike says whether all that waits is in one line.
+// alike reports whether all waiting items are in one line.
 func (l *lines[T]) alike() bool {
 	busy := 0
 	for i := range l.of {
@@ -82,7 +82,8 @@ func (l *lines[T]) alike() bool {
 	return busy == 1
 }
 
-// pop takes the next entry; there must be one. It is the first of the highest line, unless it is a lower line's turn.
+// pop removes the next entry; there must be one. It is the first of the highest line, unless a lower line has
+// its share due.
 func (l *lines[T]) pop() (place, *entry[T]) {
 	var from *line
 	for i := range l.of {

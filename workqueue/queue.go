@@ -1,12 +1,13 @@
-// Package workqueue is the queue between what changed and who reconciles it. It holds keys, not events: a key that is
-// added many times before a worker takes it is worked on once, and one that is added while it is worked on is worked on
-// once more afterwards, never by two workers at a time. Keys of one priority come out in the order in which they first
-// went in; a lower priority waits, but has a share of its own.
+// Package workqueue provides the queue between sources of changes and the workers that reconcile them. It
+// holds keys, not events: a key that is added several times before a worker takes it is processed once, and a
+// key that is added while it is processed is processed once more afterwards, never by two workers at a time.
+// Keys of equal priority are dequeued in the order in which they were first added; lower priorities wait but
+// are not starved.
 //
-// It is not for data that must all be seen: what a key means is read when it is worked on. The controllers' reconcile
-// loop is its caller; it knows nothing of objects or of the API.
+// The queue is not suitable for data that must not be merged: workers read the current state of a key. It
+// knows nothing of objects or of the API. Package controller uses it like this:
 //
-//	item, ok := q.Get(ctx)      // blocks; ok is false when the queue is shut down and empty, or ctx has ended
+//	item, ok := q.Get(ctx) // blocks
 //	defer q.Done(item)
 //	if err := work(item); err != nil {
 //		q.AddRateLimited(item)
@@ -23,32 +24,33 @@ import (
 	"time"
 )
 
-// Queue is a queue of keys with priorities, delays and rate limits. It owns no goroutine: delays are one heap and one
-// timer, which ShutDown stops. Its memory follows what it holds, up and down. All methods are safe for concurrent use.
+// Queue is a queue of keys with priorities, delays and rate limits. It has no goroutine: delays use a heap
+// and one timer, which ShutDown stops. Its memory grows and shrinks with its contents. All methods are safe
+// for concurrent use.
 //
-// A key is in one of three states at most: waiting in line (and dirty), being processed, or being processed and dirty
-// again. Done moves the last kind to the end of its line.
+// A key is waiting (dirty), being processed, or both. Done moves a key that is both to the end of its line.
 type Queue[T comparable] struct {
 	limiter Limiter[T]
 	seed    maphash.Seed
 
 	intake intake[T]
-	ahead  atomic.Pointer[batch[T]] // is replaced under the lock, when it is used up
-	asleep atomic.Bool              // some calls of Get wait; is written under the lock
+	ahead  atomic.Pointer[batch[T]] // replaced under the lock when it is used up
+	asleep atomic.Bool              // calls of Get wait; written under the lock
 	_      cacheLine
 
 	mu       sync.Mutex
 	entries  table[T]
 	waiting  lines[T]
 	getters  getters
-	drained  chan struct{} // closed when nothing waits and nothing is processed; nil while nobody wants to know
+	drained  chan struct{} // closed when the queue is empty and idle; nil if nothing waits for that
 	delayed  delays[T]
-	turn     uint32 // the last that an entry was given
+	turn     uint32 // last one assigned to an entry
 	shutDown bool
-	measured *measured // nil unless somebody wants to know
+	measured *measured // nil if the queue is not measured
 }
 
-// New makes a queue whose AddRateLimited asks limiter; nil means DefaultLimiter. The limiter belongs to the queue.
+// New returns a queue that uses limiter in AddRateLimited; nil means DefaultLimiter. The queue owns the
+// limiter.
 func New[T comparable](limiter Limiter[T]) *Queue[T] {
 	if limiter == nil {
 		limiter = DefaultLimiter[T]()
@@ -58,11 +60,11 @@ func New[T comparable](limiter Limiter[T]) *Queue[T] {
 	return q
 }
 
-// Add marks an item as needing work now. After ShutDown it does nothing.
+// Add marks an item as needing work. After ShutDown it does nothing.
 func (q *Queue[T]) Add(item T) { q.AddWithPriority(item, Normal) }
 
-// AddWithPriority is Add with another priority than Normal. An item that waits already moves to the end of the line of
-// the higher priority, never to a lower one.
+// AddWithPriority is like Add with the given priority. An item that already waits moves to the end of the
+// line of the higher priority, never to a lower one.
 func (q *Queue[T]) AddWithPriority(item T, priority Priority) {
 	hash := q.hash(item)
 	if q.tryLock() {
@@ -73,7 +75,7 @@ func (q *Queue[T]) AddWithPriority(item T, priority Priority) {
 	q.leave(ask[T]{item: item, hash: hash, priority: priority})
 }
 
-// add is AddWithPriority under the lock.
+// add implements AddWithPriority. The caller holds the lock.
 func (q *Queue[T]) add(item T, hash uint32, priority Priority) {
 	if q.shutDown {
 		return
@@ -105,18 +107,17 @@ func (q *Queue[T]) add(item T, hash uint32, priority Priority) {
 	}
 }
 
-// offer puts an entry in line, and wakes somebody who waits for one.
+// offer appends an entry to its line and wakes a waiting Get.
 func (q *Queue[T]) offer(p place, e *entry[T]) {
 	q.waiting.push(p, e)
 	q.getters.wakeOne()
 }
 
-// hash is what the table finds an item by. It is made without the lock.
+// hash returns the hash of an item for the table. It is computed without the lock.
 func (q *Queue[T]) hash(item T) uint32 { return uint32(maphash.Comparable(q.seed, item)) }
 
-// AddAfter adds the item when the delay has passed; at once if it is not positive. An item that already waits keeps the
-// earlier of the two times. One that is being processed comes again with the priority that it had: what nobody waited for
-// is not waited for because it failed.
+// AddAfter adds the item after a delay, or at once if the delay is not positive. If the item is already
+// delayed, the earlier time wins. An item that is being processed retains its priority.
 func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
 	hash := q.hash(item)
 	q.lock()
@@ -134,27 +135,28 @@ func (q *Queue[T]) AddAfter(item T, delay time.Duration) {
 	}
 }
 
-// AddRateLimited adds the item when the limiter allows it. The caller must Forget it when its work has succeeded.
+// AddRateLimited adds the item after the delay that the limiter returns. The caller must Forget the item once
+// it succeeds.
 func (q *Queue[T]) AddRateLimited(item T) {
 	q.measured.retry()
 	q.AddAfter(item, q.limiter.When(item))
 }
 
-// Forget ends the item's history of failures. It does not take it from the queue.
+// Forget resets the item's retries. It does not remove the item from the queue.
 func (q *Queue[T]) Forget(item T) { q.limiter.Forget(item) }
 
-// NumRequeues is how often the item was added rate-limited since it was last forgotten.
+// NumRequeues returns how often the item was added rate-limited since it was last forgotten.
 func (q *Queue[T]) NumRequeues(item T) int { return q.limiter.NumRequeues(item) }
 
-// Len is how many items wait in line to be taken: without those that are processed or delayed.
+// Len returns the number of waiting items, excluding those that are processed or delayed.
 func (q *Queue[T]) Len() int {
 	q.lock()
 	defer q.unlock()
 	return q.waiting.count + q.ahead.Load().left()
 }
 
-// Get waits for the next item. The caller must call Done with it. ok is false when there will be no more, because the
-// queue was shut down and what it held has been taken, or when ctx has ended.
+// Get waits for the next item. The caller must call Done with it. ok is false if ctx has ended, or if the
+// queue was shut down and is empty.
 func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 	if ctx.Err() != nil {
 		return item, false
@@ -174,7 +176,7 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 			q.wakeNext()
 			return item, true
 		}
-		q.ahead.Store(nil) // what its items point to must not outlive their work
+		q.ahead.Store(nil) // do not retain what its items point to
 		if q.waiting.count > 0 {
 			item = q.next().item
 			if contended {
@@ -188,13 +190,13 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 		}
 		q.await(ctx)
 		if ctx.Err() != nil {
-			q.wakeNext() // what woke this one is for another
+			q.wakeNext() // pass on the wakeup that this call received
 			return item, false
 		}
 	}
 }
 
-// next takes the next entry off the lines.
+// next dequeues the next entry.
 func (q *Queue[T]) next() *entry[T] {
 	_, e := q.waiting.pop()
 	e.dirty, e.processing = false, true
@@ -202,17 +204,17 @@ func (q *Queue[T]) next() *entry[T] {
 	return e
 }
 
-// wakeNext wakes another who waits, if there is something for them.
+// wakeNext wakes a waiting Get if items are left.
 func (q *Queue[T]) wakeNext() {
 	if q.waiting.count > 0 || q.ahead.Load().left() > 0 {
 		q.getters.wakeOne()
 	}
-	if asleep := len(q.getters.waiting) > 0; asleep != q.asleep.Load() { // a write is dearer
+	if asleep := len(q.getters.waiting) > 0; asleep != q.asleep.Load() { // a write would be more expensive
 		q.asleep.Store(asleep)
 	}
 }
 
-// Done says that the work on an item that Get gave has ended. If it was added meanwhile it goes back into line.
+// Done marks an item from Get as processed. If it was added meanwhile, it waits again.
 func (q *Queue[T]) Done(item T) {
 	hash := q.hash(item)
 	if q.tryLock() {
@@ -223,7 +225,7 @@ func (q *Queue[T]) Done(item T) {
 	q.leave(ask[T]{item: item, hash: hash, done: true})
 }
 
-// done is Done under the lock.
+// done implements Done. The caller holds the lock.
 func (q *Queue[T]) done(item T, hash uint32) {
 	p, e := q.entries.find(item, hash)
 	if e == nil || !e.processing {
@@ -242,15 +244,15 @@ func (q *Queue[T]) done(item T, hash uint32) {
 	}
 }
 
-// ShutDown refuses new items, drops the delayed ones, and lets Get return false once the waiting ones are taken.
+// ShutDown rejects new items, drops delayed ones, and makes Get return false once the waiting ones are taken.
 func (q *Queue[T]) ShutDown() {
 	q.lock()
 	defer q.unlock()
 	q.stop()
 }
 
-// ShutDownWithDrain shuts down and waits until every item that was waiting or being processed is done, or ctx ends,
-// whose error it then returns. Somebody must go on calling Get and Done meanwhile.
+// ShutDownWithDrain shuts down and waits until all waiting and processed items are done; workers must
+// continue to call Get and Done. If ctx ends first, it returns the error of ctx.
 func (q *Queue[T]) ShutDownWithDrain(ctx context.Context) error {
 	q.lock()
 	q.stop()
@@ -271,7 +273,7 @@ func (q *Queue[T]) ShutDownWithDrain(ctx context.Context) error {
 	}
 }
 
-// ShuttingDown says whether ShutDown was called.
+// ShuttingDown reports whether ShutDown was called.
 func (q *Queue[T]) ShuttingDown() bool {
 	q.lock()
 	defer q.unlock()

@@ -2,30 +2,30 @@ package workqueue
 
 import "iter"
 
-// entry is one item that the queue knows.
+// entry is the state of one item.
 type entry[T comparable] struct {
 	item         T
-	prev, next   place  // in the line where it waits; next is also the next free entry
-	added, begun int64  // when, in nanoseconds of the measure's clock; 0 unless the queue is measured
-	turn         uint32 // in which it was taken ahead of its worker; 0 if it never was
+	prev, next   place  // neighbors in its line; next also links free entries
+	added, begun int64  // times in nanoseconds of the measured clock; 0 unless the queue is measured
+	turn         uint32 // its turn in a batch; 0 if it was never in one
 	priority     Priority
 	processing   bool
-	dirty        bool // work is to be done: it waits in line, or will when it has been processed
+	dirty        bool // needs work: it waits, or will when the current processing is done
 }
 
-// place is where an entry is, counted from 1; 0 is nowhere. Entries stay where they are, and neither they nor the table
-// hold pointers to each other: the garbage collector has only the items to look at.
+// place is the position of an entry, counted from 1; 0 means none. Entries do not move, and neither they nor
+// the table contain pointers to entries, so the garbage collector scans only the items.
 type place int32
 
-// table finds entries by their items. It is a map whose hashes are made before the queue is locked, with linear probing:
-// under the lock, an operation reads one or two slots and one entry. Its memory is that of the most entries that there were
-// since there were none.
+// table is a hash table of entries by item, with linear probing. Hashes are computed before the queue is
+// locked; under the lock, an operation reads one or two slots and one entry. Its memory is that of the
+// largest number of entries since it was last empty.
 type table[T comparable] struct {
 	slots  []slot // a power of two, at most half full
 	count  int
 	chunks []*[chunkSize]entry[T]
-	used   place // the last place that was ever used
-	free   place // the first of the entries that are not used any more
+	used   place // highest position in use
+	free   place // first of the list of free entries
 }
 
 type slot struct {
@@ -36,13 +36,13 @@ type slot struct {
 const (
 	chunkSize   = 128
 	fewestSlots = 64
-	mostChunks  = 64 // that a table without entries keeps
+	mostChunks  = 64 // retained by an empty table
 )
 
-// at is the entry at a place.
+// at returns the entry at a position.
 func (t *table[T]) at(p place) *entry[T] { return &t.chunks[(p-1)/chunkSize][(p-1)%chunkSize] }
 
-// find is the place of an item's entry and the entry; 0 if there is none.
+// find returns an item's position and entry, or 0.
 func (t *table[T]) find(item T, hash uint32) (place, *entry[T]) {
 	if t.count == 0 {
 		return 0, nil
@@ -59,7 +59,7 @@ func (t *table[T]) find(item T, hash uint32) (place, *entry[T]) {
 	return 0, nil
 }
 
-// insert makes an entry of an item that has none.
+// insert adds an entry for an item that has none.
 func (t *table[T]) insert(item T, hash uint32) (place, *entry[T]) {
 	if 2*t.count >= len(t.slots) {
 		t.resize(max(2*len(t.slots), fewestSlots))
@@ -82,14 +82,14 @@ func (t *table[T]) insert(item T, hash uint32) (place, *entry[T]) {
 	return p, e
 }
 
-// remove forgets the entry at a place, whose item has that hash.
+// remove removes the entry at a position, whose item has the given hash.
 func (t *table[T]) remove(p place, hash uint32) {
 	mask := uint32(len(t.slots) - 1)
 	hole := hash & mask
 	for t.slots[hole].at != p {
 		hole = (hole + 1) & mask
 	}
-	// What follows and would be found through the hole moves into it, so that there are no tombstones.
+	// Move later slots of the probe sequence into the hole, so that no tombstones are needed.
 	for i := (hole + 1) & mask; t.slots[i].at != 0; i = (i + 1) & mask {
 		if home := t.slots[i].hash & mask; (i-home)&mask >= (i-hole)&mask {
 			t.slots[hole] = t.slots[i]
@@ -98,7 +98,7 @@ func (t *table[T]) remove(p place, hash uint32) {
 	}
 	t.slots[hole] = slot{}
 	t.count--
-	*t.at(p) = entry[T]{next: t.free} // what the item points to must not outlive its work
+	*t.at(p) = entry[T]{next: t.free} // do not retain what the item points to
 	t.free = p
 	if t.count == 0 && len(t.chunks) > mostChunks {
 		*t = table[T]{}
@@ -115,7 +115,7 @@ func (t *table[T]) resize(slots int) {
 	}
 }
 
-// occupy puts a slot where find looks for it.
+// occupy stores a slot where find will find it.
 func (t *table[T]) occupy(s slot) {
 	mask := uint32(len(t.slots) - 1)
 	i := s.hash & mask
@@ -125,7 +125,7 @@ func (t *table[T]) occupy(s slot) {
 	t.slots[i] = s
 }
 
-// all are the entries, in no order.
+// all iterates over the entries in no order.
 func (t *table[T]) all() iter.Seq[*entry[T]] {
 	return func(yield func(*entry[T]) bool) {
 		for _, s := range t.slots {

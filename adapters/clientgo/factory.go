@@ -79,8 +79,8 @@ func (o *Options) tweak(tweak func(*metav1.ListOptions)) (err error) {
 	return nil
 }
 
-// factory is one of client-go's factories that makes our informers. Which there are, which run and which are synced is
-// client-go's business.
+// factory implements one of client-go's informer factories with our informers. The factory of client-go still
+// decides which informers exist, run and are synced.
 type factory struct {
 	informers.SharedInformerFactory
 	source  client.Source

@@ -79,9 +79,10 @@ func (r *registration[T]) OnDelete(obj T, finalStateUnknown bool) {
 	})
 }
 
-// OnVanish implements informer.Thorough: what came and went is told as that, since there are handlers that wait for the
-// deletion of what they know to have been there, such as controller-runtime's client that reads its writes. One whose state is
-// not kept comes as a tombstone alone: nobody shall take the rest of it, which is empty, for what it was.
+// OnVanish implements informer.Thorough. It reports an object that was added and deleted between two
+// notifications, because some handlers wait for the deletion of an object that they created, such as
+// controller-runtime's client that reads its own writes. An object whose state was not retained is reported
+// as a tombstone only, so that no handler mistakes its empty fields for values.
 func (r *registration[T]) OnVanish(obj T, finalStateUnknown bool) {
 	if !finalStateUnknown {
 		r.call(func() { r.to.OnAdd(obj, false) })

@@ -121,7 +121,8 @@ func (s *store[T]) readOnly(call string, obj any) error {
 		call, about, s.resource.GroupResource())
 }
 
-// AddIndexers adds indexes. None is added when there is one of a name already.
+// AddIndexers adds indexes. If an index with one of the names exists, AddIndexers returns an error and adds
+// no index.
 func (s *store[T]) AddIndexers(added cache.Indexers) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,9 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// controller-runtime tells who makes its informers how to list, but not what: the resource, the namespace and the selectors are
-// in functions. So they are asked to list, by a client that sends nothing and notes what they would have sent.
+// controller-runtime passes an informer's constructor functions that list and watch, but not the resource,
+// namespace and selectors that these functions use. This file calls the functions with a client that sends
+// nothing and records the request.
 
 // wanted is what an informer is to hold.
 type wanted struct {

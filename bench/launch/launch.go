@@ -12,11 +12,11 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// limit is how long a server may take until it is ready.
+// limit is the time limit for the start of a server.
 const limit = 20 * time.Second
 
-// Start starts a server and waits until it has written its kubeconfig, which it does when it is ready. After an error the
-// process may run: command.Process is nil when it was not started.
+// Start starts a server and waits until it has written its kubeconfig, which it does when it is ready. After
+// an error the process may still run; command.Process is nil if it was not started.
 func Start(ctx context.Context, command *exec.Cmd, kubeconfig string) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -32,7 +32,7 @@ func Start(ctx context.Context, command *exec.Cmd, kubeconfig string) error {
 	return await(ctx, watcher, kubeconfig)
 }
 
-// await waits for a file that is not empty.
+// await waits until a file is not empty.
 func await(ctx context.Context, watcher *fsnotify.Watcher, file string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

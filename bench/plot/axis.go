@@ -2,7 +2,7 @@ package plot
 
 import "math"
 
-// axis maps what is measured to pixels.
+// axis maps values to pixels.
 type axis struct {
 	log      bool
 	low, top float64
@@ -10,8 +10,8 @@ type axis struct {
 	from, to float64
 }
 
-// axes are those that hold every point. A linear one begins at zero on the left and below; a logarithmic one ends at
-// powers of ten.
+// axes returns axes that contain every point. A linear axis starts at zero; a logarithmic one starts and ends
+// at powers of ten.
 func (c Chart) axes() (x, y axis) {
 	x = axis{log: c.LogX, from: left, to: width - right}
 	y = axis{log: c.LogY, from: height - bottom, to: top}
@@ -50,7 +50,7 @@ func (a *axis) round() {
 	a.top = a.low + 1
 }
 
-// step is the distance of the ticks of a linear axis: about five, at round numbers.
+// step returns the distance between ticks of a linear axis: about five ticks at round numbers.
 func (a *axis) step() float64 {
 	raw := (a.top - a.low) / 5
 	if raw <= 0 {
@@ -79,7 +79,7 @@ func (a *axis) ticks() (ticks []float64) {
 	return ticks
 }
 
-// place is the pixel of a value.
+// place returns the pixel of a value.
 func (a *axis) place(v float64) float64 {
 	share := (v - a.low) / (a.top - a.low)
 	if a.log {
@@ -88,7 +88,7 @@ func (a *axis) place(v float64) float64 {
 	return a.from + share*(a.to-a.from)
 }
 
-// inside are the points that can be drawn.
+// inside returns the points that can be drawn.
 func (a *axis) inside(y axis, points []Point) (drawn []Point) {
 	for _, p := range points {
 		if (!a.log || p.X > 0) && (!y.log || p.Y > 0) {

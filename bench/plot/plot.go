@@ -1,5 +1,5 @@
-// Package plot draws line charts as SVG, for the project's documents: what the bench's programs measure, and nothing that
-// needs a library of its own. A chart is read without colour too: each line is labelled where it ends.
+// Package plot draws line charts as SVG for the project's documents, without a plotting library. Each line is
+// labeled at its end, so that a chart can be read without color.
 package plot
 
 import (
@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// Chart is one set of axes with the lines in it.
+// Chart is a pair of axes with lines.
 type Chart struct {
 	Title string
-	// X and Y say what the axes count, with the unit.
+	// X and Y are the labels of the axes, with the unit.
 	X, Y string
-	// LogX and LogY make an axis logarithmic; what is not above zero is then left out.
+	// LogX and LogY make an axis logarithmic. Points that are not above zero are then omitted.
 	LogX, LogY bool
 	Lines      []Line
 }
 
-// Line is what connects points, in the order of their X.
+// Line connects points in the order of their X.
 type Line struct {
 	Name   string
 	Points []Point
@@ -31,7 +31,7 @@ type Line struct {
 // Point is a measurement.
 type Point struct{ X, Y float64 }
 
-// The size of a chart, and the room around its axes, in pixels.
+// The size of a chart and its margins in pixels.
 const (
 	width, height            = 800, 320
 	left, right, top, bottom = 76, 190, 44, 52
@@ -78,8 +78,8 @@ func (c Chart) draw(b *bytes.Buffer) {
 	}
 }
 
-// drawLine draws a line with a dot for each of a few points, and its name at the end, away from the names at ends; it returns
-// those with its own.
+// drawLine draws a line, with dots if it has few points, and its name at the end. It moves the name away from
+// the names at ends, and returns ends with the position of the new one.
 func drawLine(b *bytes.Buffer, x, y axis, points []Point, name, colour string, ends []float64) []float64 {
 	var path strings.Builder
 	for i, p := range points {
@@ -102,7 +102,7 @@ func text[N int | float64](b *bytes.Buffer, x N, y float64, attributes, s string
 	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" %s>%s</text>`+"\n", float64(x), y, attributes, html.EscapeString(s))
 }
 
-// number is a tick's label.
+// number returns the label of a tick.
 func number(v float64) string {
 	switch {
 	case v >= 1e6:

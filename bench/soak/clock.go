@@ -23,7 +23,7 @@ func (v verb) String() string {
 	return [...]string{"create", "update", "patch", "delete", "get", "list of 500"}[v]
 }
 
-// clocks take the time of requests, by verb.
+// clocks records the latency of requests by verb.
 type clocks struct {
 	mu       sync.Mutex
 	took     [verbs][]time.Duration
@@ -41,10 +41,10 @@ func (c *clocks) time(v verb, request func() error) error {
 	return err
 }
 
-// latency is what half of the requests, and ninety-nine of a hundred, took at most; in milliseconds, zero of none.
+// latency is the p50 and p99 of the latency in milliseconds; zero without requests.
 type latency struct{ p50, p99 float64 }
 
-// lap returns what was taken since the last lap.
+// lap returns the latency since the last lap.
 func (c *clocks) lap() (laps [verbs]latency) {
 	c.mu.Lock()
 	took := c.took

@@ -16,16 +16,17 @@ import (
 )
 
 const (
-	// workers send requests at once. Each has objects and namespaces of its own, so that no two meet.
+	// workers is the number of concurrent workers. Each worker has its own objects and namespaces, so workers
+	// never conflict.
 	workers = 16
-	// namespaces is how many there are in all.
+	// namespaces is the total number of namespaces.
 	namespaces = 96
 )
 
-// kibibyte is what each object holds.
+// kibibyte is the content of each object.
 var kibibyte = strings.Repeat("0123456789abcdef", 64)
 
-// load is what all workers share.
+// load is the state that all workers share.
 type load struct {
 	client  kubernetes.Interface
 	clocks  clocks
@@ -34,20 +35,21 @@ type load struct {
 	deleted atomic.Int64
 }
 
-// place is a namespace, and how many events watchers of it are to see: of all objects, and of those that are red.
+// place is a namespace, with the number of events that its watchers must receive: of all objects, and of red
+// objects.
 type place struct{ all, red atomic.Int64 }
 
 func namespaceName(i int) string { return fmt.Sprintf("soak-%02d", i) }
 
-// worker makes objects, changes them and deletes the oldest, in its namespaces in turn.
+// worker creates objects, changes them and deletes the oldest, in each of its namespaces in turn.
 type worker struct {
 	*load
 	number int
-	made   int // how many objects; their numbers are below it
-	gone   int // how many of them are deleted
+	made   int // number of created objects; their numbers are below it
+	gone   int // number of deleted objects
 }
 
-// isRed is the label of every second object.
+// isRed reports the label of an object; every second object is red.
 func isRed(object int) bool { return object/(namespaces/workers)%2 == 0 }
 
 func (w *worker) place(object int) int { return w.number + workers*(object%(namespaces/workers)) }
@@ -69,7 +71,7 @@ func (w *worker) configMap(object, version int) *corev1.ConfigMap {
 
 func (w *worker) name(object int) string { return fmt.Sprintf("w%02d-%08d", w.number, object) }
 
-// write times a request that makes an event.
+// write measures a request that causes an event.
 func (w *worker) write(v verb, object int, request func() error) error {
 	if err := w.clocks.time(v, request); err != nil {
 		return fmt.Errorf("%s of %s: %w", v, w.name(object), err)
@@ -92,7 +94,8 @@ func (w *worker) create(ctx context.Context) error {
 	})
 }
 
-// cycle is one step of the mix: an object more and one less, one changed, one read; now and then a page of many.
+// cycle is one step of the load: it creates, deletes, changes and reads an object, and sometimes lists a
+// page.
 func (w *worker) cycle(ctx context.Context) error {
 	if err := w.create(ctx); err != nil {
 		return err
@@ -119,7 +122,7 @@ func (w *worker) cycle(ctx context.Context) error {
 	})
 }
 
-// change updates an object, or every second time patches it.
+// change alternates between updating and patching an object.
 func (w *worker) change(ctx context.Context, object int) error {
 	if w.made%2 == 0 {
 		return w.write(update, object, func() error {
@@ -142,7 +145,7 @@ func (w *worker) list(ctx context.Context) error {
 	return err
 }
 
-// work runs all workers until the time is up, each at its share of the rate; it catches up after it was held up.
+// work runs all workers until the time is up, each at its share of the rate. A delayed worker catches up.
 func (l *load) work(ctx context.Context, p plan, all []*worker) error {
 	group, ctx := errgroup.WithContext(ctx)
 	every := time.Second * workers / time.Duration(p.rate)

@@ -1,11 +1,12 @@
-// Command soak lets a server work for a long time, and says whether it stays as it was: a mixed load of creates, updates,
-// patches, deletes, gets and lists, beside a thousand watchers, against bowline up on disk. The number of objects stays the
-// same while objects come and go, so memory and latency must be flat: they are sampled, drawn, and judged.
+// Command soak runs a server under load for a long time and checks that its resource usage stays constant.
+// The load is a mix of creates, updates, patches, deletes, gets and lists, with a thousand watchers, against
+// bowline up on disk. The number of objects stays the same while objects are created and deleted, so memory
+// and latency must be flat: the program samples, draws and evaluates them.
 //
-//	go run ./soak                   # 30 minutes, in which a million objects come and go
-//	go run ./soak -duration 20s     # a look at how it works; too short for a verdict
+//	go run ./soak                   # 30 minutes, in which a million objects are created and deleted
+//	go run ./soak -duration 20s     # a demonstration; too short for a verdict
 //
-// It exits with 1 when a request failed, a watcher missed an event, or something is not flat.
+// It exits with 1 if a request failed, a watcher missed an event, or a series is not flat.
 package main
 
 import (
@@ -42,7 +43,7 @@ func main() {
 	}
 }
 
-// soak runs the plan against a server of its own.
+// soak executes the plan on a new server.
 func soak(ctx context.Context, p plan, picture string) (err error) {
 	dir, err := os.MkdirTemp("", "bowline-soak-")
 	if err != nil {

@@ -15,20 +15,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// plan is what a soak does.
+// plan is the configuration of a soak.
 type plan struct {
 	duration, interval         time.Duration
 	rate, population, watchers int
 }
 
-// report is what came of it.
+// report is the result of a soak.
 type report struct {
 	samples                            []sample
 	created, deleted, requests, events int64
 }
 
-// run fills the server, opens the watches, and lets the load work while samples are taken. What went wrong comes with what
-// was sampled until then.
+// run fills the server, opens the watches, and takes samples while the load runs. With an error it returns
+// the samples taken so far.
 func (p plan) run(ctx context.Context, t *target, progress io.Writer) (*report, error) {
 	config := rest.CopyConfig(t.config)
 	config.QPS, config.DisableCompression = -1, true
@@ -60,7 +60,7 @@ func (p plan) run(ctx context.Context, t *target, progress io.Writer) (*report, 
 	return r, err
 }
 
-// fill makes the namespaces, and the objects that live at a time.
+// fill creates the namespaces and the initial objects.
 func (l *load) fill(ctx context.Context, population int) ([]*worker, error) {
 	for i := range namespaces {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceName(i)}}
@@ -84,7 +84,7 @@ func (l *load) fill(ctx context.Context, population int) ([]*worker, error) {
 	return all, group.Wait()
 }
 
-// reset forgets what the filling counted.
+// reset resets the counters after the filling.
 func (l *load) reset() {
 	l.clocks.lap()
 	l.clocks.requests = 0
@@ -95,7 +95,7 @@ func (l *load) reset() {
 	}
 }
 
-// observe lets the load work, and samples it.
+// observe runs the load and takes samples.
 func (p plan) observe(ctx context.Context, t *target, l *load, w *watchers, all []*worker, progress io.Writer) (*report, error) {
 	r := &report{}
 	done := make(chan error, 1)
@@ -133,7 +133,7 @@ func (s sample) String() string {
 	return line
 }
 
-// thousands writes 12345 as 12,345.
+// thousands formats 12345 as 12,345.
 func thousands(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	for i := len(digits) - 3; i > 0; i -= 3 {

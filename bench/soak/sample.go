@@ -15,16 +15,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// sample is how the server was at a time.
+// sample is the state of the server at a time.
 type sample struct {
-	at                        time.Duration // since the load began
+	at                        time.Duration // since the start of the load
 	anonymous, live, onDisk   float64       // MiB
 	files, goroutines, events float64
 	latency                   [verbs]latency
 }
 
-// take samples the server. Live heap is what its last collection left, which /metrics tells through the size at which it
-// collects next.
+// take takes a sample. The live heap, which the last garbage collection retained, is derived from the size of
+// the next collection in /metrics.
 func (t *target) take(ctx context.Context, client kubernetes.Interface) (s sample, err error) {
 	data, err := client.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (t *target) take(ctx context.Context, client kubernetes.Interface) (s sampl
 	return s, nil
 }
 
-// anonymousMemory is RssAnon of /proc/PID/status, in MiB.
+// anonymousMemory returns RssAnon from /proc/PID/status, in MiB.
 func anonymousMemory(pid int) (float64, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -66,7 +66,8 @@ func anonymousMemory(pid int) (float64, error) {
 	return kib / 1024, err
 }
 
-// folderSize is what the files of a folder hold, in MiB. A file that goes while it is looked at does not count.
+// folderSize returns the total size of the files in a folder in MiB. It ignores files that are removed
+// meanwhile.
 func folderSize(dir string) float64 {
 	bytes := int64(0)
 	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {

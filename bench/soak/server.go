@@ -22,12 +22,12 @@ import (
 type target struct {
 	config *rest.Config
 	pid    int
-	// data is the folder that it keeps objects in.
+	// data is the folder of the server's objects.
 	data string
 	stop func() error
 }
 
-// startServer builds bowline, and starts it on an empty folder within dir.
+// startServer builds bowline and starts it with an empty folder within dir.
 func startServer(ctx context.Context, dir string) (*target, error) {
 	binary, kubeconfig, data := filepath.Join(dir, "bowline"), filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "data")
 	fmt.Println("building bowline")
@@ -50,7 +50,7 @@ func startServer(ctx context.Context, dir string) (*target, error) {
 	return &target{config: config, pid: server.Process.Pid, data: data, stop: stop}, err
 }
 
-// stopServer ends the server. A server that ended by itself is an error, with what it said last.
+// stopServer stops the server. If the server ended earlier, the error includes its last output.
 func stopServer(server *exec.Cmd, output *bytes.Buffer) error {
 	if err := server.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("the server is gone: %w\n%s", errors.Join(err, server.Wait()), tail(output.String()))
@@ -63,7 +63,7 @@ func stopServer(server *exec.Cmd, output *bytes.Buffer) error {
 	return nil
 }
 
-// tail is the last lines of what somebody said.
+// tail returns the last lines of a text.
 func tail(said string) string {
 	lines := strings.Split(strings.TrimSpace(said), "\n")
 	return strings.Join(lines[max(0, len(lines)-20):], "\n")

@@ -12,22 +12,24 @@ import (
 )
 
 const (
-	// settle is how long a server takes until it is as it will stay: its history holds the last five minutes.
+	// settle is the time until a server reaches its steady state: its history contains the last five minutes.
 	settle = 6 * time.Minute
-	// enough is how many samples after that tell how they go on.
+	// enough is the minimum number of later samples for a verdict.
 	enough = 12
 )
 
-// series is something that must stay flat.
+// series is a quantity that must be flat.
 type series struct {
 	name string
 	unit string
 	of   func(sample) float64
-	// share and least say how much it may grow from the beginning to the end: a share of what it is, and at least so much.
+	// share and least limit the growth over the whole time: share is a fraction of the typical value, and
+	// least is an absolute minimum of the limit.
 	share, least float64
 }
 
-// judged are the series of the verdict. Memory may grow by 5 %, and latency by a quarter, but less than 2 ms is the machine's.
+// judged returns the series of the verdict. Memory may grow by 5 %, and latency by a quarter; less than 2 ms
+// is noise of the machine.
 func judged() []series {
 	all := []series{
 		{"RssAnon", "MiB", func(s sample) float64 { return s.anonymous }, 0.05, 16},
@@ -41,8 +43,8 @@ func judged() []series {
 	return all
 }
 
-// judge prints for each series whether it was flat, and returns an error when one was not. Of a soak that was too short it
-// says so.
+// judge prints for each series whether it was flat, and returns an error if one was not. If the soak was too
+// short, it prints that instead.
 func (r *report) judge(to io.Writer) error {
 	from := slices.IndexFunc(r.samples, func(s sample) bool { return s.at > settle })
 	if from < 0 || len(r.samples)-from < enough {
@@ -65,8 +67,9 @@ func (r *report) judge(to io.Writer) error {
 	return nil
 }
 
-// growth is how much a series rose from the first sample to the last, by the median of the slopes between all pairs (Theil
-// and Sen), which single samples that stand out do not move; and what it typically is, the median.
+// growth returns how much a series rose from the first sample to the last, according to the median of the
+// slopes between all pairs (the Theil-Sen estimator), which is robust against outliers. typical is the median
+// value.
 func (s series) growth(samples []sample) (grew, typical float64) {
 	var slopes, values []float64
 	for i, a := range samples {

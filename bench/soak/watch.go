@@ -17,22 +17,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// streams is how many watches share a connection.
+// streams is the number of watches that share a connection.
 const streams = 100
 
-// watchers are the watches that are open: of a namespace each, and every tenth for its red objects alone.
+// watchers are the open watches, each of one namespace, and every tenth only of its red objects.
 type watchers struct {
 	events atomic.Int64
 	counts []atomic.Int64
 	group  errgroup.Group
-	// counted hears, after the load has ended, of each event that is counted.
+	// counted receives a value when events have been counted after the end of the load.
 	counted chan struct{}
 }
 
 func watchedPlace(watcher int) int { return watcher % namespaces }
 func watchesRed(watcher int) bool  { return watcher/namespaces%10 == 9 }
 
-// openWatches opens n watches after everything that is there, and counts their events until ctx ends.
+// openWatches opens n watches at the current revision, and counts their events until ctx ends.
 func openWatches(ctx context.Context, config *rest.Config, n int) (*watchers, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -64,11 +64,11 @@ func openWatches(ctx context.Context, config *rest.Config, n int) (*watchers, er
 	return w, nil
 }
 
-// connect makes a client with a connection of its own.
+// connect returns a client with its own connection.
 func connect(config *rest.Config) (rest.Interface, error) {
 	own := rest.CopyConfig(config)
 	own.ContentType = runtime.ContentTypeJSON
-	own.Dial = (&net.Dialer{}).DialContext // client-go shares transports between configs, but for those that dial themselves
+	own.Dial = (&net.Dialer{}).DialContext // client-go shares transports between configs, except between those with their own dialer
 	client, err := kubernetes.NewForConfig(own)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func connect(config *rest.Config) (rest.Interface, error) {
 	return client.CoreV1().RESTClient(), nil
 }
 
-// count counts the events of a watch, a line each. Its end before ctx's is an error.
+// count counts the events of a watch, one per line. It returns an error if the watch ends before ctx.
 func (w *watchers) count(ctx context.Context, watcher int, stream io.ReadCloser) error {
 	defer stream.Close()
 	buffer := make([]byte, 8<<10)
@@ -98,7 +98,7 @@ func (w *watchers) count(ctx context.Context, watcher int, stream io.ReadCloser)
 	}
 }
 
-// complete waits until every watcher has every event of the load, which has ended.
+// complete waits until every watcher has received every event of the load, which has ended.
 func (w *watchers) complete(ctx context.Context, l *load) error {
 	late := time.NewTimer(30 * time.Second)
 	defer late.Stop()
@@ -117,7 +117,7 @@ func (w *watchers) complete(ctx context.Context, l *load) error {
 	}
 }
 
-// missing is an error that names a watcher which has not as many events as there were.
+// missing returns an error that names a watcher which lacks events.
 func (w *watchers) missing(l *load) error {
 	for i := range w.counts {
 		place := &l.places[watchedPlace(i)]

@@ -1,4 +1,4 @@
-// Package guide_test is the examples of docs/testing.md.
+// Package guide_test holds the examples of docs/testing.md.
 package guide_test
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Greeting is what the operator is about.
+// Greeting is the kind that the operator reconciles.
 type Greeting struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -25,18 +25,18 @@ type Greeting struct {
 	Status GreetingStatus `json:"status,omitempty"`
 }
 
-// GreetingSpec is who is greeted, and for how long.
+// GreetingSpec names who is greeted, and for how long.
 type GreetingSpec struct {
 	Name string           `json:"name"`
 	For  *metav1.Duration `json:"for,omitempty"`
 }
 
-// GreetingStatus is what was said.
+// GreetingStatus holds the words of the greeting.
 type GreetingStatus struct {
 	Words string `json:"words,omitempty"`
 }
 
-// GreetingList is several.
+// GreetingList is a list of greetings.
 type GreetingList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -67,14 +67,14 @@ func addToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// greeter says greetings, and removes them when their time is over.
+// greeter reconciles greetings, and deletes them when their time is over.
 type greeter struct {
 	cache  informer.Lister[*Greeting]
 	server client.Resource[*Greeting]
 	events *controller.Recorder
 }
 
-// add adds the operator to a manager.
+// add registers the operator with a manager.
 func add(m *controller.Manager) error {
 	greetings := informer.For[*Greeting](m.Informers(), greetingsResource)
 	g := &greeter{greetings.Lister(), client.Of[*Greeting](m.Client(), greetingsResource), m.Recorder("greeter")}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPagesShowWhatIsTested: each block of Go in the pages is a part of a test, word for word.
+// TestPagesShowWhatIsTested checks that each Go block in the pages is part of a test, word for word.
 func TestPagesShowWhatIsTested(t *testing.T) {
 	t.Parallel()
 	for page, files := range map[string][]string{
@@ -30,7 +30,7 @@ func TestPagesShowWhatIsTested(t *testing.T) {
 	}
 }
 
-// TestPageShowsTheTranscript: what the page says that is printed is printed.
+// TestPageShowsTheTranscript checks that the page shows the transcript's file, word for word.
 func TestPageShowsTheTranscript(t *testing.T) {
 	t.Parallel()
 	file, page := read(t, "testdata/greeting.txt"), read(t, "../../docs/testing.md")

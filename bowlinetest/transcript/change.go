@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// changes are what has become of all objects since it was last called, one a line, sorted.
+// changes returns the changes of all objects since the previous call, one per line, sorted.
 func (s *stage) changes() string {
 	now := map[string]*unstructured.Unstructured{}
 	var lines, told []string
@@ -44,7 +44,7 @@ func (s *stage) changes() string {
 	return s.sorted(lines) + s.sorted(told)
 }
 
-// see notes what there is.
+// see records the current objects.
 func (s *stage) see(now map[string]*unstructured.Unstructured) {
 	s.seen, s.owners = now, nil
 	for _, obj := range now {
@@ -52,10 +52,10 @@ func (s *stage) see(now map[string]*unstructured.Unstructured) {
 	}
 }
 
-// anyUID is a uid, which no two runs have.
+// anyUID matches UIDs, which differ in every run.
 var anyUID = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
 
-// sorted are lines by what they are about, in the names of any run.
+// sorted returns the lines sorted by object, with UIDs and generated names replaced by stable ones.
 func (s *stage) sorted(lines []string) string {
 	for i, line := range lines {
 		lines[i] = anyUID.ReplaceAllString(s.aliased(line), "<uid>")
@@ -69,7 +69,7 @@ func (s *stage) sorted(lines []string) string {
 	return out.String()
 }
 
-// shortName is a name without the namespace that all transcripts are in.
+// shortName removes the namespace default from a name.
 func (s *stage) shortName(name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, namespace+"/"), "/")
 }
@@ -78,7 +78,7 @@ func (s *stage) name(obj object) string {
 	return obj.singular + "/" + s.shortName(obj.GetNamespace()+"/"+obj.GetName())
 }
 
-// made is the line of a new object: whose it is, and what it has to say.
+// made returns the line of a new object, with its controller, annotations, finalizers and status.
 func (s *stage) made(obj object) string {
 	line := "+ " + s.name(obj)
 	if owner := metav1.GetControllerOfNoCopy(obj); owner != nil {
@@ -92,7 +92,8 @@ func (s *stage) made(obj object) string {
 	return line
 }
 
-// changed are the fields of an object that are not what they were; none when it is only times that nobody looks at.
+// changed returns the line of a changed object, or none if only ignored fields or times of no interest
+// changed.
 func (s *stage) changed(obj object, before *unstructured.Unstructured) []string {
 	old, now := map[string]any{}, map[string]any{}
 	s.leaves("", before.Object, old)
@@ -104,7 +105,7 @@ func (s *stage) changed(obj object, before *unstructured.Unstructured) []string 
 	return []string{"~ " + s.name(obj) + " " + strings.Join(parts, "; ")}
 }
 
-// differences are what became of fields, by their paths.
+// differences describes the fields that differ, sorted by path.
 func (s *stage) differences(old, now map[string]any) (parts []string) {
 	for _, path := range slices.Sorted(maps.Keys(merged(old, now))) {
 		was, is := old[path], now[path]
@@ -129,14 +130,14 @@ func merged(a, b map[string]any) map[string]any {
 	return all
 }
 
-// ignored are fields that change with everything, or say nothing.
+// ignored are fields that change with every write or carry no information.
 var ignored = map[string]bool{
 	"metadata.managedFields": true, "metadata.resourceVersion": true, "metadata.uid": true, "metadata.generation": true,
 	"status.observedGeneration": true,
 }
 
-// leaves are the fields of an object, by their paths. What lists of conditions have is found by its type, and what those of
-// containers' statuses have by its name; other lists are whole.
+// leaves collects the fields of an object by path. Conditions are keyed by type and the statuses of
+// containers by name; other lists are collected whole.
 func (s *stage) leaves(path string, v any, into map[string]any) {
 	if ignored[path] {
 		return
@@ -167,7 +168,7 @@ func (s *stage) leaves(path string, v any, into map[string]any) {
 	}
 }
 
-// conditions are a list of conditions by their types, each as one text.
+// conditions maps the types of a list of conditions to one text each.
 func (s *stage) conditions(list []any) (map[string]any, bool) {
 	found := map[string]any{}
 	for _, item := range list {
@@ -186,10 +187,10 @@ func (s *stage) conditions(list []any) (map[string]any, bool) {
 	return found, true
 }
 
-// literal is a text that is shown without quotes.
+// literal is a text that is printed without quotes.
 type literal string
 
-// plain is a value without what differs from run to run.
+// plain returns a value without what differs from run to run.
 func (s *stage) plain(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -225,7 +226,7 @@ func text(v any) string {
 	return string(data)
 }
 
-// fieldAt is the field of an object at a dotted path, or nil.
+// fieldAt returns the field of an object at a dotted path, or nil.
 func fieldAt(obj map[string]any, path string) any {
 	var v any = obj
 	for _, name := range strings.Split(path, ".") {
@@ -238,7 +239,8 @@ func fieldAt(obj map[string]any, path string) any {
 	return v
 }
 
-// event is the line of an event that happened since: how often, if more than once.
+// event returns the line of an event that occurred since the previous call, with the number of occurrences if
+// more than one.
 func (s *stage) event(obj object, before *unstructured.Unstructured) []string {
 	count, _, _ := unstructured.NestedInt64(obj.Object, "count")
 	if before != nil && before.GetUID() == obj.GetUID() {

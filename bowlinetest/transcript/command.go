@@ -23,7 +23,7 @@ import (
 
 const namespace = "default"
 
-// do carries out a command.
+// do executes a command.
 func (s *stage) do(command string) error {
 	verb, rest, _ := strings.Cut(command, " ")
 	first, second, _ := strings.Cut(rest, " ")
@@ -48,7 +48,7 @@ func (s *stage) do(command string) error {
 	return fmt.Errorf("no command is called %q", verb)
 }
 
-// apply declares the objects of a file.
+// apply applies the objects of a file.
 func (s *stage) apply(file string) error {
 	data, ok := s.files[file]
 	if !ok {
@@ -68,10 +68,10 @@ func (s *stage) apply(file string) error {
 	}
 }
 
-// uid is where a file has the uid of an object that was made before.
+// uid matches references to the UIDs of existing objects in a file.
 var uid = regexp.MustCompile(`\$uid\(([^)]*)\)`)
 
-// filled is a file with the uids of the objects that it names. One that is not there has none that there is.
+// filled replaces the references to UIDs in a file. An object that does not exist gets a UID of zeros.
 func (s *stage) filled(data []byte) []byte {
 	return uid.ReplaceAllFunc(data, func(match []byte) []byte {
 		kind, name, _ := strings.Cut(string(uid.FindSubmatch(match)[1]), "/")
@@ -96,7 +96,7 @@ func (s *stage) applyObject(obj *unstructured.Unstructured) error {
 	return err
 }
 
-// served finds the resource of a kind.
+// served returns the resource of a kind, and whether it is namespaced.
 func (s *stage) served(kind schema.GroupVersionKind) (schema.GroupVersionResource, bool, error) {
 	list, err := s.lists.ServerResourcesForGroupVersion(kind.GroupVersion().String())
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *stage) served(kind schema.GroupVersionKind) (schema.GroupVersionResourc
 	return schema.GroupVersionResource{}, false, fmt.Errorf("%s is not served", kind)
 }
 
-// named finds what KIND/NAME names.
+// named resolves KIND/NAME to a resource, namespace and name.
 func (s *stage) named(which string) (schema.GroupVersionResource, string, string, error) {
 	kind, name, _ := strings.Cut(which, "/")
 	gvr, err := s.resource(kind)
@@ -147,7 +147,7 @@ func (s *stage) patch(which, subresource, patch string) error {
 	return nil
 }
 
-// allOf are the names of all objects of a resource.
+// allOf returns the names of a resource's objects.
 func (s *stage) allOf(gvr schema.GroupVersionResource, namespace string) (names []string, err error) {
 	page, err := s.of(gvr).List(context.Background(), namespace, metav1.ListOptions{})
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *stage) delete(which, policy string) error {
 	return s.of(gvr).Delete(context.Background(), namespace, name, options)
 }
 
-// run is what nodes would do: it has a pending pod, or all, run and be ready.
+// run simulates nodes: one pending pod, or all of them, become running and ready.
 func (s *stage) run(only string) error {
 	pods := client.Of[*corev1.Pod](s.client, schema.GroupVersionResource{Version: "v1", Resource: "pods"})
 	page, err := pods.List(context.Background(), "", metav1.ListOptions{})

@@ -5,20 +5,21 @@ import (
 	"regexp"
 )
 
-// many is how many lines may differ in nothing but the numbers of generated names.
+// many is the number of lines that may differ only in the numbers of generated names before they are
+// combined.
 const many = 20
 
-// crowds are what generated names begin with of which there are so many that nobody tells them apart.
+// crowds are the prefixes of generated names whose numbers are no longer shown.
 type crowds map[string]bool
 
-// numbered is a name that has a number, and crowded one that has none any more.
+// numbered matches a name with a number, crowded a name whose number was removed.
 var (
 	numbered = regexp.MustCompile(`([a-z0-9.-]+-)#[0-9]+`)
 	crowded  = regexp.MustCompile(`[a-z0-9.-]+-#([^0-9]|$)`)
 )
 
-// gather has one line stand for many that are alike. From then on such names have no numbers: which one is which differs from
-// run to run where only some of them are told of.
+// gather combines many lines that differ only in numbers into one. From then on these names are shown without
+// numbers, since a later line about only some of them would name different ones in each run.
 func (c crowds) gather(lines []string) (gathered []string) {
 	alike := map[string]int{}
 	for _, line := range lines {
@@ -46,7 +47,7 @@ func (c crowds) gather(lines []string) (gathered []string) {
 	return gathered
 }
 
-// unnumbered is a name without its number, if that is one of a crowd.
+// unnumbered removes the number from a name whose prefix is in c.
 func (c crowds) unnumbered(name string) string {
 	if begin := numbered.FindStringSubmatch(name)[1]; c[begin] {
 		return begin + "#"

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// evict asks for the eviction of a pod. What refuses it says why in the causes of its answer.
+// evict requests the eviction of a pod. The error of a refusal includes the causes in the response's details.
 func (s *stage) evict(which string) error {
 	gvr, namespace, name, err := s.named(which)
 	if err != nil {

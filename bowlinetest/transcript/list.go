@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// longList is how long two lists are together, in characters, of which nobody would find the difference.
+// longList is the combined length of two lists, in characters, above which only their differences are shown.
 const longList = 300
 
-// isLong says whether two values are lists of which only the difference is shown.
+// isLong reports whether two values are lists of which only the differences are shown.
 func isLong(was, is any) bool {
 	_, wasList := was.([]any)
 	_, isList := is.([]any)
 	return wasList && isList && len(text(was))+len(text(is)) > longList
 }
 
-// listDifferences are what became of a list: of one that is as long as it was the fields of its items that are others, and else
-// the items that are new and those that are gone.
+// listDifferences describes the changes of a list. If its length is unchanged, these are the changed fields
+// of its items; otherwise, the added and removed items.
 func (s *stage) listDifferences(path string, was, is []any) (parts []string) {
 	if len(was) == len(is) {
 		old, now := map[string]any{}, map[string]any{}
@@ -36,7 +36,7 @@ func (s *stage) listDifferences(path string, was, is []any) (parts []string) {
 	return parts
 }
 
-// missing are the items of a list that another one does not have, or not so often.
+// missing returns the items of list that other does not have, or has less often.
 func missing(list, other []any) (items []any) {
 	left := slices.Clone(other)
 	for _, item := range list {

@@ -10,15 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// aliases are what generated names, and the addresses that simulated nodes give to pods, are called.
+// aliases maps generated names, and the addresses of pods on simulated nodes, to stable names.
 type aliases struct {
 	of    map[string]string
 	made  map[string]int
-	names []string // the longest first
+	names []string // longest first
 }
 
-// note gives generated names their numbers: those of one command by name, so that where two are alike and a controller takes the
-// first one by name it is the same one each time. Names that only begin like that, as those of a StatefulSet's pods, need none.
+// note numbers new generated names. Names that come with one command are numbered in alphabetical order: if a
+// controller chooses the first of several equal objects by name, the transcript shows the same one in each
+// run. Names that extend a prefix in another way, such as those of a StatefulSet's pods, are stable and get
+// no number.
 func (a *aliases) note(objects []object) {
 	for _, obj := range objects {
 		prefix := obj.GetGenerateName()
@@ -31,10 +33,11 @@ func (a *aliases) note(objects []object) {
 	}
 }
 
-// simulated are the addresses of pods on simulated nodes: of those that come at once, whoever is first has the first one.
+// simulated matches the addresses of pods on simulated nodes, which are assigned in the order in which
+// concurrent pods start.
 var simulated = regexp.MustCompile(`^10\.128\.\d+\.\d+$`)
 
-// add gives a name the next number, unless it has one.
+// add gives a name the next number of its prefix, unless it has one.
 func (a *aliases) add(prefix, name string) {
 	if a.of[name] != "" {
 		return
@@ -45,11 +48,11 @@ func (a *aliases) add(prefix, name string) {
 	a.names = slices.Insert(a.names, at, name)
 }
 
-// suffix is what generated names end with.
+// suffix matches the end of generated names.
 var suffix = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 
-// mentioned gives names that an owner's objects would have had their numbers: what was refused, or has gone before anybody
-// looked, is there in messages alone.
+// mentioned numbers the generated names in a text that begin with an owner's name. Objects that were
+// rejected, or deleted before they were listed, appear only in messages.
 func (a *aliases) mentioned(owner, text string) {
 	if !strings.Contains(text, owner) {
 		return
@@ -62,7 +65,7 @@ func (a *aliases) mentioned(owner, text string) {
 	}
 }
 
-// aliased is a text with the names that it would have in any run.
+// aliased replaces generated names in a text by their aliases.
 func (s *stage) aliased(text string) string {
 	for _, owner := range s.owners {
 		s.names.mentioned(owner, text)
@@ -73,7 +76,7 @@ func (s *stage) aliased(text string) string {
 	return text
 }
 
-// real is the name that an alias stands for.
+// real returns the name of an alias, or the text itself if it is not an alias.
 func (s *stage) real(alias string) string {
 	for name, a := range s.names.of {
 		if a == alias {

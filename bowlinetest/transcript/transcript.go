@@ -1,5 +1,5 @@
-// Package transcript tests controllers by what a person would see: a file of commands, each followed by all that changed in
-// the API because of it.
+// Package transcript tests controllers with transcripts: files of commands, each followed by all changes in
+// the API that resulted from it.
 //
 //	A ReplicaSet makes the pods that it lacks.
 //
@@ -18,33 +18,34 @@
 //	kind: ReplicaSet
 //	...
 //
-// It runs in virtual time, on a plane of its own: each command is given a second, in which everybody does what follows from it. A
-// line of what changed begins with + for an object that was made, ~ for one that was changed, - for one that is gone, ! for an
-// event, and ? for what a command was refused with. Of a long list that was changed only the fields that are others are shown,
-// or the items that it is with and without now. What differs from run to run is named by what does not: generated names, and
-// the addresses of pods on simulated nodes, are numbered by the commands that they came with, and times count from the
-// beginning. Lines between the commands that are not of these are prose, and stay.
+// A transcript runs in virtual time on its own plane; after each command, one second passes in which
+// controllers react. A line of a result begins with + for a created object, ~ for a changed one, - for a
+// deleted one, ! for an event, and ? for the error of a command. For a long list, only the changed fields or
+// the added and removed items are shown. What differs from run to run is replaced: generated names and the
+// addresses of pods on simulated nodes are numbered in the order of the commands that created them, and times
+// count from the start. All other lines between the commands are prose and are preserved.
 //
-// Where more than 20 lines differ in nothing but such numbers one line stands for all, and from then on these names have none:
+// If more than 20 lines differ only in such numbers, one line replaces them, and these names are shown
+// without numbers from then on:
 //
 //	pod/web-# of replicaset/web (1000 alike)
 //
-// With BOWLINE_TRANSCRIPT=write the files are written as they should be: look at the difference before you believe it.
+// With BOWLINE_TRANSCRIPT=write, Test writes the actual results to the files; review the diff.
 //
 // The commands:
 //
-//	apply FILE                    declare the objects of a file that follows the commands
-//	patch KIND/NAME PATCH         a JSON merge patch, in one line; NAME may be *, for all of the kind
-//	status KIND/NAME PATCH        the same, of the status
+//	apply FILE                    apply the objects of a file that follows the commands
+//	patch KIND/NAME PATCH         apply a JSON merge patch, in one line; NAME may be *, for all of the kind
+//	status KIND/NAME PATCH        do the same for the status
 //	delete KIND/NAME [POLICY]     with Background, Foreground or Orphan
-//	run [NAME]                    do what nodes would: pending pods, or one of them, become Running and Ready
-//	evict pod/NAME                ask for its eviction, which its disruption budget may refuse
+//	run [NAME]                    do what nodes do: pending pods, or one of them, become Running and Ready
+//	evict pod/NAME                request an eviction, which a disruption budget may refuse
 //	wait DURATION                 let time pass
 //
-// In a file, $uid(KIND/NAME) is the uid of an object that there was before the command, as owner references need it; elsewhere
-// than in the namespace default it is $uid(KIND/NAMESPACE/NAME).
+// In a file, $uid(KIND/NAME) is the UID of an object that existed before the command, for owner references.
+// For objects outside the namespace default it is $uid(KIND/NAMESPACE/NAME).
 //
-// KIND is the singular name of a resource, in lower case; objects are in the namespace default.
+// KIND is the singular name of a resource, in lower case. Objects are in the namespace default.
 package transcript
 
 import (
@@ -62,10 +63,10 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// Write is the variable that has the files written: see the package's comment.
+// Write is the environment variable that makes Test write the files; see the package comment.
 const Write = "BOWLINE_TRANSCRIPT"
 
-// Test runs each file that a pattern of package filepath matches, as a subtest with a plane of its own.
+// Test runs each file that matches a pattern of package filepath, as a parallel subtest with its own plane.
 func Test(t *testing.T, pattern string, options ...bowlinetest.Option) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -88,11 +89,11 @@ func Test(t *testing.T, pattern string, options ...bowlinetest.Option) {
 	}
 }
 
-// play runs the commands of a transcript, and returns it as it was this time.
+// play runs the commands of a transcript and returns the transcript with the actual results.
 func play(t *testing.T, p *bowlinetest.Plane, archive *txtar.Archive) []byte {
 	s := newStage(t, p, archive.Files)
 	settle()
-	s.changes() // what is there at first is not shown
+	s.changes() // the initial objects are not shown
 	var out bytes.Buffer
 	for line := range strings.Lines(string(archive.Comment)) {
 		command, is := strings.CutPrefix(line, "$ ")
@@ -111,18 +112,18 @@ func play(t *testing.T, p *bowlinetest.Plane, archive *txtar.Archive) []byte {
 	return out.Bytes()
 }
 
-// settle lets everybody do what there is to do, and what they try again soon.
+// settle gives controllers a second to react, which includes quick retries.
 func settle() {
 	time.Sleep(time.Second)
 	synctest.Wait()
 }
 
-// isResult says whether a line of a transcript is one that a command has printed.
+// isResult reports whether a line of a transcript is the result of a command.
 func isResult(line string) bool {
 	return len(line) > 2 && line[1] == ' ' && strings.ContainsRune("+~-!?", rune(line[0]))
 }
 
-// compare says where a transcript was another one this time, or writes it.
+// compare fails the test at the first line that differs, or writes the file.
 func compare(t *testing.T, file string, archive *txtar.Archive, got []byte) {
 	t.Helper()
 	if bytes.Equal(got, archive.Comment) {
@@ -138,7 +139,7 @@ func compare(t *testing.T, file string, archive *txtar.Archive, got []byte) {
 	t.Fatalf("%s:%s\nThe whole of it:\n%s", file, difference(archive.Comment, got), got)
 }
 
-// difference is the first line that is another one, with its number.
+// difference describes the first line that differs, with its number.
 func difference(want, got []byte) string {
 	was, is := strings.Split(string(want), "\n"), strings.Split(string(got), "\n")
 	for n := range max(len(was), len(is)) {

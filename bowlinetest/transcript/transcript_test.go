@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// played is what a transcript is when it is played on a plane with nothing but the life of one.
+// played returns the transcript of commands run on a plane with the default controllers.
 func played(t *testing.T, commands, files string) string {
 	t.Helper()
 	var got []byte
@@ -21,7 +21,7 @@ func played(t *testing.T, commands, files string) string {
 	return string(got)
 }
 
-// Each command, with what it prints.
+// commands has each command with its result.
 const commands = `A pod is declared, runs, and goes. What is no result of a command stays.
 
 $ apply pod.yaml
@@ -93,10 +93,11 @@ metadata: {name: owned, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name
 	endpoints("three.yaml", place{9, 80}, place{2, 81}, place{3, 82}) +
 	endpoints("one.yaml", place{2, 81})
 
-// place is the last number of an address, and a port.
+// place is the last byte of an address, and a port.
 type place struct{ address, port int }
 
-// endpoints is a file with Endpoints that have a subset for each place, of which each line is long.
+// endpoints returns a file of Endpoints with one subset per place. The lines are long enough to exceed
+// longList.
 func endpoints(file string, subsets ...place) string {
 	text := "-- " + file + " --\napiVersion: v1\nkind: Endpoints\nmetadata: {name: web}\nsubsets:\n"
 	for _, s := range subsets {
@@ -113,8 +114,7 @@ func TestCommandsPrintWhatChanged(t *testing.T) {
 	}
 }
 
-// A transcript is played as it is written, whatever it says that commands have printed, and where that is something else it is
-// told.
+// The recorded results do not influence how a transcript runs; differences from them are reported.
 func TestWhatATranscriptSaysWronglyIsTold(t *testing.T) {
 	t.Parallel()
 	const wrong = "$ apply owner.yaml\n+ configmap/another\n- configmap/that-never-was\n\n"
@@ -130,7 +130,8 @@ func TestWhatATranscriptSaysWronglyIsTold(t *testing.T) {
 	}
 }
 
-// Many pods that fare alike are one line, and which one of them an event tells of is left out, also when no more than a few do.
+// Lines about many pods are combined into one. From then on, events about a few of these pods omit their
+// numbers too.
 func TestOneLineStandsForMany(t *testing.T) {
 	t.Parallel()
 	c := crowds{}

@@ -10,14 +10,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Astray is a way to a server with a proxy on it that does not know paths with Path in them, and says so with a 404 of its own, until
-// it is Mended.
+// Astray is a faulty proxy in front of a server: until Mended is set, it answers requests for paths that
+// contain Path with a 404 of its own.
 type Astray struct {
 	Path   string
 	Mended atomic.Bool
 }
 
-// Of is a program that speaks to its server by this way.
+// Of returns the program with all its requests going through the proxy.
 func (a *Astray) Of(program func(context.Context, *rest.Config) error) func(context.Context, *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
 		config = rest.CopyConfig(config)

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Web is a template of pods app=web.
+// Web returns a template of pods with the label app=web.
 func Web() corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
@@ -24,8 +24,9 @@ func Web() corev1.PodTemplateSpec {
 	}
 }
 
-// Keeping has processes keep a set called web, such as a ReplicaSet, of two pods of Web: users make it, then a pod of their own
-// that it matches, and then it is to have four, and one. It never makes more pods than it was ever to have.
+// Keeping returns a scenario in which processes maintain the pods of a set called web, such as a ReplicaSet,
+// with the template Web. Users create the set, then a pod of their own that its selector matches, and then
+// scale the set to four and to one. The set must never have more than four pods, its largest size.
 func Keeping[T client.Object](kind string, set T, processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{Alone(), bowlinetest.Manage(Running)},
@@ -39,7 +40,7 @@ func Keeping[T client.Object](kind string, set T, processes []bowlinetest.Proces
 	}
 }
 
-// keep is what users do.
+// keep performs the users' actions.
 func keep[T client.Object](set T) func(ctx context.Context, config *rest.Config) error {
 	return func(ctx context.Context, config *rest.Config) error {
 		c, err := client.New(config)
@@ -66,7 +67,8 @@ func keep[T client.Object](set T) func(ctx context.Context, config *rest.Config)
 	}
 }
 
-// enough is broken when the set has made more pods than it was ever to have, or, once it has told of some, deleted all.
+// enough fails when the set has created more pods than its largest size, or has deleted all of them after its
+// status reported some.
 func enough(kind string) func(bowlinetest.State) error {
 	return func(s bowlinetest.State) error {
 		made, left := 0, 0
@@ -91,9 +93,9 @@ func enough(kind string) func(bowlinetest.State) error {
 	}
 }
 
-// alike leaves out what is chance. A pod of the set is as good as another: which ones are too many when it becomes smaller
-// follows from when each was seen, and so does whether the user's own is among them. How many there are, whose they are, and
-// what they run, is compared.
+// alike removes random differences. The pods of a set are interchangeable: which of them are deleted when it
+// shrinks, and whether the user's pod is among them, depends on the order in which they were observed. The
+// comparison covers the number of pods, their owners and their specs.
 func alike(s bowlinetest.State) bowlinetest.State {
 	owned := 0
 	for _, pod := range s.Kind("Pod") {

@@ -15,8 +15,9 @@ import (
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// Nodes is what nodes do with each pod that waits to run: a while after it was made, which is known to the second, it becomes
-// what become makes of a copy of it. All are the pods that there are, and are not to be changed. It is for bowlinetest.Manage.
+// Nodes simulates nodes: some time after the creation of each pending pod, which is known to the second,
+// become changes a copy of it. The pods in all are the current pods and must not be modified. Use it with
+// bowlinetest.Manage.
 func Nodes(after time.Duration, become func(pod *corev1.Pod, all []*corev1.Pod)) func(*controller.Manager) error {
 	return func(m *controller.Manager) error {
 		all := informer.For[*corev1.Pod](m.Informers(), pods)
@@ -42,7 +43,7 @@ func Nodes(after time.Duration, become func(pod *corev1.Pod, all []*corev1.Pod))
 	}
 }
 
-// Running has each pod run and be ready, two seconds after it was made. It is for bowlinetest.Manage.
+// Running makes each pod running and ready two seconds after its creation. Use it with bowlinetest.Manage.
 func Running(m *controller.Manager) error {
 	return Nodes(2*time.Second, func(pod *corev1.Pod, _ []*corev1.Pod) {
 		pod.Status.Phase = corev1.PodRunning

@@ -17,7 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Service is a service of the pods app=web, on port 8080 of each. Its address is given, since it would be another one each time.
+// Service returns a Service for port 8080 of the pods with the label app=web. Its IP is given, since an
+// allocated one would differ between runs.
 func Service(name, ip string) *corev1.Service {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}}
 	service.Spec.ClusterIP = ip
@@ -26,7 +27,8 @@ func Service(name, ip string) *corev1.Service {
 	return service
 }
 
-// Serve is what users do with a Service called web: its pods a, b and c come and become ready, and a goes.
+// Serve does what users do with a Service called web: it creates the Service and its pods a, b and c, which
+// become ready, and then deletes a.
 func Serve(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -51,7 +53,8 @@ func Serve(ctx context.Context, config *rest.Config) error {
 	return client.For[*corev1.Pod](c).Delete(ctx, metav1.NamespaceDefault, "a", atOnce)
 }
 
-// RunPod makes a pod app=web on the node n, and a second later has it run and be ready: at an address, unless that is empty.
+// RunPod creates a pod with the label app=web on the node n. A second later it makes the pod running and
+// ready, with an address unless ip is empty.
 func RunPod(ctx context.Context, config *rest.Config, name, ip string) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -78,9 +81,9 @@ func RunPod(ctx context.Context, config *rest.Config, name, ip string) error {
 	return err
 }
 
-// Untimed is a Scenario's Compare for what follows from Serve. It leaves out the annotations of Endpoints and EndpointSlices,
-// which say when it happened that the last write tells of: who writes at once what happened in three steps says so of other
-// ones.
+// Untimed is a Compare function for the objects that result from Serve. It removes the annotations of
+// Endpoints and EndpointSlices, which hold the time of the change that caused the last write: a controller
+// that combines three changes in one write records another time.
 func Untimed(s bowlinetest.State) bowlinetest.State {
 	for _, obj := range append(s.Kind("EndpointSlice"), s.Kind("Endpoints")...) {
 		unstructured.RemoveNestedField(obj.Object, "metadata", "annotations")

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestStandInsEndWithWhatStartedThem: tests that are killed cannot stop their etcd.
+// TestStandInsEndWithWhatStartedThem checks that etcd ends when its parent is killed, because a killed test
+// suite cannot stop it.
 func TestStandInsEndWithWhatStartedThem(t *testing.T) {
 	t.Parallel()
 	output, theirs, err := os.Pipe()
@@ -25,7 +26,7 @@ func TestStandInsEndWithWhatStartedThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer suite.Process.Kill() // where the test ends before that
+	defer suite.Process.Kill() // if the test ends early
 	output.SetReadDeadline(time.Now().Add(patience))
 	lines := bufio.NewScanner(output)
 	var etcd int
@@ -39,9 +40,9 @@ func TestStandInsEndWithWhatStartedThem(t *testing.T) {
 		begun = begun || strings.Contains(lines.Text(), "bowline stands in for etcd")
 	}
 	suite.Process.Kill()
-	suite.Wait() // with the error that it was killed
+	suite.Wait() // returns an error because it was killed
 	said := ""
-	for lines.Scan() { // until etcd, which has the other end, has ended too
+	for lines.Scan() { // until etcd, which holds the other end of the pipe, has ended too
 		said += lines.Text()
 	}
 	if err := lines.Err(); err != nil {

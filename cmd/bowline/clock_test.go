@@ -11,8 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
-// TestClockThatWasSetBackBeforeAStart: the folder's certificates were made by a clock that ran an hour ahead, and clients reach
-// the server all the same. (That revisions go on: package disk.)
+// TestClockThatWasSetBackBeforeAStart checks that clients can connect although the folder's certificates were
+// created while the clock was an hour ahead. Package disk tests that revisions still increase.
 func TestClockThatWasSetBackBeforeAStart(t *testing.T) {
 	t.Parallel()
 	folder, now := t.TempDir(), time.Now()

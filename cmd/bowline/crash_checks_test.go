@@ -8,14 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// kept is a state as a server would have it.
+// kept returns a state of an object as the server would store it.
 func kept(name string, number int, revision uint64) *corev1.ConfigMap {
 	o := objectOf(name, number)
 	o.ResourceVersion = strconv.FormatUint(revision, 10)
 	return o
 }
 
-// TestCrashChecksFindWhatIsWrong: a crash test that nothing can fail would show nothing.
+// TestCrashChecksFindWhatIsWrong checks that the checks of the crash tests detect lost, partial and
+// unexpected states.
 func TestCrashChecksFindWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	half, other := kept("a", 2, 12), kept("a", 2, 12)

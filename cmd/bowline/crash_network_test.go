@@ -29,8 +29,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/seed"
 )
 
-// TestNetworksComeTrueOverCrashes: the whole loop is killed at random points while a user declares, changes and deletes
-// Networks. In the end each that is declared is real, once and as declared, and nothing else is.
+// TestNetworksComeTrueOverCrashes kills a server with the network controller at random points while a user
+// creates, changes and deletes Networks. In the end there is exactly one real network for each declared
+// Network, with its specification, and no other.
 func TestNetworksComeTrueOverCrashes(t *testing.T) {
 	t.Parallel()
 	t.Run("record", func(t *testing.T) {
@@ -69,27 +70,28 @@ func networksComeTrue(t *testing.T, rounds int, open func(plane, folder string) 
 	}
 }
 
-// user declares Networks, one request after the other, and knows what was answered.
+// user declares Networks sequentially and records the acknowledged requests.
 type user struct {
 	seed             uint64
 	random           *rand.Rand
 	folder, provider string
-	// declared are the numbers of what is declared, by name; numbers counts them, and each says what a Network is like.
+	// declared maps the name of each declared Network to a number, which determines its specification. The
+	// last number used is numbers.
 	declared map[string]int
 	numbers  int
-	// asked is a request without an answer: what it wants of a name, 0 to have it gone.
+	// asked is the name of the Network of an unanswered request, and wanted its number, or 0 for a deletion.
 	asked            string
 	wanted           int
 	answers          int
 	unanswered, done int
 }
 
-// specOf is what the Network of a number is like.
+// specOf returns the specification for a number.
 func specOf(number int) v1.NetworkSpec {
 	return v1.NetworkSpec{CIDR: fmt.Sprintf("10.%d.%d.0/24", number/200, number%200), Gateway: fmt.Sprintf("10.%d.%d.1", number/200, number%200)}
 }
 
-// start starts a server that makes networks real.
+// start starts a server with the network controller.
 func (u *user) start(t *testing.T) (*mortal, *client.Client, error) {
 	server := startMortal(t, u.folder, "--controllers=*,network", "--network-provider="+u.provider)
 	config, err := server.ready()
@@ -104,8 +106,8 @@ func networksOf(c *client.Client) client.Resource[*v1.Network] {
 	return client.Of[*v1.Network](c, v1.SchemeGroupVersion.WithResource(v1.Resource))
 }
 
-// round starts a server, compares what is declared with what the user knows, and kills it after some requests and a moment,
-// in which the controller has part of its work done.
+// round starts a server, compares the declared Networks with the user's record, and kills the server after
+// some requests and a short delay, while the controller is working.
 func (u *user) round(t *testing.T) error {
 	server, c, err := u.start(t)
 	if err != nil {
@@ -132,7 +134,8 @@ func (u *user) round(t *testing.T) error {
 	}
 }
 
-// define has a server keep the definition of Networks, and kills it once it said so.
+// define creates the definition of Networks on a server, and kills the server once the request is
+// acknowledged.
 func (u *user) define(t *testing.T) error {
 	server, c, err := u.start(t)
 	if err != nil {
@@ -152,7 +155,7 @@ func (u *user) define(t *testing.T) error {
 	return err
 }
 
-// request declares, changes or deletes a Network. answered is false when the server was gone.
+// request creates, changes or deletes a Network. If the server was killed, answered is false.
 func (u *user) request(ctx context.Context, networks client.Resource[*v1.Network]) (answered bool, err error) {
 	u.numbers++
 	u.asked, u.wanted = fmt.Sprintf("n-%d", u.numbers), u.numbers
@@ -183,7 +186,7 @@ func (u *user) request(ctx context.Context, networks client.Resource[*v1.Network
 	return true, nil
 }
 
-// happened takes what was asked for as done.
+// happened records the last request as done.
 func (u *user) happened() {
 	if u.wanted == 0 {
 		delete(u.declared, u.asked)
@@ -193,7 +196,8 @@ func (u *user) happened() {
 	u.asked = ""
 }
 
-// settle compares what is declared with what the user knows, and takes a request without an answer for done or not.
+// settle compares the declared Networks with the user's record, and determines whether an unanswered request
+// was done.
 func (u *user) settle(ctx context.Context, networks client.Resource[*v1.Network]) error {
 	page, err := networks.List(ctx, metav1.NamespaceDefault, metav1.ListOptions{})
 	if err != nil {
@@ -225,7 +229,7 @@ func (u *user) settle(ctx context.Context, networks client.Resource[*v1.Network]
 	return nil
 }
 
-// converge starts the last server, and waits until every Network says that it is real, and the world agrees.
+// converge starts the last server, and waits until every Network is ready and the real networks match.
 func (u *user) converge(t *testing.T, open func(plane, folder string) (provider.Provider, error)) error {
 	server, c, err := u.start(t)
 	if err != nil {
@@ -244,7 +248,7 @@ func (u *user) converge(t *testing.T, open func(plane, folder string) (provider.
 	if err != nil {
 		return err
 	}
-	t.Cleanup(func() { // what a real server would leave
+	t.Cleanup(func() { // remove the real networks, which outlive the server
 		server.kill()
 		uids, _ := world.List(context.Background())
 		for _, uid := range uids {

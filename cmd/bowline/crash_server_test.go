@@ -18,27 +18,27 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// mortal is bowline up as a process that is killed, on a state folder that outlives it.
+// mortal is a bowline up process that tests kill. Its state folder survives.
 type mortal struct {
 	cmd        *exec.Cmd
 	kubeconfig string
-	served     chan struct{} // closed when it says that it serves
+	served     chan struct{} // closed when it starts to serve
 	exited     chan struct{} // closed when it has ended
 	killed     atomic.Bool
-	stderr     bytes.Buffer // read it once exited is closed
+	stderr     bytes.Buffer // may be read after exited is closed
 }
 
-// ownObjects has a server make no ConfigMaps of its own, where a test counts them.
+// ownObjects disables the controller that creates ConfigMaps, for tests that count ConfigMaps.
 const ownObjects = "--controllers=*,-serviceaccount"
 
-// startMortal starts a server on a folder; flags are those of up beside where it listens.
+// startMortal starts a server with a state folder and additional flags of bowline up.
 func startMortal(t *testing.T, folder string, flags ...string) *mortal {
 	t.Helper()
 	args := append([]string{"up", "--listen", "127.0.0.1:0", "--data", folder}, flags...)
 	return startCommand(t, folder, exec.Command("bowline", args...))
 }
 
-// startCommand starts a command that becomes such a server.
+// startCommand starts a command that runs such a server.
 func startCommand(t *testing.T, folder string, cmd *exec.Cmd) *mortal {
 	t.Helper()
 	m := &mortal{
@@ -60,7 +60,7 @@ func startCommand(t *testing.T, folder string, cmd *exec.Cmd) *mortal {
 	return m
 }
 
-// follow reads what the server prints until it ends.
+// follow reads the server's output until it ends.
 func (m *mortal) follow(stdout io.Reader) {
 	var once sync.Once
 	for lines := bufio.NewScanner(stdout); lines.Scan(); {
@@ -68,11 +68,12 @@ func (m *mortal) follow(stdout io.Reader) {
 			once.Do(func() { close(m.served) })
 		}
 	}
-	m.cmd.Wait() // its error is that it was killed, or the log says why
+	m.cmd.Wait() // it was killed, or its log explains the error
 	close(m.exited)
 }
 
-// ready waits until it serves, and returns how to reach it: nil when it was killed before.
+// ready waits until the server serves, and returns the configuration for its clients, or nil if the server
+// was killed before.
 func (m *mortal) ready() (*rest.Config, error) {
 	select {
 	case <-m.served:
@@ -93,9 +94,9 @@ func (m *mortal) ready() (*rest.Config, error) {
 	}
 }
 
-// kill ends it as a crash would, and returns when it has ended.
+// kill kills the process like a crash, and waits until it has ended.
 func (m *mortal) kill() {
 	m.killed.Store(true)
-	m.cmd.Process.Kill() // it may have ended
+	m.cmd.Process.Kill() // fails if the process has ended
 	<-m.exited
 }

@@ -21,9 +21,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/seed"
 )
 
-// TestKilledUnderLoadLosesNothing: a server is killed at random points while clients write; each start has every acknowledged
-// write, whole, and nothing that nobody asked for; revisions never go back, and a watch goes on over all of it without a gap.
-// BOWLINE_CRASHES says how many times, BOWLINE_SEED repeats the choices of a run (not its timing).
+// TestKilledUnderLoadLosesNothing kills a server at random points while clients write. After each start,
+// every acknowledged write must be complete, and there must be no state that no client requested. Revisions
+// never decrease, and a watch that resumes after each crash has no gap. BOWLINE_CRASHES sets the number of
+// crashes. BOWLINE_SEED repeats the random choices of a run, but not its timing.
 func TestKilledUnderLoadLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCrashes(t)
@@ -38,7 +39,7 @@ func TestKilledUnderLoadLosesNothing(t *testing.T) {
 	}
 }
 
-// crashCount is how many crashes a test makes.
+// crashCount returns the number of crashes of a test.
 func crashCount(t *testing.T, usual int) int {
 	t.Helper()
 	text := os.Getenv("BOWLINE_CRASHES")
@@ -52,7 +53,7 @@ func crashCount(t *testing.T, usual int) int {
 	return count
 }
 
-// crashes is a folder, what clients know of it, and counts.
+// crashes holds the state folder, the records of the clients, and statistics.
 type crashes struct {
 	seed    uint64
 	random  *rand.Rand
@@ -82,7 +83,7 @@ func (c *crashes) report(t *testing.T) {
 		"%d watches one after the other saw %d events", c.seed, c.kills, c.early, c.answers, c.unanswered, c.done, resumed, events)
 }
 
-// start starts a server. One start in eight is killed on its way, and returns nothing.
+// start starts a server. One server in eight is killed during startup, and start then returns no client.
 func (c *crashes) start(t *testing.T) (*mortal, typedcorev1.ConfigMapInterface, error) {
 	server := startMortal(t, c.folder, ownObjects)
 	if c.watcher != nil && c.random.IntN(8) == 0 {
@@ -104,7 +105,7 @@ func configMaps(config *rest.Config) (typedcorev1.ConfigMapInterface, error) {
 	return clients.CoreV1().ConfigMaps(metav1.NamespaceDefault), nil
 }
 
-// round starts a server, compares what is there with what clients know, and kills it while they write.
+// round starts a server, compares its state with the clients' records, and kills it while they write.
 func (c *crashes) round(t *testing.T) error {
 	server, maps, err := c.start(t)
 	defer server.kill()
@@ -131,10 +132,10 @@ func (c *crashes) round(t *testing.T) error {
 	return c.load(ctx, server, maps)
 }
 
-// quiet is a context in which client-go does not tell of connections that break.
+// quiet returns a context in which client-go does not log broken connections.
 func quiet(t *testing.T) context.Context { return klog.NewContext(t.Context(), klog.Logger{}) }
 
-// load lets everybody write until the server, after so many answers and a moment more, is killed.
+// load runs all writers until the server is killed, a moment after a random number of responses.
 func (c *crashes) load(ctx context.Context, server *mortal, maps typedcorev1.ConfigMapInterface) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -159,7 +160,7 @@ func (c *crashes) load(ctx context.Context, server *mortal, maps typedcorev1.Con
 	return err
 }
 
-// check compares what a new server has with what clients know.
+// check compares the state of a new server with the clients' records.
 func (c *crashes) check(list *corev1.ConfigMapList) error {
 	revision, err := strconv.ParseUint(list.ResourceVersion, 10, 64)
 	if err != nil || revision < c.newest {
@@ -203,7 +204,7 @@ func (c *crashes) slots() []*slot {
 	return all
 }
 
-// finish starts the last server, and compares what the watcher saw of all with what happened.
+// finish starts the last server, and compares all events of the watcher with the history.
 func (c *crashes) finish(t *testing.T) error {
 	server := startMortal(t, c.folder, ownObjects)
 	config, err := server.ready()

@@ -13,15 +13,17 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// watcher follows all ConfigMaps of a namespace over crashes: each watch resumes at the last revision that the one before it saw.
+// watcher watches the ConfigMaps of a namespace across crashes. Each watch resumes at the last revision
+// observed by the previous one.
 type watcher struct {
 	revision uint64
-	seen     map[string][]int // the numbers of states by name, in order, 0 for a deletion
+	seen     map[string][]int // observed states of each object in order, 0 for a deletion
 	events   int
 	resumed  int
 }
 
-// follow takes events until the watch ends, or done says that it has seen enough or that the server is no more.
+// follow reads events until the watch ends or done returns true, because all expected events have arrived or
+// the server was killed.
 func (w *watcher) follow(ctx context.Context, maps typedcorev1.ConfigMapInterface, done func() bool) error {
 	stream, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: strconv.FormatUint(w.revision, 10)})
 	if err != nil {
@@ -44,13 +46,14 @@ func (w *watcher) follow(ctx context.Context, maps typedcorev1.ConfigMapInterfac
 	return nil
 }
 
-// brokenOff says whether an event is how client-go tells that the connection ended in the middle of one.
+// brokenOff reports whether client-go created the event because the connection broke in the middle of an
+// event.
 func brokenOff(e watch.Event) bool {
 	err := apierrors.FromObject(e.Object)
 	return e.Type == watch.Error && apierrors.HasStatusCause(err, "ClientWatchDecoding")
 }
 
-// take checks an event against those before it.
+// take checks an event against the previous ones.
 func (w *watcher) take(e watch.Event) error {
 	o, ok := e.Object.(*corev1.ConfigMap)
 	if !ok {
@@ -80,7 +83,7 @@ func (w *watcher) take(e watch.Event) error {
 	return nil
 }
 
-// compare says what the watcher saw otherwise than it happened.
+// compare returns an error if the observed events differ from the history.
 func (w *watcher) compare(slots []*slot) error {
 	for _, s := range slots {
 		if seen := w.seen[s.name]; !slices.Equal(seen, s.history) {

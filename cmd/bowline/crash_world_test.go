@@ -17,7 +17,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// awaitReady waits until every Network is ready for what it says now and none is being deleted, and returns them.
+// awaitReady waits until every Network is ready in its current generation and none is being deleted, and
+// returns them.
 func awaitReady(ctx context.Context, networks client.Resource[*v1.Network]) ([]*v1.Network, error) {
 	for {
 		page, err := networks.List(ctx, metav1.NamespaceDefault, metav1.ListOptions{})
@@ -42,11 +43,11 @@ func awaitReady(ctx context.Context, networks client.Resource[*v1.Network]) ([]*
 	}
 }
 
-// awaitReal waits until there is a real network for each that is declared, as it is declared, and no other.
+// awaitReal waits until there is a real network for each declared one, with its specification, and no other.
 func awaitReal(ctx context.Context, world provider.Provider, declared []*v1.Network) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var mu sync.Mutex // several may be told of changes at once
+	var mu sync.Mutex // the provider may report changes concurrently
 	wrong := errors.New("nobody looked")
 	err := world.Watch(ctx, func(types.UID) {
 		mu.Lock()
@@ -58,7 +59,7 @@ func awaitReal(ctx context.Context, world provider.Provider, declared []*v1.Netw
 	return errors.Join(err, wrong)
 }
 
-// compare says what is not real as it is declared.
+// compare returns an error if the real networks differ from the declared ones.
 func compare(world provider.Provider, declared []*v1.Network) error {
 	uids, err := world.List(context.Background())
 	if err != nil {

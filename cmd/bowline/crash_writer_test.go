@@ -18,18 +18,18 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// slot is one ConfigMap, which one writer alone writes, and so knows: each state that it writes has a number of its own.
+// slot is a ConfigMap that only one writer changes. Each state that the writer creates has a unique number.
 type slot struct {
 	name string
-	// history is what is known to have happened, in order: the numbers of states, 0 for a deletion.
+	// history lists the numbers of the confirmed states in order, 0 for a deletion.
 	history []int
-	// revision is that of the last state, where the server said it.
+	// revision is the revision of the last state for which the server returned one.
 	revision uint64
-	// asked is what a write wants whose answer never came; nil when there is none.
+	// asked is the number of an unanswered write, or nil.
 	asked *int
 }
 
-// now is the number of the present state, 0 for none.
+// now returns the number of the current state, or 0 if the object does not exist.
 func (s *slot) now() int {
 	if len(s.history) == 0 {
 		return 0
@@ -37,7 +37,7 @@ func (s *slot) now() int {
 	return s.history[len(s.history)-1]
 }
 
-// contentOf is what a state of an object holds: every part of it tells whose it is and which.
+// contentOf returns the content of a state. Every line of it identifies the object and the state.
 func contentOf(name string, number int) map[string]string {
 	h := fnv.New32a()
 	fmt.Fprint(h, name, number)
@@ -45,7 +45,7 @@ func contentOf(name string, number int) map[string]string {
 	return map[string]string{"number": strconv.Itoa(number), "text": strings.Repeat(line, int(h.Sum32()%400))}
 }
 
-// objectOf is a state as an object.
+// objectOf returns a state as an object.
 func objectOf(name string, number int) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"number": strconv.Itoa(number)}},
@@ -53,7 +53,8 @@ func objectOf(name string, number int) *corev1.ConfigMap {
 	}
 }
 
-// numberOf is the number of an object's state. An object that nobody wrote so, as a whole, is an error.
+// numberOf returns the number of an object's state. It returns an error if any part of the object differs
+// from that state.
 func numberOf(o *corev1.ConfigMap) (int, error) {
 	number, err := strconv.Atoi(o.Data["number"])
 	if err != nil {
@@ -66,7 +67,7 @@ func numberOf(o *corev1.ConfigMap) (int, error) {
 	return number, nil
 }
 
-// writer changes its own objects, one request after the other.
+// writer changes its own objects sequentially.
 type writer struct {
 	id      int
 	random  *rand.Rand
@@ -82,7 +83,8 @@ func newWriter(id int, seed uint64) *writer {
 	return w
 }
 
-// write makes requests until one has no answer, and tells of each answer. The error is an answer that is not as it should be.
+// write sends requests until one is not answered, and calls answered for each response. It returns an error
+// for an unexpected response.
 func (w *writer) write(ctx context.Context, maps typedcorev1.ConfigMapInterface, answered func()) error {
 	for {
 		s := w.slots[w.random.IntN(len(w.slots))]
@@ -113,7 +115,7 @@ func (w *writer) write(ctx context.Context, maps typedcorev1.ConfigMapInterface,
 	}
 }
 
-// send makes a state so, with a verb that can.
+// send writes the state of a number with a random suitable verb.
 func (w *writer) send(ctx context.Context, maps typedcorev1.ConfigMapInterface, s *slot, number int) (*corev1.ConfigMap, error) {
 	want := objectOf(s.name, number)
 	switch {
@@ -134,8 +136,8 @@ func (w *writer) send(ctx context.Context, maps typedcorev1.ConfigMapInterface, 
 	return maps.Apply(ctx, applied, metav1.ApplyOptions{FieldManager: "crash", Force: true})
 }
 
-// settle compares an object with what is there after a crash, nil for nothing, and takes a write without an answer for done
-// or not. It says which, when there was one.
+// settle compares the slot with the object found after a crash, or nil. It reports whether a write was
+// unanswered, and whether that write was done.
 func (s *slot) settle(there *corev1.ConfigMap) (unanswered, done bool, err error) {
 	number, revision := 0, s.revision
 	if there != nil {

@@ -17,8 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestConnectionsLeaveFilesForTheStore: a server that may have 256 files open is met by 400 connections that say nothing. Who
-// is connected goes on, and writes so much that the store needs new files; and when they are gone, others can connect.
+// TestConnectionsLeaveFilesForTheStore opens 400 idle connections to a server whose limit is 256 open files.
+// An existing client must still be able to write so much that the store needs new files. When the connections
+// are closed, new clients can connect.
 func TestConnectionsLeaveFilesForTheStore(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -31,7 +32,7 @@ func TestConnectionsLeaveFilesForTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := maps.List(t.Context(), metav1.ListOptions{}); err != nil { // it is connected from here on
+	if _, err := maps.List(t.Context(), metav1.ListOptions{}); err != nil { // opens the connection
 		t.Fatal(err)
 	}
 	address := strings.TrimPrefix(config.Host, "https://")
@@ -69,7 +70,7 @@ func TestConnectionsLeaveFilesForTheStore(t *testing.T) {
 	}
 }
 
-// connectOften opens connections, and says nothing on them.
+// connectOften opens idle connections.
 func connectOften(address string, times int) ([]net.Conn, error) {
 	all, errs := make([]net.Conn, times), make([]error, times)
 	for i := range all {

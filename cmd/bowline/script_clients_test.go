@@ -18,8 +18,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestClients runs the programs of examples/clients as their users do: the scripts there, and each command of its pages, which
-// must print what the page shows. Where this test is built with -race, so are they.
+// TestClients runs the programs of examples/clients: the scripts there, and each command of the pages, whose
+// output must match the page. With -race, the programs are built with -race too.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
@@ -51,7 +51,7 @@ func TestClients(t *testing.T) {
 	})
 }
 
-// buildPrograms builds all programs of a folder, and returns where they are.
+// buildPrograms builds all programs in a folder, and returns the folder of the binaries.
 func buildPrograms(t *testing.T, folder string) string {
 	t.Helper()
 	programs := t.TempDir()
@@ -67,7 +67,8 @@ func buildPrograms(t *testing.T, folder string) string {
 	return programs
 }
 
-// testInterrupted: a program whose server does not answer ends at Ctrl-C, silently, and a shell can tell why.
+// testInterrupted checks that Ctrl-C ends a program that waits for a server's response, without output and
+// with the exit code of an interrupt.
 func testInterrupted(t *testing.T, program string) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -83,7 +84,7 @@ func testInterrupted(t *testing.T, program string) {
 	if err := rest.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer rest.Wait() //nolint:errcheck // it has ended, or is killed by ctx
+	defer rest.Wait() //nolint:errcheck // it has ended, or ctx kills it
 	asked, err := silent.Accept()
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ func testInterrupted(t *testing.T, program string) {
 	}
 }
 
-// cmdPrints waits until a process of that name has printed as many lines as a transcript has, and compares them.
+// cmdPrints waits until a process has printed as many lines as a transcript contains, and compares them.
 //
 //	prints NAME TRANSCRIPT
 func cmdPrints(ts *testscript.TestScript, _ bool, args []string) {
@@ -108,7 +109,7 @@ func cmdPrints(ts *testscript.TestScript, _ bool, args []string) {
 	cmdLike(ts, false, []string{args[1], "printed"})
 }
 
-// cmdShows compares a transcript with all that the last command printed: the standard output, then the errors.
+// cmdShows compares a transcript with the output of the last command: standard output, then standard error.
 //
 //	shows TRANSCRIPT
 func cmdShows(ts *testscript.TestScript, _ bool, args []string) {
@@ -116,7 +117,7 @@ func cmdShows(ts *testscript.TestScript, _ bool, args []string) {
 	cmdLike(ts, false, []string{args[0], "shown"})
 }
 
-// cmdFind puts the first group of a pattern, in what the last command printed, into a variable.
+// cmdFind sets a variable to the first group of a pattern in the output of the last command.
 //
 //	find VARIABLE REGEXP
 func cmdFind(ts *testscript.TestScript, _ bool, args []string) {
@@ -127,7 +128,7 @@ func cmdFind(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// cmdEnter presses Enter for the program that reads the file terminal.
+// cmdEnter sends a newline to the program that reads the file terminal.
 //
 //	enter
 func cmdEnter(ts *testscript.TestScript, _ bool, _ []string) {

@@ -7,7 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// cmdCapture puts what the last command printed into a variable, without the final newline.
+// cmdCapture sets a variable to the output of the last command, without the final newline.
 //
 //	capture VARIABLE
 func cmdCapture(ts *testscript.TestScript, _ bool, args []string) {
@@ -17,7 +17,7 @@ func cmdCapture(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSuffix(ts.ReadFile("stdout"), "\n"))
 }
 
-// placeholders are what a line of a transcript may say instead of something that differs from run to run.
+// placeholders match the parts of a transcript's line that vary between runs.
 var placeholders = map[string]string{
 	"<age>":  `(<invalid>|\d+[smhd](\d+[smhd])?|<unknown>)`,
 	"<uid>":  `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`,
@@ -28,7 +28,8 @@ var placeholders = map[string]string{
 
 var blanks = regexp.MustCompile(`[ \t]+`)
 
-// cmdLike compares what the last command printed (or a FILE) with a transcript, line by line; runs of blanks are equal.
+// cmdLike compares the output of the last command, or a FILE, with a transcript line by line. Sequences of
+// blanks are equal.
 //
 //	like TRANSCRIPT [FILE]
 func cmdLike(ts *testscript.TestScript, neg bool, args []string) {

@@ -10,8 +10,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestDocuments runs the commands of documents: a block "yaml FILE" is a file, and a block "console" has commands after $,
-// each with what it prints. A command that prints an error fails. See cmdLike for what differs from run to run.
+// TestDocuments runs the commands of documents. A block "yaml FILE" is a file; a block "console" contains
+// commands after $, each followed by its output. A command whose output is an error must fail. Placeholders
+// are described at cmdLike.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"apply", "backup"} {
@@ -33,7 +34,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// scriptOf makes a script of a document.
+// scriptOf converts a document to a script.
 func scriptOf(text string) string {
 	var commands, files strings.Builder
 	commands.WriteString("up\n")
@@ -58,8 +59,8 @@ func scriptOf(text string) string {
 	return commands.String() + "down\n" + files.String()
 }
 
-// addConsole adds a line of a console: a command, which a shell reads as the user's does, or what the last one prints. It
-// counts what is printed.
+// addConsole adds a line of a console block: a command, which runs in a shell, or a line of the last
+// command's output. It returns the number of outputs.
 func addConsole(commands, files *strings.Builder, line string, outputs int) int {
 	if command, ok := strings.CutPrefix(line, "$ "); ok {
 		fmt.Fprintf(commands, "exec sh -c '%s'\n", strings.ReplaceAll(strings.TrimSpace(command), "'", "''"))
@@ -69,7 +70,7 @@ func addConsole(commands, files *strings.Builder, line string, outputs int) int 
 	text := commands.String()
 	last := text[strings.LastIndexByte(strings.TrimSuffix(text, "\n"), '\n')+1:]
 	if strings.HasPrefix(last, "like ") {
-		files.WriteString(line) // whose file is the last one
+		files.WriteString(line) // append to the last output file
 		return outputs
 	}
 	source := "stdout"

@@ -11,7 +11,7 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// cmdAppears waits until a file is there; negated, until it is gone.
+// cmdAppears waits until a file exists or, if negated, until it does not.
 //
 //	appears FILE
 func cmdAppears(ts *testscript.TestScript, neg bool, args []string) {
@@ -38,7 +38,7 @@ func cmdAppears(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// removeNamespaceMain removes a named network namespace, as somebody at the machine may.
+// removeNamespaceMain removes a named network namespace, as an administrator of the machine could.
 //
 //	remove-namespace NAME
 func removeNamespaceMain() {

@@ -16,13 +16,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// httpMain is a small curl that knows KUBECONFIG. A path is sent to the server of the kubeconfig with its
-// certificate, a URL to where it says.
+// httpMain is an HTTP client that supports KUBECONFIG. It sends a request for a path to the server of the
+// kubeconfig, with the client certificate, and a request for a URL to that URL.
 //
 //	http [-i] [-anonymous] [-H 'NAME: VALUE'] [-d BODY|@FILE] [-n LINES] METHOD PATH|URL
 //
-// -i prints the status line and the headers first; -n ends after so many lines of the body (for a watch). With the header
-// Expect: 100-continue it says when the server begins to read the body. The exit code is 0 for every answer.
+// The flag -i prints the status line and the headers first; -n ends after the given number of lines of the
+// body, for a watch. With the header Expect: 100-continue, it prints when the server starts to read the body.
+// The exit code is 0 for every response.
 func httpMain() {
 	var headers []string
 	set := flag.NewFlagSet("http", flag.ExitOnError)
@@ -93,7 +94,7 @@ func printHead(answer *http.Response) {
 	fmt.Println()
 }
 
-// printBody copies the body, or its first lines.
+// printBody copies the body or its first lines to standard output.
 func printBody(body io.ReadCloser, lines int) {
 	defer body.Close()
 	if lines < 0 {

@@ -7,11 +7,12 @@ import (
 	"testing"
 )
 
-// ownNetworkVariable tells a test that it is in a network namespace that was made for it.
+// ownNetworkVariable is set if the test runs in a network namespace created for it.
 const ownNetworkVariable = "BOWLINE_TEST_OWN_NETWORK"
 
-// inOwnNetwork runs a test in a network namespace of its own, which has an address, where the machine has none but loopback ones:
-// Kubernetes takes none of these as an endpoint's. It says whether it did, and skips the test where it would have to and cannot.
+// inOwnNetwork runs the test again in a new network namespace if the machine has only loopback addresses,
+// which Kubernetes rejects as endpoints. It reports whether it did; the caller then returns. It skips the
+// test if the namespace is needed but cannot be created.
 func inOwnNetwork(t *testing.T) bool {
 	t.Helper()
 	if hasPublicAddress(t) || os.Getenv(ownNetworkVariable) != "" {
@@ -36,7 +37,7 @@ func inOwnNetwork(t *testing.T) bool {
 	return true
 }
 
-// hasPublicAddress says whether the machine has an address that others can reach it by.
+// hasPublicAddress reports whether the machine has a global unicast address.
 func hasPublicAddress(t *testing.T) bool {
 	t.Helper()
 	all, err := net.InterfaceAddrs()

@@ -12,7 +12,7 @@ var (
 	answerLine  = regexp.MustCompile(`^one answers`)
 )
 
-// ingressScript makes a script of the README's commands, which a person types in one terminal or another. Ports are free ones.
+// ingressScript converts the README's commands to a script. It replaces the ports by free ones.
 func ingressScript(readme string) string {
 	var s ingressPage
 	for _, line := range commandLine.FindAllStringSubmatch(fencedBlock.ReplaceAllString(readme, ""), -1) {
@@ -22,10 +22,10 @@ func ingressScript(readme string) string {
 	return s.commands.String() + s.files.String()
 }
 
-// ingressPage is a script that is being made.
+// ingressPage is a script under construction.
 type ingressPage struct {
 	commands, files strings.Builder
-	running         []string // programs in the background, bowline up not among them
+	running         []string // background programs other than bowline up
 	up              bool
 	typed           int
 }
@@ -36,7 +36,7 @@ const (
 		"await -of=%[1]s -as=HTTPS 'requests for Ingresses go to .* and https://([^\" ]+)'\n"
 )
 
-// add has a command typed; comment is what the README says of it.
+// add adds a command; comment is the README's comment on it.
 func (s *ingressPage) add(command, comment string) {
 	command = strings.NewReplacer("~/.local/state/bowline/kubeconfig", "$KUBECONFIG",
 		"127.0.0.1:8080", "$HTTP", "127.0.0.1:8443", "$HTTPS", "/tmp/tls", "$WORK/tls").Replace(command)
@@ -67,7 +67,8 @@ func (s *ingressPage) add(command, comment string) {
 	s.shell(strings.Replace(command, "go run ./cmd/bowline ", "bowline ", 1), comment)
 }
 
-// shell has a shell run a command. One about the Ingress waits for that to be back.
+// shell adds a command that runs in a shell. If the command is about the Ingress, the script waits first
+// until the Ingress exists.
 func (s *ingressPage) shell(command, comment string) {
 	s.typed++
 	if strings.Contains(command, "ingress web") {
@@ -80,7 +81,7 @@ func (s *ingressPage) shell(command, comment string) {
 	}
 }
 
-// end stops what runs.
+// end stops the running programs.
 func (s *ingressPage) end() {
 	for _, name := range s.running {
 		s.commands.WriteString("down -of=" + name + "\n")

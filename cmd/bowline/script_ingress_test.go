@@ -17,11 +17,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// ingressPrograms are those of examples/ingress, by the variable that has the path of what was built of each.
+// ingressPrograms maps variables to programs of examples/ingress. Each variable is set to the path of the
+// built program.
 var ingressPrograms = map[string]string{"INGRESS": "./examples/ingress/cmd", "BACKEND": "./examples/ingress/backend"}
 
-// TestIngress runs examples/ingress as processes beside, or in, bowline up: through testdata/ingress/*.txtar, of which those
-// called nginx_* have a real nginx route requests, and through what its README says.
+// TestIngress runs examples/ingress as separate processes or in bowline up: with the scripts
+// testdata/ingress/*.txtar, of which those called nginx_* route requests through nginx, and with the commands
+// of its README.
 func TestIngress(t *testing.T) {
 	t.Parallel()
 	if inOwnNetwork(t) {
@@ -77,10 +79,11 @@ var ingressCommands = map[string]func(*testscript.TestScript, bool, []string){
 	"answers": cmdAnswers,
 }
 
-// curlrc has curl try again until nginx has heard of what was done: in a README, a person reads on meanwhile.
+// curlrc makes curl retry until nginx has loaded its configuration. A user who follows the README would be
+// slower than that.
 const curlrc = "silent\nshow-error\nfail\nretry = 20\nretry-delay = 1\nretry-all-errors\n"
 
-// needNginx skips a test that routes requests where there is nothing to do it.
+// needNginx skips a test that routes requests if nginx or curl is missing.
 func needNginx(t *testing.T, name string) {
 	t.Helper()
 	if !strings.HasPrefix(name, "nginx_") {
@@ -104,8 +107,8 @@ func output(t *testing.T, dir string, command ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// cmdAnswers waits until a request for a host is answered so. Nobody tells when nginx has taken a configuration to whom it
-// concerns, so it asks again and again.
+// cmdAnswers polls until a request for a host gets the expected response, because there is no notification
+// when nginx has loaded a configuration.
 //
 //	answers HOST URL STATUS [REGEXP]
 func cmdAnswers(ts *testscript.TestScript, neg bool, args []string) {

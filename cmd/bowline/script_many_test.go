@@ -15,8 +15,9 @@ import (
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// manyMain lets so many clients at once set a label each on one ConfigMap, and counts who won: with patch, each sends
-// its label alone; with replace, each sends the whole object as it read it before anybody wrote.
+// manyMain runs COUNT concurrent clients that each set a label on one ConfigMap, and prints how many succeed.
+// With patch, each client sends only its label. With replace, each sends the whole object as read before the
+// first write.
 //
 //	many patch|replace COUNT NAME
 func manyMain() {
@@ -40,7 +41,7 @@ func manyMain() {
 type race struct {
 	maps corev1.ConfigMapInterface
 	name string
-	read sync.WaitGroup // until every client has read
+	read sync.WaitGroup // done when every client has read
 
 	written, conflicts atomic.Int64
 }

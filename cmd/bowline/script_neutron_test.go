@@ -13,7 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-// TestNeutron runs testdata/neutron/*.txtar with an OpenStack in its environment, as examples/network/cmd/neutron prints it.
+// TestNeutron runs testdata/neutron/*.txtar with the environment of an OpenStack, as printed by
+// examples/network/cmd/neutron.
 func TestNeutron(t *testing.T) {
 	t.Parallel()
 	if err := neutrontest.Missing(); err != nil {
@@ -36,7 +37,7 @@ func TestNeutron(t *testing.T) {
 	})
 }
 
-// serveNeutron runs a Neutron until the test ends, and returns the variables that it exports.
+// serveNeutron runs a Neutron until the test ends, and returns the environment variables of its clients.
 func serveNeutron(t *testing.T) (variables []string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())

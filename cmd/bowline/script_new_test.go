@@ -10,7 +10,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// goEnvironment is where the go command keeps what it has downloaded and built, which scripts share though their home is another.
+// goEnvironment returns the go command's settings, including its caches. Scripts share them although each has
+// its own home.
 var goEnvironment = sync.OnceValues(func() (variables map[string]string, err error) {
 	answer, err := exec.Command("go", "env", "-json", "GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS", "GOPROXY", "GOSUMDB").Output()
 	if err != nil {
@@ -19,7 +20,8 @@ var goEnvironment = sync.OnceValues(func() (variables map[string]string, err err
 	return variables, json.Unmarshal(answer, &variables)
 })
 
-// setUpGo lets a script use the go command, and leave it out: $WITHOUT_GO is a PATH with no more than the programs of scripts.
+// setUpGo makes the go command usable in a script. It also sets $WITHOUT_GO to a PATH that contains only the
+// programs of scripts.
 func setUpGo(env *testscript.Env) error {
 	variables, err := goEnvironment()
 	if err != nil {

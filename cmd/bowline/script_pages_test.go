@@ -9,9 +9,10 @@ import (
 	"testing"
 )
 
-// pageScript makes a script of a page whose commands are typed into several terminals. A block "console" has commands after $,
-// each with what it prints; a block "console NAME" one that goes on, and what it prints at once; a block "text NAME" what that
-// one has printed since, and "text NAME enter" what it prints when Enter is pressed there.
+// pageScript converts a page with several terminals to a script. A block "console" contains commands after $,
+// each followed by its output. A block "console NAME" contains a command that keeps running, and its first
+// output. A block "text NAME" contains the further output of that command, and "text NAME enter" its output
+// after Enter was pressed.
 func pageScript(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -48,19 +49,19 @@ func pageScript(t *testing.T, file string) string {
 	return script
 }
 
-// upPattern is how a page starts the server, and with what.
+// upPattern matches the command that starts the server, with its flags.
 var upPattern = regexp.MustCompile("go run ./cmd/bowline up( [^`\n]*)?[`\n]")
 
 var blockPattern = regexp.MustCompile("(?ms)^```(.*?)\n(.*?)^```$")
 
-// pageSession is a script that grows.
+// pageSession is a script under construction.
 type pageSession struct {
 	commands, files strings.Builder
 	transcripts     int
-	printed         map[string]string // by programs in the background
+	printed         map[string]string // expected output of background programs so far
 }
 
-// foreground runs commands one after the other.
+// foreground adds commands that run sequentially.
 func (s *pageSession) foreground(block string) {
 	for _, step := range strings.Split("\n"+block, "\n$ ")[1:] {
 		command, output, _ := strings.Cut(step, "\n")
@@ -72,7 +73,7 @@ func (s *pageSession) foreground(block string) {
 	}
 }
 
-// background starts a command that goes on.
+// background adds a command that keeps running.
 func (s *pageSession) background(name, block string) {
 	command, output, _ := strings.Cut(strings.TrimPrefix(block, "$ "), "\n")
 	s.command("spawn "+name, command)
@@ -84,13 +85,14 @@ func (s *pageSession) background(name, block string) {
 	}
 }
 
-// prints compares all that a program in the background has printed by now.
+// prints adds a comparison of the whole output of a background program.
 func (s *pageSession) prints(name, more string) {
 	s.printed[name] += more
 	fmt.Fprintf(&s.commands, "prints %s %s\n", name, s.transcript(s.printed[name]))
 }
 
-// command writes what is typed in a page as a script has it: programs are built already, and ports and versions differ.
+// command adds a command of the page. It replaces go run by the built program, and ports and resource
+// versions by variables.
 func (s *pageSession) command(run, typed string) {
 	if strings.Contains(typed, "resourceVersion=") {
 		s.commands.WriteString("find VERSION '\"resourceVersion\": ?\"(\\d+)\"'\n")
@@ -100,7 +102,7 @@ func (s *pageSession) command(run, typed string) {
 	command = versionPattern.ReplaceAllString(command, "$$VERSION")
 	if strings.HasPrefix(command, "curl") {
 		s.commands.WriteString("[!exec:curl] skip 'install curl, whose answers this page shows'\n")
-		command = strings.ReplaceAll(command, "'", "") // so that variables are seen
+		command = strings.ReplaceAll(command, "'", "") // quotes would prevent the expansion of variables
 	}
 	if strings.Contains(command, "--step") {
 		command = "sh -c 'exec " + filepath.Base(command) + " 0<>terminal'"
@@ -115,7 +117,8 @@ var (
 	portPattern    = regexp.MustCompile(`(127\.0\.0\.1):\d+`)
 )
 
-// transcript makes a file of what is to be printed, and names it. What differs from run to run is found by its form.
+// transcript adds a file with expected output, and returns its name. It replaces the parts that vary between
+// runs by placeholders.
 func (s *pageSession) transcript(text string) string {
 	text = versionPattern.ReplaceAllString(text, "<n>")
 	text = uidPattern.ReplaceAllString(text, "<uid>")

@@ -18,14 +18,15 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// samplePrograms are the two programs of examples/sample-controller, by the variable that has the path of what was built of each.
+// samplePrograms maps variables to the two programs of examples/sample-controller. Each variable is set to
+// the path of the built program.
 var samplePrograms = map[string]string{
 	"GENERATED": "./examples/sample-controller",
 	"OURS":      "./examples/sample-controller/bowline",
 }
 
-// TestSampleControllers builds both and runs them as processes beside bowline up: through testdata/samples/*.txtar, each with
-// $PROGRAM, and through what their README says.
+// TestSampleControllers runs both programs as separate processes with bowline up: with each of the scripts
+// testdata/samples/*.txtar, which use $PROGRAM, and with the commands of the README.
 func TestSampleControllers(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
@@ -83,7 +84,8 @@ func TestSampleControllers(t *testing.T) {
 	run("readme", "", session)
 }
 
-// sampleIsTold has a program wait for a server that accepts and never answers: a signal ends it, and it says so.
+// sampleIsTold checks that a signal ends a program that waits for the response of a server, and that the
+// program reports the signal.
 func sampleIsTold(t *testing.T, program string) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -110,8 +112,8 @@ func sampleIsTold(t *testing.T, program string) {
 	}
 }
 
-// sampleIsToldTwice has a program do what does not return: it writes to a log that is full and that nobody reads. The first
-// signal cannot end it then, and one after that does.
+// sampleIsToldTwice checks that a second signal ends a program that hangs, here because it writes to a full
+// log that has no reader. The first signal cannot end it.
 func sampleIsToldTwice(t *testing.T, program string) {
 	asked := make(chan struct{}, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -140,9 +142,9 @@ func sampleIsToldTwice(t *testing.T, program string) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = command.Wait() // ProcessState says how it ended
+		_ = command.Wait() // ProcessState has the result
 	}()
-	again := time.NewTicker(200 * time.Millisecond) // a signal says nothing of its arrival
+	again := time.NewTicker(200 * time.Millisecond) // repeat the signal, because its arrival cannot be observed
 	defer again.Stop()
 	for times := 0; ; times++ {
 		select {
@@ -156,7 +158,7 @@ func sampleIsToldTwice(t *testing.T, program string) {
 				_ = command.Process.Kill()
 				t.Fatal("no signal ends it")
 			}
-			_ = command.Process.Signal(os.Interrupt) // it may have ended
+			_ = command.Process.Signal(os.Interrupt) // fails if it has ended
 		}
 	}
 }
@@ -166,13 +168,14 @@ var (
 	sampleBlock = regexp.MustCompile("(?ms)^```(console|log)\n(.*?)^```")
 	sampleStart = regexp.MustCompile(`^go run (\./examples/\S+) --kubeconfig ~/.local/state/bowline/kubeconfig$`)
 	sampleSays  = regexp.MustCompile(`^[IWEF]\d{4} \S+ +\d+ \w+\.go:\d+\] (.*?)( \.\.\.)?$`)
-	// sampleVaries is what differs from run to run in what kubectl prints.
+	// sampleVaries replaces the parts of kubectl's output that vary between runs.
 	sampleVaries = strings.NewReplacer("9930deba-35f3-41c1-8ce9-11652a3905cb", "<uid>", "1795337950135347", "<n>",
 		"2026-11-22T09:12:40Z", "<time>", "2026-11-22T09:12:44Z", "<time>", "   8s\n", "   <age>\n")
 )
 
-// sampleSession makes a script of a README: its consoles are terminals, a program that it runs is one in the background, and
-// what is in a log must be among what that says. The server is started as the README says, and found where it says.
+// sampleSession converts a README to a script. Consoles become terminals, and the program becomes a
+// background process whose log must contain the lines shown. The server is started as described in the
+// README.
 func sampleSession(readme string) string {
 	var commands, files strings.Builder
 	fmt.Fprintf(&commands, "env XDG_STATE_HOME=$HOME/.local/state\n%s\nenv KUBECONFIG=\n", sampleUp.FindStringSubmatch(readme)[1])

@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/bridge"
 )
 
-// TestMain makes programs of this test binary: bowline and kubectl are the real ones, the others are what a script
-// needs and a machine may lack.
+// TestMain lets this test binary run as several programs: bowline and kubectl themselves, and programs that
+// scripts need and that a machine may not have.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"bowline":        main,
@@ -40,11 +40,11 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs testdata/script/*.txtar, each what a user types and what they see. See the README there for the
-// commands that scripts have beside testscript's own.
+// TestScripts runs testdata/script/*.txtar, which contain command lines and their expected output. The README
+// there describes the commands that scripts have in addition to those of testscript.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	if signal.Ignored(syscall.SIGHUP) { // as under nohup; what the scripts start is not to inherit that
+	if signal.Ignored(syscall.SIGHUP) { // as under nohup; the processes of the scripts must not inherit it
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	testscript.Run(t, testscript.Params{
@@ -65,7 +65,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// setUpScript gives each script a home and a state folder of its own.
+// setUpScript gives each script a separate home and state folder.
 func setUpScript(env *testscript.Env) error {
 	home := filepath.Join(env.WorkDir, "home")
 	examples, err := filepath.Abs(filepath.Join("..", "..", "examples", "network"))
@@ -85,9 +85,9 @@ func setUpScript(env *testscript.Env) error {
 
 func scriptCondition(name string) (bool, error) {
 	switch name {
-	case "bridge": // network namespaces and bridges are permitted here
+	case "bridge": // network namespaces and bridges are permitted
 		return bridge.Probe() == nil, nil
-	case "ipv6": // the machine has a loopback address of the sixth version
+	case "ipv6": // the machine has an IPv6 loopback address
 		listener, err := net.Listen("tcp", "[::1]:0")
 		if err == nil {
 			err = listener.Close()

@@ -19,15 +19,16 @@ import (
 	"time"
 )
 
-// typedShell is a shell that somebody types into.
+// typedShell is a shell that reads commands from its standard input.
 type typedShell struct {
 	*process
 	t     *testing.T
 	typed io.Writer
-	seen  int // how much of what it printed belongs to commands before
+	seen  int // length of the output of previous commands
 }
 
-// openShell starts one in the checkout, with that home. Whatever runs in it ends with the test.
+// openShell starts a shell in the checkout with the given home. All its processes are killed when the test
+// ends.
 func openShell(t *testing.T, home string) *typedShell {
 	t.Helper()
 	s := &typedShell{
@@ -52,7 +53,7 @@ func openShell(t *testing.T, home string) *typedShell {
 	if s.typed, err = s.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	lives, test, err := os.Pipe() // which closes when this process ends, however it does
+	lives, test, err := os.Pipe() // closed when this process ends for any reason
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func openShell(t *testing.T, home string) *typedShell {
 		write.Close()
 	}()
 	t.Cleanup(func() {
-		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // the shell, and all that runs in it
+		_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // kills the process group
 		<-s.exited
 		test.Close()
 	})
@@ -77,10 +78,10 @@ func openShell(t *testing.T, home string) *typedShell {
 	return s
 }
 
-// programsOf is where a home has programs that were installed.
+// programsOf returns the folder of the programs installed in a home.
 func programsOf(home string) string { return filepath.Join(home, "go", "bin") }
 
-// begin types a command.
+// begin starts a command.
 func (s *typedShell) begin(command string) {
 	output, _ := s.read()
 	s.seen = len(output)
@@ -89,10 +90,10 @@ func (s *typedShell) begin(command string) {
 	}
 }
 
-// until waits until what a command has printed is as wanted, and returns it.
+// until waits until wanted accepts the output of a command, and returns the output.
 func (s *typedShell) until(command string, wanted func(output string) bool) string {
 	s.t.Helper()
-	deadline := time.After(5 * time.Minute) // a command may build a program from nothing
+	deadline := time.After(5 * time.Minute) // a command may build a program without a build cache
 	for {
 		output, more := s.read()
 		if output = output[s.seen:]; wanted(output) {
@@ -108,10 +109,10 @@ func (s *typedShell) until(command string, wanted func(output string) bool) stri
 	}
 }
 
-// endLine is what the shell prints after a command, with its exit code.
+// endLine matches the line that the shell prints after a command, with its exit code.
 var endLine = regexp.MustCompile(`\n?the-command-ended (\d+)\n$`)
 
-// run types a command, and waits for its end.
+// run runs a command and waits for its end.
 func (s *typedShell) run(command string) (output string, code int) {
 	s.t.Helper()
 	s.begin(command + "\nprintf '\\nthe-command-ended %d\\n' $?")
@@ -123,7 +124,7 @@ func (s *typedShell) run(command string) (output string, code int) {
 	return endLine.ReplaceAllString(output, ""), code
 }
 
-// replaceDeclarations puts the declarations of a block in the place of those of a file that have the same names.
+// replaceDeclarations replaces declarations of a file by those of the same names in a block.
 func replaceDeclarations(file, block string) (string, error) {
 	const clause = "package p\n"
 	replaced, err := declarations(clause + block)
@@ -144,7 +145,7 @@ func replaceDeclarations(file, block string) (string, error) {
 	return string(formatted), err
 }
 
-// declarations are the functions and types of a file, with their comments, by name.
+// declarations returns the functions and types of a file, with their comments, by name.
 func declarations(text string) (map[string]string, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", text, parser.ParseComments)

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestTutorial does what docs/tutorial.md says, in a home of its own: it types the commands of its console blocks into shells,
-// compares what they print, and writes the files of its other blocks. It takes other ports than the page, and this program for the
-// bowline that the page installs.
+// TestTutorial follows docs/tutorial.md in a temporary home. It runs the commands of the console blocks in
+// shells, compares their output, and writes the files of the other blocks. It uses other ports than the page,
+// and this program in place of the bowline that the page installs.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -44,10 +44,10 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
-// tutorialBlock is a block of code: its language, with a file or a terminal, and what is in it.
+// tutorialBlock matches a code block: its language with a file or a terminal, and its content.
 var tutorialBlock = regexp.MustCompile("(?ms)^```(\\w+ ?[^\n]*)\n(.*?)^```$")
 
-// learner is who follows the tutorial.
+// learner follows the tutorial.
 type learner struct {
 	t                  *testing.T
 	home, at           string // the home folder, and the one of the project
@@ -56,14 +56,15 @@ type learner struct {
 	commands, compared int
 }
 
-// showLog says what the program of the page had to say, if the page fails.
+// showLog prints the log of the tutorial's program if the test fails.
 func (l *learner) showLog() {
 	if log, err := os.ReadFile(filepath.Join(l.at, "log")); err == nil && l.t.Failed() {
 		l.t.Logf("the program's log:\n%s", log)
 	}
 }
 
-// freePort is a port that nothing listens at, and that no connection is given meanwhile: Linux gives those 32768 and above.
+// freePort returns a port without a listener. It is below 32768, because Linux uses ports from there on for
+// outgoing connections.
 func freePort(t *testing.T) string {
 	for range 100 {
 		port := strconv.Itoa(20_000 + rand.IntN(10_000))
@@ -76,7 +77,7 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// types runs the commands of a block in a terminal. What stands below a command is what it prints.
+// types runs the commands of a block in a terminal. The lines below a command are its expected output.
 func (l *learner) types(name, block string) {
 	at := l.shells[name]
 	if at == nil {
@@ -90,7 +91,7 @@ func (l *learner) types(name, block string) {
 			l.installs()
 			continue
 		}
-		if strings.HasPrefix(command, "bowline up ") { // which goes on
+		if strings.HasPrefix(command, "bowline up ") { // the command keeps running
 			at.begin(strings.Replace(command, "bowline up ", "bowline up --listen 127.0.0.1:0 ", 1))
 			at.until(command, func(output string) bool { return l.isShown(output, want) })
 			continue
@@ -98,14 +99,15 @@ func (l *learner) types(name, block string) {
 		began := time.Now()
 		output, code := at.run(command)
 		for deadline := began.Add(6 * patience); shown && !l.isShown(output, want) && mayChange(command) && time.Now().Before(deadline); {
-			output, code = at.run(command) // a person would look again
+			output, code = at.run(command) // the user would run the command again
 		}
 		l.t.Logf("%5.1f s  $ %s", time.Since(began).Seconds(), command)
 		l.judge(command, want, output, code)
 	}
 }
 
-// installs makes this program, which is the real bowline when it is called so, the one that is installed.
+// installs links bowline in the home's program folder to this test binary, which runs bowline under that
+// name.
 func (l *learner) installs() {
 	program, err := os.Executable()
 	if err != nil {
@@ -119,12 +121,12 @@ func (l *learner) installs() {
 	}
 }
 
-// mayChange says whether a command looks at what controllers are about to change.
+// mayChange reports whether the output of a command can change because of controllers.
 func mayChange(command string) bool {
 	return strings.HasPrefix(command, "curl ") || strings.HasPrefix(command, "bowline why ") || strings.HasPrefix(command, "bowline kubectl get ")
 }
 
-// judge compares what a command has printed. One that fails must be shown to.
+// judge compares the output of a command. A command may fail only if the page shows its output.
 func (l *learner) judge(command, want, output string, code int) {
 	switch {
 	case want != "":
@@ -137,7 +139,7 @@ func (l *learner) judge(command, want, output string, code int) {
 	}
 }
 
-// isShown says whether an output is as the page has it, where a line ... is any lines.
+// isShown reports whether the output matches the page, where a line ... stands for any lines.
 func (l *learner) isShown(output, want string) bool {
 	var pattern strings.Builder
 	for _, line := range linesOf(want) {
@@ -154,7 +156,8 @@ func (l *learner) isShown(output, want string) bool {
 	return regexp.MustCompile("^" + pattern.String() + "$").MatchString(got.String())
 }
 
-// settled is a line without what is another each time: how long things take, ports, seeds, and where home is.
+// settled replaces the parts of a line that vary between runs: durations, ports, seeds, line numbers, and the
+// home folder.
 func (l *learner) settled(line string) string {
 	line = strings.ReplaceAll(line, l.home, "/home/you")
 	for _, differs := range []struct{ pattern, instead string }{
@@ -169,8 +172,8 @@ func (l *learner) settled(line string) string {
 	return plain(line)
 }
 
-// edits writes a file: all of it, where the block is a whole file, else the declarations in the block instead of those of the same
-// names.
+// edits writes a file. If the block is not a whole Go file, it replaces the declarations of the same names in
+// the existing file.
 func (l *learner) edits(file, block string) {
 	if strings.HasSuffix(file, ".go") && !strings.Contains("\n"+block, "\npackage ") {
 		text, err := os.ReadFile(file)

@@ -1,3 +1,3 @@
 package main
 
-import _ "time/tzdata" // so that the time zones of cronjobs are known on a machine that has none, as a bare image
+import _ "time/tzdata" // time zones of CronJobs, for machines without a zone database

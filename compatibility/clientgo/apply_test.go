@@ -20,8 +20,8 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestManyManagersDeclareOneDeployment: each owns its part, a part that is no longer declared goes, and a conflict names
-// the manager and the field.
+// TestManyManagersDeclareOneDeployment checks that each manager owns its part, that a part is removed when it
+// is no longer declared, and that a conflict names the manager and the field.
 func TestManyManagersDeclareOneDeployment(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t).AppsV1().Deployments(ns)
@@ -44,7 +44,7 @@ func TestManyManagersDeclareOneDeployment(t *testing.T) {
 	plane.Must(client.ApplyScale(ctx, "a", scale, metav1.ApplyOptions{FieldManager: "scaler", Force: true}))(t)
 	status := applyapps.Deployment("a", ns).WithStatus(applyapps.DeploymentStatus().WithReplicas(5))
 	plane.Must(client.ApplyStatus(ctx, status, metav1.ApplyOptions{FieldManager: "controller"}))(t)
-	// Without replicas, which the scaler owns by now, the owner's apply leaves them alone.
+	// The scaler now owns replicas, so the owner's apply without replicas does not change them.
 	spec.Replicas = nil
 	last := plane.Must(client.Apply(ctx, applyapps.Deployment("a", ns).WithSpec(spec), metav1.ApplyOptions{FieldManager: "owner"}))(t)
 	if *last.Spec.Replicas != 5 || last.Status.Replicas != 5 {
@@ -91,7 +91,8 @@ func TestDynamicClientAppliesCustomResources(t *testing.T) {
 	}
 }
 
-// TestUpgradeFromClientSideApply: what an update of kubectl's owned, its server-side apply owns after csaupgrade.
+// TestUpgradeFromClientSideApply checks that after csaupgrade kubectl's server-side apply owns what its
+// updates owned.
 func TestUpgradeFromClientSideApply(t *testing.T) {
 	t.Parallel()
 	ctx, client := t.Context(), plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t).CoreV1().ConfigMaps(ns)

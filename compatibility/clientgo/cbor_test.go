@@ -11,8 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestClientsThatPreferCBORFallBackToJSON: it is refused with 415, as by a Kubernetes that does not speak it, and
-// client-go tries again. Not parallel: what client-go prefers is global to the process.
+// TestClientsThatPreferCBORFallBackToJSON checks that CBOR is refused with 415, as by a Kubernetes without
+// CBOR, and that client-go falls back to JSON. It is not parallel, because the feature gates of client-go are
+// global to the process.
 func TestClientsThatPreferCBORFallBackToJSON(t *testing.T) {
 	featurestesting.SetFeatureDuringTest(t, features.ClientsAllowCBOR, true)
 	featurestesting.SetFeatureDuringTest(t, features.ClientsPreferCBOR, true)

@@ -16,7 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestCredentialsComeFromWhereKubeconfigsKeepThem: in the file, in files beside it, and from a program.
+// TestCredentialsComeFromWhereKubeconfigsKeepThem checks credentials in the kubeconfig, in separate files,
+// and from a program.
 func TestCredentialsComeFromWhereKubeconfigsKeepThem(t *testing.T) {
 	t.Parallel()
 	config, dir := plane.Start(t), t.TempDir()
@@ -54,7 +55,8 @@ func TestCredentialsComeFromWhereKubeconfigsKeepThem(t *testing.T) {
 	}
 }
 
-// TestStrangersAndImpersonatorsAreRefused: who shows no certificate is unknown; nobody may be somebody else.
+// TestStrangersAndImpersonatorsAreRefused checks that clients without a certificate are unauthorized and that
+// impersonation is forbidden.
 func TestStrangersAndImpersonatorsAreRefused(t *testing.T) {
 	t.Parallel()
 	config := plane.Start(t)

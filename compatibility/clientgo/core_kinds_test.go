@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// coreKinds is each kind of the core group.
+// coreKinds returns the kinds of the core group.
 func coreKinds(c kubernetes.Interface) []kindUnderTest {
 	return append(coreKindsWithSpec(c),
 		typedKind[*corev1.ConfigMap, *corev1.ConfigMapList, *applycore.ConfigMapApplyConfiguration]{

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestTypedClientOfDefinitions takes a definition through all verbs, in v1; v1beta1 shows the same object.
+// TestTypedClientOfDefinitions uses all verbs on a definition in v1, and reads the same object in v1beta1.
 func TestTypedClientOfDefinitions(t *testing.T) {
 	t.Parallel()
 	clients, ctx := plane.Must(apiextensions.NewForConfig(plane.Start(t)))(t), t.Context()
@@ -22,7 +22,7 @@ func TestTypedClientOfDefinitions(t *testing.T) {
 	defer w.Stop()
 	crd := plane.Must(client.Create(ctx, plane.Widgets(t), metav1.CreateOptions{}))(t)
 	expectEvent(t, w, watch.Added, crd)
-	crd = plane.Must(client.Get(ctx, name, metav1.GetOptions{}))(t) // its status was decided after the create
+	crd = plane.Must(client.Get(ctx, name, metav1.GetOptions{}))(t) // the status was set after the create
 	expectEvent(t, w, watch.Modified, crd)
 	if crd.Status.StoredVersions[0] != "v1" || crd.Status.AcceptedNames.Plural != "widgets" {
 		t.Errorf("created, its status is %v", crd.Status)

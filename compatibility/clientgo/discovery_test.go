@@ -22,7 +22,7 @@ func discoveryClient(t *testing.T) (*discovery.DiscoveryClient, func()) {
 	return plane.Must(discovery.NewDiscoveryClientForConfig(config))(t), func() { plane.Define(t, config, plane.Widgets(t)) }
 }
 
-// names are group/version/resource of lists of resources, without subresources, in order.
+// names returns group/version/resource of all resources without subresources, sorted.
 func names(lists []*metav1.APIResourceList) []string {
 	var all []string
 	for _, l := range lists {

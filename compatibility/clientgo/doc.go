@@ -1,3 +1,3 @@
-// Package clientgo holds no code: its tests show that unmodified client-go, in each of its parts, works against this
+// Package clientgo contains only tests. They show that all parts of unmodified client-go work against this
 // server over TLS as against Kubernetes.
 package clientgo

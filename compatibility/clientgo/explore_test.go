@@ -17,10 +17,10 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// What client-go logs when it is disturbed is not what these tests are about.
+// The logs of client-go during faults are not relevant to the tests.
 func init() { klog.SetSlogLogger(slog.New(slog.DiscardHandler)) }
 
-// declareWidgets has two widgets made, and one of them changed.
+// declareWidgets creates two widgets and changes one of them.
 func declareWidgets(ctx context.Context, config *rest.Config) error {
 	c, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -41,8 +41,8 @@ func declareWidgets(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// TestSampleControllerWhateverGoesWrong: a controller of informers and a work queue comes to the same end whatever goes wrong
-// once, and never calls a size reached that is not.
+// TestSampleControllerWhateverGoesWrong checks that a controller of informers and a work queue reaches the
+// same final state after any single fault, and never reports a size before it is reached.
 func TestSampleControllerWhateverGoesWrong(t *testing.T) {
 	t.Parallel()
 	r := bowlinetest.Explore(t, bowlinetest.Scenario{

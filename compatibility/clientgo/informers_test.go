@@ -22,7 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// configMaps creates configmaps named 0 to n-1; the label even says which are.
+// configMaps creates ConfigMaps named 0 to n-1; the label even states which numbers are even.
 func configMaps(t *testing.T, c kubernetes.Interface, n int) {
 	t.Helper()
 	for i := range n {
@@ -31,7 +31,7 @@ func configMaps(t *testing.T, c kubernetes.Interface, n int) {
 	}
 }
 
-// told is a handler that sends what it is told: a word and the object's name.
+// told returns a handler that sends the type of each event and the object's name.
 func told(to chan<- string) cache.ResourceEventHandler {
 	name := func(o any) string {
 		key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(o)
@@ -104,12 +104,12 @@ func TestInformerFactoriesFollowTheServer(t *testing.T) {
 	}
 }
 
-// oldServer is a ListerWatcher that says that its server knows no streaming lists.
+// oldServer is a ListerWatcher for a server without streaming lists.
 type oldServer struct{ cache.ListerWatcher }
 
 func (oldServer) IsWatchListSemanticsUnSupported() bool { return true }
 
-// TestReflectorsListEitherWay: by a streaming list, as client-go does today, and by list and watch, as it did before.
+// TestReflectorsListEitherWay uses a streaming list, the current default of client-go, and list and watch.
 func TestReflectorsListEitherWay(t *testing.T) {
 	t.Parallel()
 	clients := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t)
@@ -132,7 +132,8 @@ func TestReflectorsListEitherWay(t *testing.T) {
 	}
 }
 
-// TestReflectorListsAgainWhenItsRevisionIsGone: the first list claims a revision from before the server's time.
+// TestReflectorListsAgainWhenItsRevisionIsGone returns a revision from before the start of the server in the
+// first list.
 func TestReflectorListsAgainWhenItsRevisionIsGone(t *testing.T) {
 	t.Parallel()
 	clients := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t)

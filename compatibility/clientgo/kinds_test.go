@@ -24,17 +24,17 @@ import (
 
 const ns = metav1.NamespaceDefault
 
-// declared is the annotation that apply configurations of the tests own.
+// declared is the annotation that the apply configurations of the tests own.
 var declared = map[string]string{"declared": "yes"}
 
-// kindUnderTest is a typedKind of any types.
+// kindUnderTest is a typedKind with any type arguments.
 type kindUnderTest interface {
 	fmt.Stringer
 	lives(*testing.T)
 	applies(*testing.T)
 }
 
-// everyKind is each built-in kind that is served, with client-go's own clients.
+// everyKind returns every built-in kind that is served, with client-go's typed clients.
 func everyKind(t *testing.T, config *rest.Config) []kindUnderTest {
 	t.Helper()
 	c, now := plane.Must(kubernetes.NewForConfig(config))(t), metav1.NowMicro()

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestLeadershipGoesToTheNextWhenItIsReleased: two candidates over one Lease.
+// TestLeadershipGoesToTheNextWhenItIsReleased runs two candidates with one Lease.
 func TestLeadershipGoesToTheNextWhenItIsReleased(t *testing.T) {
 	t.Parallel()
 	clients := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t)

@@ -13,7 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestMapperFindsWhatIsDefinedLater: the deferred mapper asks the server when it is asked, and again after a reset.
+// TestMapperFindsWhatIsDefinedLater checks that the deferred mapper queries the server at its first use and
+// after a reset.
 func TestMapperFindsWhatIsDefinedLater(t *testing.T) {
 	t.Parallel()
 	config := plane.Start(t)

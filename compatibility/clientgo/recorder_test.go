@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestRecordersOfBothAPIsMeetInOneKind: what either records is read in both.
+// TestRecordersOfBothAPIsMeetInOneKind checks that the events of either API are readable through both.
 func TestRecordersOfBothAPIsMeetInOneKind(t *testing.T) {
 	t.Parallel()
 	clients, ctx := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t), t.Context()
@@ -34,7 +34,7 @@ func TestRecordersOfBothAPIsMeetInOneKind(t *testing.T) {
 	recorder.Eventf(about, corev1.EventTypeNormal, "Same", "said %s", "often")
 	expectReason(t, asCore, watch.Added, "Same", 1)
 	expectReason(t, asEvents, watch.Added, "Same", 1)
-	recorder.Eventf(about, corev1.EventTypeNormal, "Same", "said %s", "often") // told again: the same event counts two
+	recorder.Eventf(about, corev1.EventTypeNormal, "Same", "said %s", "often") // a repetition increments the count of the event
 	expectReason(t, asCore, watch.Modified, "Same", 2)
 	expectReason(t, asEvents, watch.Modified, "Same", 2)
 

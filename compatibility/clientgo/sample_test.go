@@ -29,8 +29,9 @@ import (
 
 var widgetsResource = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// sample is a controller as most are written with client-go alone: informers of a factory, listers, a work queue and
-// workers. It keeps a Deployment of the same name for each Widget, of its size, and notes the size in the Widget's status.
+// sample is a typical controller based on client-go alone: informers of a factory, listers, a work queue and
+// workers. It maintains a Deployment with the name and size of each Widget, and reports the size in the
+// Widget's status.
 type sample struct {
 	clients     kubernetes.Interface
 	widgets     dynamic.NamespaceableResourceInterface
@@ -75,7 +76,7 @@ func runSample(ctx context.Context, config *rest.Config) error {
 	defer builtin.Shutdown()
 	defer custom.Shutdown()
 	if !cache.WaitForCacheSync(ctx.Done(), deployments.Informer().HasSynced, custom.ForResource(widgetsResource).Informer().HasSynced) {
-		return nil // it is told to end
+		return nil // it was stopped
 	}
 	var workers sync.WaitGroup
 	for range 2 {
@@ -87,7 +88,7 @@ func runSample(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// handle takes any event of an object for one thing: something about it may have changed.
+// handle handles all events of an object in the same way: its key is added to the queue.
 func handle(changed func(any)) cache.ResourceEventHandlerFuncs {
 	return cache.ResourceEventHandlerFuncs{AddFunc: changed, UpdateFunc: func(_, obj any) { changed(obj) }, DeleteFunc: changed}
 }
@@ -111,7 +112,7 @@ func (s *sample) enqueueOwner(obj any) {
 	}
 }
 
-// work takes requests until the queue shuts down.
+// work processes requests until the queue shuts down.
 func (s *sample) work(ctx context.Context) {
 	for {
 		name, end := s.queue.Get()
@@ -128,7 +129,7 @@ func (s *sample) work(ctx context.Context) {
 	}
 }
 
-// sync makes the deployment of a widget what it should be.
+// sync makes the Deployment of a Widget match.
 func (s *sample) sync(ctx context.Context, name cache.ObjectName) error {
 	obj, err := s.lister.ByNamespace(name.Namespace).Get(name.Name)
 	if apierrors.IsNotFound(err) {
@@ -151,7 +152,7 @@ func (s *sample) sync(ctx context.Context, name cache.ObjectName) error {
 		return fmt.Errorf("deployment %s is somebody else's", d.Name)
 	}
 	if int64(*d.Spec.Replicas) != size {
-		d = d.DeepCopy() // and not a new one: what others have changed in the meantime would be lost
+		d = d.DeepCopy() // a new object would discard concurrent changes of other clients
 		d.Spec.Replicas = deploymentOf(widget, size).Spec.Replicas
 		if _, err := s.clients.AppsV1().Deployments(name.Namespace).Update(ctx, d, metav1.UpdateOptions{}); err != nil {
 			return err

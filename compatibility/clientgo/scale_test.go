@@ -20,7 +20,8 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// scalable starts a plane with one of each thing that scales, named a, each at size 1, and returns client-go's client.
+// scalable starts a plane with one object of each scalable kind, named a, with size 1, and returns
+// client-go's client.
 func scalable(t *testing.T) (scale.ScalesGetter, *rest.Config) {
 	t.Helper()
 	config, ctx, one := plane.Start(t), t.Context(), new(int32)

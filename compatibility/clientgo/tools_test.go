@@ -27,7 +27,8 @@ func (w watcher) WatchWithContext(ctx context.Context, o metav1.ListOptions) (wa
 	return w(ctx, o)
 }
 
-// TestRetryWatcherResumesWhereItWasCutOff: each connection ends after one event, and none is lost or told twice.
+// TestRetryWatcherResumesWhereItWasCutOff checks that no event is lost or repeated if each connection ends
+// after one event.
 func TestRetryWatcherResumesWhereItWasCutOff(t *testing.T) {
 	t.Parallel()
 	clients := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t)
@@ -70,7 +71,8 @@ func TestRetryWatcherSaysThatItsRevisionIsGone(t *testing.T) {
 	<-w.Done()
 }
 
-// TestUntilWithSyncSeesTheConditionComeTrue, whether it was true before or becomes true.
+// TestUntilWithSyncSeesTheConditionComeTrue checks a condition that is true from the start and one that
+// becomes true.
 func TestUntilWithSyncSeesTheConditionComeTrue(t *testing.T) {
 	t.Parallel()
 	clients, ctx := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t), t.Context()
@@ -95,7 +97,7 @@ func TestUntilWithSyncSeesTheConditionComeTrue(t *testing.T) {
 	}
 }
 
-// TestPagerReadsOneSnapshot: what is written between pages is not in them.
+// TestPagerReadsOneSnapshot checks that objects written between pages do not appear.
 func TestPagerReadsOneSnapshot(t *testing.T) {
 	t.Parallel()
 	clients := plane.Must(kubernetes.NewForConfig(plane.Start(t)))(t)

@@ -19,7 +19,8 @@ func TestTypedClientsApplyEveryKind(t *testing.T) {
 	}
 }
 
-// applies creates an object by apply, meets another manager's conflict, and takes what it owns out again.
+// applies creates an object by apply, causes a conflict with another manager, and removes the field that it
+// owns.
 func (k typedKind[T, L, A]) applies(t *testing.T) {
 	ctx, us := t.Context(), metav1.ApplyOptions{FieldManager: "us"}
 	first := plane.Must(k.client.Apply(ctx, k.declare(k.String()), us))(t)

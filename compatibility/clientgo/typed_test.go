@@ -19,13 +19,14 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// object is what typed clients read and write.
+// object is the type constraint of objects with typed clients.
 type object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// typedClient is what client-go generates for each kind: T is the object, L its list, A its apply configuration.
+// typedClient is the interface of client-go's generated client for a kind: T is the object, L its list, A its
+// apply configuration.
 type typedClient[T object, L runtime.Object, A any] interface {
 	Create(context.Context, T, metav1.CreateOptions) (T, error)
 	Update(context.Context, T, metav1.UpdateOptions) (T, error)
@@ -37,7 +38,7 @@ type typedClient[T object, L runtime.Object, A any] interface {
 	Apply(context.Context, A, metav1.ApplyOptions) (T, error)
 }
 
-// statusClient is what kinds with a status have as well, collectionClient all but namespaces.
+// Kinds with a status also have statusClient; all kinds except namespaces have collectionClient.
 type (
 	statusClient[T object, A any] interface {
 		UpdateStatus(context.Context, T, metav1.UpdateOptions) (T, error)
@@ -65,19 +66,20 @@ func TestTypedClientsReadAndWriteEveryKind(t *testing.T) {
 	}
 }
 
-// typedKind is one kind for the tests, as its typed client sees it.
+// typedKind is a kind with its typed client.
 type typedKind[T object, L runtime.Object, A any] struct {
 	client typedClient[T, L, A]
-	// example is an object that is accepted; its name is the test's to choose.
+	// example is a valid object; the test sets its name.
 	example T
-	// status says that the kind has one, one that collections of it cannot be deleted.
+	// status means that the kind has a status; one means that its collections cannot be deleted.
 	status, one bool
-	// declare is an apply configuration of the same object with one annotation; extract is client-go's ExtractX.
+	// declare returns an apply configuration of the same object with one annotation; extract is client-go's
+	// ExtractX.
 	declare func(name string) A
 	extract func(T, string) (A, error)
 }
 
-// String is such as apps-v1-deployment; it serves as a name as well.
+// String returns a text such as apps-v1-deployment, which is also a valid object name.
 func (k typedKind[T, L, A]) String() string {
 	of := reflect.TypeOf(k.example).Elem()
 	path := strings.Split(of.PkgPath(), "/")
@@ -90,7 +92,7 @@ func (k typedKind[T, L, A]) named(name string) T {
 	return o
 }
 
-// lives takes one object through all verbs, while a watch looks on.
+// lives uses all verbs on an object while a watch observes it.
 func (k typedKind[T, L, A]) lives(t *testing.T) {
 	ctx := t.Context()
 	list := plane.Must(k.client.List(ctx, metav1.ListOptions{}))(t)
@@ -124,7 +126,7 @@ func (k typedKind[T, L, A]) lives(t *testing.T) {
 	k.isDeleted(t)
 }
 
-// patches sends each kind of patch but apply.
+// patches sends each type of patch except apply.
 func (k typedKind[T, L, A]) patches(t *testing.T) {
 	for by, patch := range map[string]struct {
 		kind types.PatchType
@@ -143,7 +145,7 @@ func (k typedKind[T, L, A]) patches(t *testing.T) {
 	}
 }
 
-// isDeleted deletes the object by name, and another by its label.
+// isDeleted deletes the object by name, and another one by its label.
 func (k typedKind[T, L, A]) isDeleted(t *testing.T) {
 	ctx, now := t.Context(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
 	if err := k.client.Delete(ctx, k.String(), now); err != nil {
@@ -164,7 +166,7 @@ func (k typedKind[T, L, A]) isDeleted(t *testing.T) {
 	}
 }
 
-// expectEvent takes the next event of a watch, which must show an object as it was written.
+// expectEvent receives the next event of a watch, which must contain the object as it was written.
 func expectEvent(t *testing.T, w watch.Interface, kind watch.EventType, o object) {
 	t.Helper()
 	e, ok := <-w.ResultChan()

@@ -18,7 +18,7 @@ import (
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// widget is a custom resource; spec is JSON.
+// widget returns a custom resource; spec is JSON.
 func widget(t *testing.T, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	w := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget"}}
@@ -51,7 +51,7 @@ func TestDynamicClientTakesCustomResourcesThroughAllVerbs(t *testing.T) {
 	}
 	u.Object["spec"].(map[string]any)["color"] = "red"
 	u = plane.Must(client.Update(ctx, u, metav1.UpdateOptions{}))(t)
-	expectEvent(t, w, watch.Added, u) // it came into the selection
+	expectEvent(t, w, watch.Added, u) // the selector matches it now
 
 	u.Object["status"] = map[string]any{"size": int64(2)}
 	u = plane.Must(client.UpdateStatus(ctx, u, metav1.UpdateOptions{}))(t)
@@ -109,7 +109,8 @@ func TestMetadataClientSeesEachKindWithoutItsContent(t *testing.T) {
 	}
 }
 
-// TestCustomResourcesAreFoundInTheirScopeAlone: across namespaces they are listed and watched; nothing else is there.
+// TestCustomResourcesAreFoundInTheirScopeAlone checks that custom resources are listed and watched across
+// namespaces, and not found at the paths of the other scope.
 func TestCustomResourcesAreFoundInTheirScopeAlone(t *testing.T) {
 	t.Parallel()
 	config, ctx := plane.Start(t), t.Context()

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestClientAppliesBuiltInAndCustomKinds, their status too; another owner's field is a conflict unless forced.
+// TestClientAppliesBuiltInAndCustomKinds applies objects and their status. A field of another owner causes a
+// conflict unless it is forced.
 func TestClientAppliesBuiltInAndCustomKinds(t *testing.T) {
 	t.Parallel()
 	_, c := world(t)

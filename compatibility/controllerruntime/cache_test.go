@@ -15,7 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestCacheHoldsWhatItsSelectorsSelect, by kind, namespace, label and field; lists by its indexes; and follows.
+// TestCacheHoldsWhatItsSelectorsSelect checks selection by kind, namespace, label and field, lists by index,
+// and updates.
 func TestCacheHoldsWhatItsSelectorsSelect(t *testing.T) {
 	t.Parallel()
 	config, c := world(t)
@@ -76,7 +77,7 @@ func dropData(o any) (any, error) {
 	return o, nil
 }
 
-// TestCacheOfMetadataAndMaps holds the same objects in the forms that hold less.
+// TestCacheOfMetadataAndMaps caches the same objects as metadata and as unstructured objects.
 func TestCacheOfMetadataAndMaps(t *testing.T) {
 	t.Parallel()
 	config, c := world(t)

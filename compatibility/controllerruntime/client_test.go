@@ -19,7 +19,8 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestClientSeesOneObjectInThreeForms: as a struct, as a map, and as metadata alone.
+// TestClientSeesOneObjectInThreeForms reads an object as a struct, as an unstructured object, and as
+// metadata.
 func TestClientSeesOneObjectInThreeForms(t *testing.T) {
 	t.Parallel()
 	_, c := world(t)
@@ -54,7 +55,8 @@ func TestClientSeesOneObjectInThreeForms(t *testing.T) {
 	}
 }
 
-// TestClientSendsEachKindOfPatch, and an optimistic lock turns an old base into a conflict.
+// TestClientSendsEachKindOfPatch also checks that an optimistic lock causes a conflict if the base is
+// outdated.
 func TestClientSendsEachKindOfPatch(t *testing.T) {
 	t.Parallel()
 	_, c := world(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// OldShip is version v1 of a ship. What v2 has beyond it goes into an annotation, so that nothing is lost.
+// OldShip is version v1 of a ship. Fields that only v2 has are preserved in an annotation.
 type OldShip struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -56,10 +56,10 @@ func (l *OldShipList) DeepCopyObject() runtime.Object {
 
 const crewNote = "example.com/crew"
 
-// Hub marks v2 as the version that others convert to and from.
+// Hub marks v2 as the hub version of conversions.
 func (*Ship) Hub() {}
 
-// ConvertTo makes this ship of v1 the given one of v2.
+// ConvertTo converts this v1 ship to the given v2 ship.
 func (s *OldShip) ConvertTo(hub conversion.Hub) error {
 	to := hub.(*Ship)
 	to.ObjectMeta, to.Status = s.ObjectMeta, s.Status
@@ -71,7 +71,7 @@ func (s *OldShip) ConvertTo(hub conversion.Hub) error {
 	return nil
 }
 
-// ConvertFrom makes this ship of v1 of the given one of v2.
+// ConvertFrom converts the given v2 ship to this v1 ship.
 func (s *OldShip) ConvertFrom(hub conversion.Hub) error {
 	from := hub.(*Ship)
 	s.ObjectMeta, s.Status, s.Spec.Size = from.ObjectMeta, from.Status, "small"
@@ -84,7 +84,8 @@ func (s *OldShip) ConvertFrom(hub conversion.Hub) error {
 	return nil
 }
 
-// twoVersions starts a plane with ships in both versions, and controller-runtime's webhook server that converts them.
+// twoVersions starts a plane with ships in both versions, and controller-runtime's webhook server as their
+// converter.
 func twoVersions(t *testing.T) client.WithWatch {
 	t.Helper()
 	config, scheme := plane.Start(t), newScheme()
@@ -110,7 +111,7 @@ func twoVersions(t *testing.T) client.WithWatch {
 	return plane.Must(client.NewWithWatch(config, client.Options{Scheme: scheme}))(t)
 }
 
-// serving returns when the webhook server answers.
+// serving waits until the webhook server answers.
 func serving(t *testing.T, s webhook.Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -118,15 +119,15 @@ func serving(t *testing.T, s webhook.Server) {
 	started := s.StartedChecker()
 	for tick := time.NewTicker(10 * time.Millisecond); started(&http.Request{}) != nil; {
 		select {
-		case <-tick.C: // the library offers no way to wait for it
+		case <-tick.C: // the library has no event to wait for
 		case <-ctx.Done():
 			t.Fatal("the webhook server does not start")
 		}
 	}
 }
 
-// TestWebhookServerConvertsBetweenVersions: what is written in either version is read, listed, watched, updated and
-// patched in the other.
+// TestWebhookServerConvertsBetweenVersions writes in either version, and reads, lists, watches, updates and
+// patches in the other.
 func TestWebhookServerConvertsBetweenVersions(t *testing.T) {
 	t.Parallel()
 	c, ctx := twoVersions(t), t.Context()

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestEnvtestInstallsAndUninstallsDefinitions, as suites do before and after their tests; installing again updates.
+// TestEnvtestInstallsAndUninstallsDefinitions does so as test suites do; a second installation updates.
 func TestEnvtestInstallsAndUninstallsDefinitions(t *testing.T) {
 	t.Parallel()
 	config, ctx, scheme := plane.Start(t), t.Context(), newScheme()
@@ -29,7 +29,7 @@ func TestEnvtestInstallsAndUninstallsDefinitions(t *testing.T) {
 			t.Errorf("installed: %v", installed)
 		}
 	}
-	ok(t, c.Create(ctx, &Ship{ObjectMeta: named("a")})) // the client's mapper asks again
+	ok(t, c.Create(ctx, &Ship{ObjectMeta: named("a")})) // the client's mapper queries discovery again
 	ok(t, envtest.UninstallCRDs(config, options))
 	if err := c.Get(ctx, client.ObjectKey{Namespace: ns, Name: "a"}, &Ship{}); !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 		t.Errorf("after the definition, a get answers %v", err)

@@ -20,12 +20,12 @@ import (
 	"github.com/bowline-dev/bowline/bowlinetest"
 )
 
-// What client-go logs when it is disturbed is not what these tests are about.
+// The logs of client-go during faults are not relevant to the tests.
 func init() { klog.SetLogger(quiet) }
 
-// runHarbour is the main function of a program with a harbour, which leads by a Lease.
+// runHarbour is the main function of a program with a harbour and leader election.
 func runHarbour(ctx context.Context, c *rest.Config) error {
-	skip := true // all runs have a controller of this name, in one process
+	skip := true // the runs in this process use the same controller name
 	lease, renew, retry := 40*time.Second, 30*time.Second, 10*time.Second
 	m, err := manager.New(c, manager.Options{
 		Scheme: newScheme(), Logger: quiet, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
@@ -44,7 +44,7 @@ func runHarbour(ctx context.Context, c *rest.Config) error {
 	return m.Start(ctx)
 }
 
-// sail has a ship made and manned anew, and another one made and scrapped.
+// sail creates a ship and changes its crew, and creates and deletes another one.
 func sail(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config, client.Options{Scheme: newScheme()})
 	if err != nil {
@@ -64,8 +64,8 @@ func sail(ctx context.Context, config *rest.Config) error {
 	return c.Delete(ctx, &Ship{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}})
 }
 
-// TestReconcilerWhateverGoesWrong: a manager's controller comes to the same end whatever goes wrong once, and no ship goes
-// before its cargo.
+// TestReconcilerWhateverGoesWrong checks that a manager's controller reaches the same final state after any
+// single fault, and that no ship is removed before its cargo.
 func TestReconcilerWhateverGoesWrong(t *testing.T) {
 	t.Parallel()
 	r := bowlinetest.Explore(t, bowlinetest.Scenario{

@@ -23,7 +23,7 @@ import (
 
 const finalizer = "example.com/unload"
 
-// harbour makes a configmap, the cargo, for each ship, and takes it away before the ship goes.
+// harbour creates a ConfigMap, the cargo, for each ship, and deletes it before the ship is removed.
 type harbour struct{ client.Client }
 
 func (h harbour) Reconcile(ctx context.Context, ship *Ship) (reconcile.Result, error) {
@@ -51,10 +51,10 @@ func (h harbour) Reconcile(ctx context.Context, ship *Ship) (reconcile.Result, e
 	return reconcile.Result{}, h.Status().Update(ctx, ship)
 }
 
-// newManager makes a manager that leads by a Lease and runs a harbour.
+// newManager returns a manager with leader election that runs a harbour.
 func newManager(t *testing.T, c *rest.Config) manager.Manager {
 	t.Helper()
-	retry, skip := 100*time.Millisecond, true // two managers of one process have controllers of one name
+	retry, skip := 100*time.Millisecond, true // both managers in this process use the same controller name
 	m := plane.Must(manager.New(c, manager.Options{
 		Scheme: newScheme(), Logger: quiet, Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		LeaderElection: true, LeaderElectionID: "harbour", LeaderElectionNamespace: ns, LeaderElectionReleaseOnCancel: true, RetryPeriod: &retry,
@@ -65,7 +65,7 @@ func newManager(t *testing.T, c *rest.Config) manager.Manager {
 	return m
 }
 
-// run runs a manager, and returns how to stop it.
+// run runs a manager, and returns a function that stops it.
 func run(t *testing.T, m manager.Manager) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -90,8 +90,8 @@ func await[T client.Object](t *testing.T, w watch.Interface, met func(watch.Even
 	panic("unreachable")
 }
 
-// TestManagerReconcilesWhatItOwnsUntilItIsGone: it makes, mends and, by a finalizer, removes; a second manager takes over
-// when the first goes.
+// TestManagerReconcilesWhatItOwnsUntilItIsGone checks that the manager creates and restores the cargo, and
+// removes it by a finalizer, and that a second manager takes over when the first one stops.
 func TestManagerReconcilesWhatItOwnsUntilItIsGone(t *testing.T) {
 	t.Parallel()
 	config, c := world(t)

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Ship is version v2 of the tests' custom resource: the one that is stored.
+// Ship is version v2 of the tests' custom resource, which is the storage version.
 type Ship struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -20,7 +20,7 @@ type ShipSpec struct {
 }
 
 type ShipStatus struct {
-	// Cargo is the name of the configmap that the tests' controller makes.
+	// Cargo is the name of the ConfigMap that the tests' controller creates.
 	Cargo string `json:"cargo,omitempty"`
 }
 

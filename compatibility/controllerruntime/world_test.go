@@ -18,10 +18,10 @@ import (
 
 const ns = metav1.NamespaceDefault
 
-// quiet is where controller-runtime logs to in tests.
+// quiet is controller-runtime's logger in tests.
 var quiet = logr.Discard()
 
-func init() { log.SetLogger(quiet) } // or it complains after half a minute that nobody did
+func init() { log.SetLogger(quiet) } // without a logger it prints a warning after 30 s
 
 func newScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
@@ -30,7 +30,7 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// world starts a plane that serves ships, as a suite with envtest does, and a client.
+// world starts a plane that serves ships, as an envtest suite does, and returns a client.
 func world(t *testing.T) (*rest.Config, client.WithWatch) {
 	t.Helper()
 	config := plane.Start(t)

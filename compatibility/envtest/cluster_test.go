@@ -9,9 +9,9 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestSuiteRunsOnAClusterThatIsThere: on a cluster the suite relies on the collection of what an owner leaves, in the
-// background, in the foreground and not at all, and on namespaces that go when they are deleted. On an API server alone, such
-// as envtest's, these specs would wait until their time is over.
+// TestSuiteRunsOnAClusterThatIsThere runs the suite with USE_EXISTING_CLUSTER. The suite then relies on
+// garbage collection in the background, in the foreground and with orphans, and on the deletion of
+// namespaces. On an API server alone, such as envtest's, these specs would time out.
 func TestSuiteRunsOnAClusterThatIsThere(t *testing.T) {
 	t.Parallel()
 	p := bowlinetest.Start(t, bowlinetest.Socket())

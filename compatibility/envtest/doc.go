@@ -1,3 +1,3 @@
-// Package envtest runs a suite of an operator that knows nothing of Bowline, ../operator: with bowline in the place of
-// kube-apiserver and etcd, and with a plane in the place of a cluster.
+// Package envtest runs the test suite of an operator that does not depend on Bowline, ../operator: with
+// bowline in place of kube-apiserver and etcd, and with a plane in place of a cluster.
 package envtest

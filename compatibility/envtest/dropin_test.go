@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestSuitesRunUnchanged: one as kubebuilder lays it out, with Ginkgo, and one in plain Go. Both start kube-apiserver and etcd
-// from KUBEBUILDER_ASSETS, install a definition, run a manager, add users, call kubectl, and stop everything.
+// TestSuitesRunUnchanged runs a suite in kubebuilder's layout, with Ginkgo, and one in plain Go. Both start
+// kube-apiserver and etcd from KUBEBUILDER_ASSETS, install a definition, run a manager, add users, call
+// kubectl, and stop everything.
 func TestSuitesRunUnchanged(t *testing.T) {
 	t.Parallel()
 	bin := t.TempDir()
@@ -27,7 +28,7 @@ func TestSuitesRunUnchanged(t *testing.T) {
 	}
 }
 
-// run runs a program, which must succeed, and returns what it printed.
+// run runs a program, which must succeed, and returns its output.
 func run(t *testing.T, dir string, environment []string, program string, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program, args...)

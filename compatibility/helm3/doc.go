@@ -1,3 +1,4 @@
-// Package helm3 holds no code: its tests show that unmodified Helm 3, as a library, installs, upgrades, rolls back, tests and
-// removes a chart with definitions, hooks and lookups on this server over TLS as on Kubernetes.
+// Package helm3 contains only tests. They show that unmodified Helm 3, as a library, installs, upgrades,
+// rolls back, tests and uninstalls a chart with definitions, hooks and lookups on this server over TLS as on
+// Kubernetes.
 package helm3

@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestReleaseGoesThroughItsRevisions: installed with its definition, hooks run; tested; upgraded; an upgrade that the
-// server refuses fails and is rolled back; uninstalled.
+// TestReleaseGoesThroughItsRevisions installs a release with its definition and hooks, tests it, upgrades it,
+// rolls back an upgrade that the server refuses, and uninstalls it.
 func TestReleaseGoesThroughItsRevisions(t *testing.T) {
 	t.Parallel()
 	for _, driver := range []string{"secret", "configmap"} {
@@ -51,7 +51,7 @@ func (w *world) isInstalled(t *testing.T, c *action.Configuration) {
 	}
 }
 
-// hookRan finds what the hooks of a revision left: a configmap, and no pod.
+// hookRan checks what the hooks of a revision left: a ConfigMap, and no pod.
 func (w *world) hookRan(t *testing.T, revision string) {
 	t.Helper()
 	orders := plane.Must(w.clients.CoreV1().ConfigMaps(ns).Get(t.Context(), "a-orders", metav1.GetOptions{}))(t)
@@ -118,7 +118,7 @@ func (w *world) isUninstalled(t *testing.T, c *action.Configuration) {
 	u.Wait, u.Timeout = true, patient
 	plane.Must(u.Run("a"))(t)
 	if l := plane.Must(w.objects.Resource(boats).Namespace(ns).List(t.Context(), metav1.ListOptions{}))(t); len(l.Items) != 0 {
-		t.Errorf("boats are left: %v", l.Items) // and the definition is: Helm never deletes those
+		t.Errorf("boats are left: %v", l.Items) // the definition remains: Helm never deletes definitions
 	}
 	if _, err := w.clients.CoreV1().ConfigMaps(ns).Get(t.Context(), "a-farewell", metav1.GetOptions{}); err != nil {
 		t.Errorf("the post-delete hook left nothing: %v", err)
@@ -128,7 +128,7 @@ func (w *world) isUninstalled(t *testing.T, c *action.Configuration) {
 	}
 }
 
-// TestAtomicUpgradeUndoesItself when the server refuses a part of it.
+// TestAtomicUpgradeUndoesItself checks that the upgrade is rolled back if the server refuses a part of it.
 func TestAtomicUpgradeUndoesItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -144,7 +144,8 @@ func TestAtomicUpgradeUndoesItself(t *testing.T) {
 	}
 }
 
-// TestDryRunAsksTheServerAndChangesNothing: lookups are answered, and a refused object is found.
+// TestDryRunAsksTheServerAndChangesNothing checks that lookups are answered and that an invalid object is
+// rejected.
 func TestDryRunAsksTheServerAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -162,11 +163,12 @@ func TestDryRunAsksTheServerAndChangesNothing(t *testing.T) {
 	}
 }
 
-// TestInstallsAtOnceDoNotDisturbEachOther: each in a namespace that Helm makes, all with the same definition.
+// TestInstallsAtOnceDoNotDisturbEachOther installs concurrently, each release in a namespace that Helm
+// creates, all with the same definition.
 func TestInstallsAtOnceDoNotDisturbEachOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.install(t, w.helm(t, ns, "secret"), "first", values{}) // the definition is there for the others
+	w.install(t, w.helm(t, ns, "secret"), "first", values{}) // creates the definition for the others
 	names := []string{"n1", "n2", "n3", "n4"}
 	failed := make(chan error)
 	for _, n := range names {

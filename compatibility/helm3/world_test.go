@@ -27,7 +27,7 @@ var boats = schema.GroupVersionResource{Group: "fleet.example.com", Version: "v1
 
 type values = map[string]any
 
-// world is a plane, what Helm knows of it, and clients that look at what Helm did.
+// world is a plane, Helm's release storage, and clients that inspect the results.
 type world struct {
 	kubeconfig string
 	cacheDir   string
@@ -49,12 +49,12 @@ func newWorld(t *testing.T) *world {
 	}
 }
 
-// helm is Helm's configuration for one namespace, as its command makes it of the command line.
+// helm returns Helm's configuration for one namespace, as its command derives it from the command line.
 func (w *world) helm(t *testing.T, namespace, driver string) *action.Configuration {
 	t.Helper()
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.CacheDir, flags.Namespace = &w.kubeconfig, &w.cacheDir, &namespace
-	flags.WrapConfigFn = func(c *rest.Config) *rest.Config { c.Burst = 100; return c } // as its command does
+	flags.WrapConfigFn = func(c *rest.Config) *rest.Config { c.Burst = 100; return c } // as in Helm's command
 	c := &action.Configuration{}
 	if err := c.Init(flags, namespace, driver, func(string, ...any) {}); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func (w *world) upgrade(c *action.Configuration, name string, v values) (*releas
 	return u.Run(name, w.chart, v)
 }
 
-// boat is what the custom resource of a release says.
+// boat returns the spec of a release's custom resource.
 func (w *world) boat(t *testing.T, name string) (color any, tonnes any) {
 	t.Helper()
 	u := plane.Must(w.objects.Resource(boats).Namespace(ns).Get(t.Context(), name, metav1.GetOptions{}))(t)

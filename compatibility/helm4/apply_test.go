@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestUpgradeMeetsWhatAnotherChanged: by server-side apply it is a conflict that names the manager and the field, and
-// nobody's value is lost unless Helm is told to force it.
+// TestUpgradeMeetsWhatAnotherChanged checks that with server-side apply an upgrade fails with a conflict that
+// names the manager and the field, and overwrites no value unless it is forced.
 func TestUpgradeMeetsWhatAnotherChanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, mode{true, kube.StatusWatcherStrategy})
@@ -35,7 +35,8 @@ func TestUpgradeMeetsWhatAnotherChanged(t *testing.T) {
 	}
 }
 
-// TestUpgradeTakesOverFromClientSideApply: a release of Helm 3's way goes on by server-side apply.
+// TestUpgradeTakesOverFromClientSideApply upgrades a release that was installed by client-side apply, as in
+// Helm 3, by server-side apply.
 func TestUpgradeTakesOverFromClientSideApply(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, mode{false, kube.LegacyStrategy})

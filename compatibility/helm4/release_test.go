@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/compatibility/plane"
 )
 
-// TestReleaseGoesThroughItsRevisions: installed with its definition, hooks run; tested; upgraded; an upgrade that the
-// server refuses fails and is rolled back; uninstalled.
+// TestReleaseGoesThroughItsRevisions installs a release with its definition and hooks, tests it, upgrades it,
+// rolls back an upgrade that the server refuses, and uninstalls it.
 func TestReleaseGoesThroughItsRevisions(t *testing.T) {
 	t.Parallel()
 	for name, m := range map[string]mode{
@@ -111,7 +111,7 @@ func (w *world) isUninstalled(t *testing.T) {
 	u.WaitStrategy, u.Timeout = w.wait, patient
 	plane.Must(u.Run("a"))(t)
 	if l := plane.Must(w.objects.Resource(boats).Namespace(ns).List(t.Context(), metav1.ListOptions{}))(t); len(l.Items) != 0 {
-		t.Errorf("boats are left: %v", l.Items) // and the definition is: Helm never deletes those
+		t.Errorf("boats are left: %v", l.Items) // the definition remains: Helm never deletes definitions
 	}
 	if _, err := w.clients.CoreV1().ConfigMaps(ns).Get(t.Context(), "a-farewell", metav1.GetOptions{}); err != nil {
 		t.Errorf("the post-delete hook left nothing: %v", err)
@@ -121,7 +121,7 @@ func (w *world) isUninstalled(t *testing.T) {
 	}
 }
 
-// TestFailedUpgradeUndoesItself when it is told to.
+// TestFailedUpgradeUndoesItself checks the option to roll back on failure.
 func TestFailedUpgradeUndoesItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, mode{true, kube.StatusWatcherStrategy})

@@ -29,13 +29,13 @@ var boats = schema.GroupVersionResource{Group: "fleet.example.com", Version: "v1
 
 type values = map[string]any
 
-// mode is how Helm 4 writes, and how it waits.
+// mode determines how Helm 4 writes and waits.
 type mode struct {
 	apply bool
 	wait  kube.WaitStrategy
 }
 
-// serverSide is apply as upgrades and rollbacks spell it.
+// serverSide returns the value of the option of upgrades and rollbacks.
 func (m mode) serverSide() string {
 	if m.apply {
 		return "true"
@@ -43,7 +43,7 @@ func (m mode) serverSide() string {
 	return "false"
 }
 
-// world is a plane, what Helm knows of it, and clients that look at what Helm did.
+// world is a plane, Helm's release storage, and clients that inspect the results.
 type world struct {
 	mode
 	helm    *action.Configuration
@@ -59,7 +59,7 @@ func newWorld(t *testing.T, m mode) *world {
 	kubeconfig, cache, namespace := plane.Kubeconfig(t, config), t.TempDir(), ns
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.CacheDir, flags.Namespace = &kubeconfig, &cache, &namespace
-	flags.WrapConfigFn = func(c *rest.Config) *rest.Config { c.Burst = 100; return c } // as its command does
+	flags.WrapConfigFn = func(c *rest.Config) *rest.Config { c.Burst = 100; return c } // as in Helm's command
 	helm := action.NewConfiguration(action.ConfigurationSetLogger(slog.DiscardHandler))
 	if err := helm.Init(flags, ns, "secret"); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func (w *world) upgrade(v values, change ...func(*action.Upgrade)) (*release.Rel
 	return r.(*release.Release), nil
 }
 
-// boat is what the custom resource of the release says.
+// boat returns the spec of the release's custom resource.
 func (w *world) boat(t *testing.T) (color any, tonnes any) {
 	t.Helper()
 	u := plane.Must(w.objects.Resource(boats).Namespace(ns).Get(t.Context(), "a", metav1.GetOptions{}))(t)

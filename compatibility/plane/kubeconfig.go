@@ -9,7 +9,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig writes how a config reaches its server, and returns the file's name. The file ends with the test.
+// Kubeconfig writes a kubeconfig for a server and returns the file's name. The file is removed when the test
+// ends.
 func Kubeconfig(t testing.TB, config *rest.Config) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")

@@ -13,8 +13,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Node plays, until the test ends, what no plane has: it says of each pod that it succeeded, and of each deployment that
-// its one replica set is there and its pods are ready. Clients that wait for a workload find what they wait for.
+// Node simulates, until the test ends, controllers and nodes that a plane lacks: it marks each pod as
+// succeeded, and each Deployment as available with one replica set. Clients that wait for a workload
+// continue.
 func Node(t testing.TB, config *rest.Config) {
 	t.Helper()
 	n := node{Must(kubernetes.NewForConfig(config))(t)}
@@ -36,7 +37,7 @@ func Node(t testing.TB, config *rest.Config) {
 
 type node struct{ clients kubernetes.Interface }
 
-// each acts on each object that a watch shows, until ctx ends. What changed or went meanwhile is shown again.
+// each calls act for each object in a watch, until ctx ends. An object that changes meanwhile appears again.
 func each[T any](ctx context.Context, w watch.Interface, act func(context.Context, T) error) error {
 	defer w.Stop()
 	for e := range w.ResultChan() {

@@ -24,13 +24,14 @@ import (
 	"github.com/bowline-dev/bowline/examples/level/level"
 )
 
-// What programs log when they are disturbed is not what these tests are about.
+// The programs' logs are not relevant to the tests.
 func init() {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	klog.SetSlogLogger(slog.Default())
 }
 
-// scenario is the documents' example: a Deployment asks for two pods; one is deleted, and is to come back; then three are wanted.
+// scenario is the example of the documents: a Deployment requests two pods, one of them is deleted, and then
+// the Deployment is scaled to three.
 func scenario(name string, run func(context.Context, *rest.Config) error) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Processes: []bowlinetest.Process{{Name: name, Run: run}},
@@ -42,7 +43,7 @@ func scenario(name string, run func(context.Context, *rest.Config) error) bowlin
 			}
 			pause()
 			err := clients.CoreV1().Pods("default").Delete(ctx, "nginx-0", metav1.DeleteOptions{})
-			if err != nil && !apierrors.IsNotFound(err) { // the program may have been kept from making it
+			if err != nil && !apierrors.IsNotFound(err) { // a fault may have prevented its creation
 				return err
 			}
 			pause()
@@ -54,7 +55,7 @@ func scenario(name string, run func(context.Context, *rest.Config) error) bowlin
 	}
 }
 
-// lost is the event that the documentation loses.
+// lost is the event that is lost in the document.
 const lost = "dropped: DELETED pods default/nginx-0 #1 of %s; the user stops after 2"
 
 func TestWhatActsOnEventsNeverMakesUpForALostOne(t *testing.T) {
@@ -75,8 +76,9 @@ func TestWhatComparesMakesUpForTheSameLostEvent(t *testing.T) {
 	bowlinetest.Explore(t, s)
 }
 
-// TestWhatEachBears holds the page's table to what is explored: at how many points of each fault which program comes to another
-// end. The programs' writes and events are the same, but that only one of them lists.
+// TestWhatEachBears compares the table in the document with the exploration: for each fault, the number of
+// points at which each program reaches a different final state. The points of both programs are the same,
+// except that only one of them lists.
 func TestWhatEachBears(t *testing.T) {
 	t.Parallel()
 	byEvents, byComparing := bowlinetest.Search(t, scenario("edge", edge.Run)), bowlinetest.Explore(t, scenario("level", level.Run))
@@ -88,7 +90,8 @@ func TestWhatEachBears(t *testing.T) {
 	onPage(t, rows.String())
 }
 
-// failing is at how many points a fault leads to another end, whether the user goes on or not.
+// failing returns the number of points at which a fault leads to a different final state, whether or not the
+// user continues.
 func failing(r *bowlinetest.Report, kind bowlinetest.Fault) int {
 	points := map[string]bool{}
 	for _, f := range r.Failures {
@@ -100,7 +103,7 @@ func failing(r *bowlinetest.Report, kind bowlinetest.Fault) int {
 	return len(points)
 }
 
-// onPage checks that docs/level-not-edge.md has the lines of a report, but for the times.
+// onPage checks that docs/level-not-edge.md contains the lines of a report, ignoring times.
 func onPage(t *testing.T, report string) {
 	t.Helper()
 	data, err := os.ReadFile("../../docs/level-not-edge.md")
@@ -118,7 +121,7 @@ func onPage(t *testing.T, report string) {
 	}
 }
 
-// TestPageShowsTheProgramsAsTheyAre finds each block of Go of the page in one of them.
+// TestPageShowsTheProgramsAsTheyAre checks that each block of Go on the page is part of one of the programs.
 func TestPageShowsTheProgramsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	var programs string
@@ -146,7 +149,7 @@ func TestPageShowsTheProgramsAsTheyAre(t *testing.T) {
 
 var column = regexp.MustCompile(`^[0-9.]+s `)
 
-// plain is a line without its time and spaces.
+// plain returns a line without its time and with single spaces.
 func plain(line string) string {
 	return strings.Join(strings.Fields(column.ReplaceAllString(strings.TrimSpace(line), "")), " ")
 }

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nginx is the documents' Deployment.
+// nginx returns the Deployment of the documents.
 func nginx() *appsv1.Deployment {
 	data, err := os.ReadFile("nginx.yaml")
 	if err != nil {

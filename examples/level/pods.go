@@ -1,10 +1,11 @@
-// Package level compares two ways to keep as many pods as a Deployment asks for, one pod for each number below spec.replicas:
+// Package level compares two controllers that maintain the pods of a Deployment, one pod for each number
+// below spec.replicas:
 //
-//	edge/   hears of an event, and does what that event calls for
-//	level/  looks at what there is and at what is asked for, and does away with the difference
+//	edge/   edge-triggered: reacts to the content of each event
+//	level/  level-triggered: compares the actual state with the desired one
 //
-// docs/level-not-edge.md tells what becomes of each when an event is lost. Both are kept as short as they can be: Bowline's
-// own controllers of Deployments are controllers/deployment and controllers/replicaset.
+// docs/level-not-edge.md shows what happens when an event is lost. Both are deliberately short. Bowline's own
+// controllers of Deployments are internal/controllers/deployment and internal/controllers/replicaset.
 package level
 
 import (
@@ -15,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Pod is a Deployment's pod of a number.
+// Pod returns a Deployment's pod with a number.
 func Pod(d *appsv1.Deployment, number int) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: *d.Spec.Template.ObjectMeta.DeepCopy(), Spec: *d.Spec.Template.Spec.DeepCopy()}
 	p.Namespace, p.Name = d.Namespace, d.Name+"-"+strconv.Itoa(number)
@@ -23,5 +24,5 @@ func Pod(d *appsv1.Deployment, number int) *corev1.Pod {
 	return p
 }
 
-// Replicas is how many pods a Deployment asks for.
+// Replicas returns the number of pods that a Deployment requests.
 func Replicas(d *appsv1.Deployment) int { return int(*d.Spec.Replicas) }

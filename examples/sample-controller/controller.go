@@ -20,9 +20,9 @@ import (
 	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
 )
 
-// Controller keeps Neutron's networks as the Network objects declare them.
+// Controller makes Neutron's networks match the Network objects.
 type Controller struct {
-	kubeclientset    kubernetes.Interface // this and the next are there for what the documents leave out
+	kubeclientset    kubernetes.Interface // as in the documents; neither clientset is used here
 	networkclientset clientset.Interface
 	networksLister   listers.NetworkLister
 	networksSynced   cache.InformerSynced
@@ -30,7 +30,7 @@ type Controller struct {
 	neutron          neutron.Interface
 }
 
-// NewController makes a controller, and has the informer tell it of Networks.
+// NewController creates a controller and registers it with the informer.
 func NewController(kubeclientset kubernetes.Interface, networkclientset clientset.Interface,
 	networkInformer informers.NetworkInformer, neutron neutron.Interface) (*Controller, error) {
 	controller := &Controller{
@@ -59,7 +59,7 @@ func NewController(kubeclientset kubernetes.Interface, networkclientset clientse
 	return controller, nil
 }
 
-// enqueueNetwork queues the key of an object, namespace/name.
+// enqueueNetwork adds the key of an object, namespace/name, to the queue.
 func (c *Controller) enqueueNetwork(obj any) {
 	key, err := cache.MetaNamespaceKeyFunc(obj)
 	if err != nil {
@@ -69,7 +69,8 @@ func (c *Controller) enqueueNetwork(obj any) {
 	c.workqueue.Add(key)
 }
 
-// enqueueNetworkForDelete queues the key of an object that has gone, also of one whose deletion the informer did not see.
+// enqueueNetworkForDelete adds the key of a deleted object to the queue, even if the informer missed the
+// deletion.
 func (c *Controller) enqueueNetworkForDelete(obj any) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {
@@ -79,18 +80,18 @@ func (c *Controller) enqueueNetworkForDelete(obj any) {
 	c.workqueue.Add(key)
 }
 
-// Run works with as many workers until stopCh is closed, and returns when they have done what they are at. What is in the
-// queue then stays undone: the next start finds it again.
+// Run runs the workers until stopCh is closed, and returns when each has finished its current item. Other
+// items in the queue are dropped: they are found again at the next start.
 func (c *Controller) Run(threadiness int, stopCh <-chan struct{}) error {
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	defer c.workqueue.ShutDown()
 
 	if ok := cache.WaitForCacheSync(stopCh, c.networksSynced); !ok {
-		return nil // stopped before
+		return nil // stopped before the caches were filled
 	}
 	for _, n := range c.neutron.Names() {
-		c.workqueue.Add(n.Namespace + "/" + n.Name) // its object may have been deleted while nobody watched
+		c.workqueue.Add(n.Namespace + "/" + n.Name) // its object may have been deleted while the controller did not run
 	}
 	for range threadiness {
 		workers.Go(func() { wait.Until(func() { c.runWorker(stopCh) }, time.Second, stopCh) })
@@ -103,7 +104,7 @@ func (c *Controller) runWorker(stopCh <-chan struct{}) {
 	for c.processNextWorkItem() {
 		select {
 		case <-stopCh:
-			return // a queue that is shut down still hands out what it has
+			return // after a shutdown the queue still returns its items
 		default:
 		}
 	}
@@ -129,7 +130,7 @@ func (c *Controller) processNextWorkItem() bool {
 	return true
 }
 
-// syncHandler compares what is declared under a key with what is there, and makes it so.
+// syncHandler compares the declared network with the actual one and corrects the difference.
 func (c *Controller) syncHandler(key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {

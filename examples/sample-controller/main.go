@@ -1,6 +1,6 @@
-// Command sample-controller is the documents' own program: a controller of Networks, with the client, informer and lister
-// that Kubernetes' generators make of its types. README.md says what differs from the listings, and why; the same program
-// on Bowline's library is in the folder bowline.
+// Command sample-controller is the program of the documents: a controller of Networks, with the client,
+// informer and lister that Kubernetes' generators create from its types. README.md lists the differences from
+// the documents and the reasons. The folder bowline contains the same program based on Bowline's library.
 //
 //	go run ./examples/sample-controller --kubeconfig FILE [--master URL]
 package main
@@ -35,13 +35,13 @@ func main() {
 		klog.Exitf("Error building kubeconfig: %s", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process, whatever it does
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := run(ctx, cfg, &neutron.Memory{}); err != nil {
 		klog.Exitf("Error running controller: %s", err)
 	}
 }
 
-// run runs the controller until ctx ends, and returns when all that it started has ended.
+// run runs the controller until ctx ends, and returns when everything that it started has ended.
 func run(ctx context.Context, cfg *rest.Config, neutron neutron.Interface) error {
 	kubeClient, err := kubernetes.NewForConfig(cfg)
 	if err != nil {

@@ -14,10 +14,11 @@ import (
 	"time"
 )
 
-// lifetime of a certificate. The webhook makes a new one whenever it begins.
+// lifetime is the validity of a certificate. The webhook creates a new one at each start.
 const lifetime = 365 * 24 * time.Hour
 
-// selfSigned is a certificate for an address of this machine that vouches for itself, and the PEM by which it is known.
+// selfSigned returns a self-signed certificate for an address of this machine, and its PEM encoding for
+// clients.
 func selfSigned(address net.Addr) (certificate tls.Certificate, authority []byte, err error) {
 	host, _, err := net.SplitHostPort(address.String())
 	if err != nil {

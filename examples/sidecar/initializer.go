@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// InitializerName is the name by which pods wait for the initializer.
+	// InitializerName is the name of the initializer in the list of pending initializers of a pod.
 	InitializerName = "envoy.initializer.kubernetes.io"
-	// InitializerConfiguration is the one that has them do so.
+	// InitializerConfiguration is the name of the configuration that adds InitializerName to new pods.
 	InitializerConfiguration = "envoy-config"
 )
 
@@ -32,12 +32,13 @@ var (
 	configurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1alpha1", Resource: "initializerconfigurations"}
 )
 
-// AddInitializer adds the initializer to a manager: a controller of the pods that wait for it. It gives each what it misses of the
-// template and takes its own name away, in one PATCH: a pod that is seen has all of it, whenever the initializer dies. While it
-// is down pods wait. Of the options it needs what says which pods are meant, and where the ConfigMap is.
+// AddInitializer adds the initializer to a manager: a controller of the pods that wait for it. A single PATCH
+// adds the missing parts of the template to a pod and removes the initializer's name from the pending list,
+// so a visible pod is always complete, even if the initializer crashes. While it does not run, pods wait. It
+// uses only the options that select pods and the ConfigMap.
 func AddInitializer(m *controller.Manager, o Options) *controller.Controller {
 	o = o.withDefaults()
-	// Typed pods have no field for who has still to act, and who does not ask to does not see pods that wait.
+	// Typed pods have no field for pending initializers, and waiting pods are only returned on request.
 	all := m.MoreInformers(informer.FactoryOptions{Uninitialized: true})
 	waiting := informer.For[*unstructured.Unstructured](all, podResource)
 	one := informer.Scope{Namespace: o.Namespace, Fields: fields.OneTermEqualSelector(metav1.ObjectNameField, ConfigMap)}
@@ -50,13 +51,14 @@ func AddInitializer(m *controller.Manager, o Options) *controller.Controller {
 		Name: "sidecar-initializer", Reconciler: i, Workers: 4,
 		Sources: []controller.Source{
 			controller.For(waiting),
-			controller.Watches(maps, func(*corev1.ConfigMap) []controller.Request { return i.all() }), // may be what pods wait for
+			controller.Watches(maps, func(*corev1.ConfigMap) []controller.Request { return i.all() }), // pods may be waiting for it
 		},
 		Caches: []*informer.Factory{m.Informers(), all},
 	})
 }
 
-// Initialize runs the initializer until ctx ends, and has pods wait for it from then on: its InitializerConfiguration stays.
+// Initialize creates the InitializerConfiguration and runs the initializer until ctx ends. The configuration
+// remains, so new pods keep waiting for the initializer.
 func Initialize(ctx context.Context, o Options) error {
 	o = o.withDefaults()
 	m, err := controller.NewManager(o.Config, controller.ManagerOptions{Source: o.Source, Log: o.Log})
@@ -72,7 +74,8 @@ func Initialize(ctx context.Context, o Options) error {
 	return m.Run(ctx)
 }
 
-// Configured is the InitializerConfiguration, as example/initializerconfiguration.yaml has it. No client knows its type any more.
+// Configured returns the InitializerConfiguration, as in example/initializerconfiguration.yaml. It is
+// unstructured because client libraries no longer include its type.
 func Configured() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": configurations.GroupVersion().String(), "kind": "InitializerConfiguration",
@@ -83,7 +86,7 @@ func Configured() *unstructured.Unstructured {
 	}}
 }
 
-// initializer is the reconciler.
+// initializer implements controller.Reconciler.
 type initializer struct {
 	Options
 	cached    informer.Lister[*unstructured.Unstructured]
@@ -91,7 +94,7 @@ type initializer struct {
 	templates *templates
 }
 
-// Reconcile initializes a pod, when it is the initializer's turn.
+// Reconcile initializes a pod if all earlier initializers have finished.
 func (i *initializer) Reconcile(ctx context.Context, r controller.Request) (controller.Result, error) {
 	u, err := i.cached.Get(r.Namespace, r.Name)
 	switch {
@@ -105,13 +108,13 @@ func (i *initializer) Reconcile(ctx context.Context, r controller.Request) (cont
 		return controller.Result{}, fmt.Errorf("pod %s: %w", r, err)
 	}
 	_, err = i.pods.Patch(ctx, r.Namespace, r.Name, "", types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if apierrors.IsNotFound(err) { // deleted meanwhile
+	if apierrors.IsNotFound(err) { // deleted in the meantime
 		err = nil
 	}
 	return controller.Result{}, err
 }
 
-// isNext says whether it is the initializer's turn: those before it have taken their names away.
+// isNext reports whether the initializer is the first in the list of pending ones.
 func isNext(pod *unstructured.Unstructured) bool {
 	pending, _, _ := unstructured.NestedSlice(pod.Object, "metadata", "initializers", "pending")
 	if len(pending) == 0 {
@@ -121,7 +124,7 @@ func isNext(pod *unstructured.Unstructured) bool {
 	return first["name"] == InitializerName
 }
 
-// all are the pods that wait for the initializer.
+// all returns requests for the pods that wait for the initializer.
 func (i *initializer) all() (requests []controller.Request) {
 	for _, u := range i.cached.List("", nil) {
 		if isNext(u) {
@@ -131,8 +134,9 @@ func (i *initializer) all() (requests []controller.Request) {
 	return requests
 }
 
-// patch adds what the pod misses, if it is to have it, and takes the initializer's name away. It is for the very state that was
-// looked at: another pod of the name, or one that somebody else has changed meanwhile, is a conflict, and is looked at again.
+// patch returns the patch that adds the missing parts of the template, if the pod wants them, and removes the
+// initializer's name. It names the UID and resourceVersion, so that the server answers with a conflict, and
+// the pod is reconciled again, if it was replaced or changed.
 func (i *initializer) patch(u *unstructured.Unstructured) ([]byte, error) {
 	patch := map[string]any{}
 	if i.Wants(u.GetAnnotations()) {

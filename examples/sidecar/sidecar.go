@@ -1,11 +1,12 @@
-// Package sidecar puts a container beside those that a Pod declares, before anybody sees it: its user declares one container, and
-// has an Envoy proxy with it, whose definition is in a ConfigMap. It does so in either of two ways, from the one template:
+// Package sidecar adds a container to each new Pod before the pod becomes visible: its user declares one
+// container, and gets an Envoy proxy beside it, which is defined in a ConfigMap. It implements this in two
+// ways, based on the same template:
 //
-//	webhook.go, serve.go   a mutating webhook: the server asks before it stores the pod, and gets a patch
-//	initializer.go         an initializer: the server stores the pod and hides it, and a controller patches it
-//	template.go            what both add, and the patches that add it
+//	webhook.go, serve.go   a mutating webhook: the server calls it before it stores the pod, and applies the patch in the response
+//	initializer.go         an initializer: the server stores the pod but hides it until a controller has patched it
+//	template.go            the template, and the patches that add it
 //
-// Its callers are the example's program (cmd) and its tests.
+// The example's program (cmd) and tests call the package.
 package sidecar
 
 import (
@@ -18,28 +19,29 @@ import (
 )
 
 const (
-	// ConfigMap is the name of the one that has the template, and Key where in it that is.
+	// ConfigMap is the name of the ConfigMap with the template, and Key the template's key in its data.
 	ConfigMap, Key = "envoy-initializer", "config"
-	// Annotation of a pod says "true" for one that wants the container, and anything else for one that does not.
+	// Annotation is the annotation that selects a pod: the value "true" requests the container, any other
+	// value declines it.
 	Annotation = "initializer.kubernetes.io/envoy"
 )
 
-// Options are what both ways need. Config is required.
+// Options configure the webhook and the initializer. Config is required.
 type Options struct {
-	// Config reaches the server.
+	// Config is the client configuration of the server.
 	Config *rest.Config
-	// Source is where the server's own process gets objects from without bytes; nil reads over Config.
+	// Source provides objects without encoding in the server's own process; nil reads over Config.
 	Source client.Source
-	// Namespace has the ConfigMap; empty means default.
+	// Namespace is the namespace of the ConfigMap; empty means default.
 	Namespace string
-	// OnlyAnnotated leaves pods alone that do not ask for the container by the Annotation. Otherwise those alone are left that
-	// say no.
+	// OnlyAnnotated restricts the container to pods that request it by the Annotation. Otherwise all pods
+	// except those that decline get the container.
 	OnlyAnnotated bool
-	// Log is nil for slog.Default.
+	// Log defaults to slog.Default.
 	Log *slog.Logger
 }
 
-// withDefaults are the options with what stands for those that are not set.
+// withDefaults returns the options with defaults for empty fields.
 func (o Options) withDefaults() Options {
 	if o.Namespace == "" {
 		o.Namespace = metav1.NamespaceDefault
@@ -50,7 +52,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Wants says whether a pod with these annotations is to have the container.
+// Wants reports whether a pod with these annotations gets the container.
 func (o Options) Wants(annotations map[string]string) bool {
 	asked, said := annotations[Annotation]
 	if !said {

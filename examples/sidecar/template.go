@@ -11,14 +11,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Template is what pods get. What is there already, by its name, stays as it is: to add it twice is to add it once.
+// Template contains the containers and volumes to be added to pods. A container or volume whose name the pod
+// has already is not added, so adding a template is idempotent.
 type Template struct {
 	Containers []corev1.Container `json:"containers"`
 	Volumes    []corev1.Volume    `json:"volumes"`
 }
 
-// ReadTemplate reads the template that a ConfigMap has. It takes no field that containers and volumes do not have: a typo would
-// otherwise be missed in every pod.
+// ReadTemplate parses the template in a ConfigMap. It rejects unknown fields, because a typo would otherwise
+// affect every pod.
 func ReadTemplate(cm *corev1.ConfigMap) (*Template, error) {
 	wrong := func(err error) error { return fmt.Errorf("config map %s/%s, %s: %w", cm.Namespace, cm.Name, Key, err) }
 	text, there := cm.Data[Key]
@@ -45,8 +46,8 @@ func ReadTemplate(cm *corev1.ConfigMap) (*Template, error) {
 	return t, nil
 }
 
-// missing is what a pod has not of the template, which is shared. A pod without any container misses nothing: it is no pod, and
-// the server says so better.
+// missing returns the parts of the template that a pod lacks; they are shared with the template. A pod
+// without containers lacks nothing: it is invalid, and the server reports that.
 func (t *Template) missing(pod *corev1.Pod) (containers []corev1.Container, volumes []corev1.Volume) {
 	if len(pod.Spec.Containers) == 0 {
 		return nil, nil
@@ -64,7 +65,8 @@ func (t *Template) missing(pod *corev1.Pod) (containers []corev1.Container, volu
 	return containers, volumes
 }
 
-// Inject is the pod with all of the template; the pod itself where it has that already. It changes nothing of pod.
+// Inject returns a copy of the pod with the complete template, or the pod itself if it has that already. It
+// does not modify pod.
 func (t *Template) Inject(pod *corev1.Pod) *corev1.Pod {
 	containers, volumes := t.missing(pod)
 	if len(containers)+len(volumes) == 0 {
@@ -76,10 +78,10 @@ func (t *Template) Inject(pod *corev1.Pod) *corev1.Pod {
 	return injected
 }
 
-// MergePatch is the strategic merge patch that makes of the pod what Inject does, and {} where nothing is missing. It names what
-// is added and nothing else, so that it may be sent to a pod that others change meanwhile, with fields that this program
-// never heard of. (A diff between the pod and one that has nothing but the template, as some tell it, would remove the
-// pod's own containers: the server is to make of one what the other is.)
+// MergePatch returns a strategic merge patch that is equivalent to Inject, and {} if nothing is missing. The
+// patch contains only additions, so it may be applied to a pod with concurrent changes and with fields
+// unknown to this program. (A diff between the pod and one that consists only of the template, as some
+// tutorials suggest, would remove the pod's own containers.)
 func (t *Template) MergePatch(pod *corev1.Pod) ([]byte, error) {
 	before, err := json.Marshal(pod)
 	if err != nil {
@@ -92,14 +94,14 @@ func (t *Template) MergePatch(pod *corev1.Pod) ([]byte, error) {
 	return strategicpatch.CreateTwoWayMergePatch(before, after, &corev1.Pod{})
 }
 
-// operation is a step of a JSON Patch (RFC 6902).
+// operation is an operation of a JSON Patch (RFC 6902).
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// JSONPatch is the same as a JSON Patch, which webhooks answer with; nil where nothing is missing.
+// JSONPatch returns the equivalent JSON Patch, for the response of a webhook; nil if nothing is missing.
 func (t *Template) JSONPatch(pod *corev1.Pod) ([]byte, error) {
 	var steps []operation
 	containers, volumes := t.missing(pod)

@@ -11,18 +11,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WebhookName is the name of the webhook, as the server's errors have it, and of its MutatingWebhookConfiguration.
+// WebhookName is the name of the webhook in the server's errors. WebhookConfiguration is the name of its
+// MutatingWebhookConfiguration.
 const WebhookName, WebhookConfiguration = "envoy.sidecar.bowline.example.com", "envoy-sidecar"
 
-// largestReview is how much of a question is read, in bytes: two states of an object, and what surrounds them.
+// largestReview is the maximum size of a request in bytes: two versions of an object, with room for the rest
+// of the review.
 const largestReview = 8 << 20
 
-// Webhook answers the server's questions (AdmissionReviews) about new pods with what they miss. It keeps nothing and writes
-// nothing, so that it may be asked twice, about a dry run, or about a pod that will never be.
+// Webhook answers AdmissionReviews of new pods with a patch. It has no state and writes nothing, so it may be
+// called several times for a pod, for a dry run, or for a pod that is rejected later.
 type Webhook struct {
 	Options
-	// Template gives the newest template. Where it fails, so does the question, and the failure policy of the configuration says
-	// whether the pod may be without.
+	// Template returns the current template. If it fails, the request fails, and the failure policy of the
+	// configuration decides about the pod.
 	Template func() (*Template, error)
 }
 
@@ -45,10 +47,10 @@ func (w *Webhook) ServeHTTP(answer http.ResponseWriter, r *http.Request) {
 	}
 	review.Request = nil
 	answer.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(answer).Encode(review) // an error is the connection's, which the server sees too
+	json.NewEncoder(answer).Encode(review) // the server notices a broken connection too
 }
 
-// patch is what a pod that is created misses; nil for nothing, and for what else the server may ask about.
+// patch returns the patch for a new pod; nil if nothing is missing, and for all other requests.
 func (w *Webhook) patch(r *admissionv1.AdmissionRequest) ([]byte, error) {
 	if r.Kind != metav1.GroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod")) || r.Operation != admissionv1.Create || r.SubResource != "" {
 		return nil, nil
@@ -67,8 +69,8 @@ func (w *Webhook) patch(r *admissionv1.AdmissionRequest) ([]byte, error) {
 	return t.JSONPatch(&pod)
 }
 
-// Configuration has a server ask the webhook at a URL, whose certificate authority vouches for (PEM), about each new pod. No pod
-// comes to be without an answer.
+// Configuration returns a configuration with which a server calls the webhook at a URL for each new pod.
+// authority is the PEM certificate of its authority. If the webhook does not answer, the pod is rejected.
 func (o Options) Configuration(url string, authority []byte) *admissionregistrationv1.MutatingWebhookConfiguration {
 	w := admissionregistrationv1.MutatingWebhook{
 		Name:         WebhookName,
@@ -84,10 +86,10 @@ func (o Options) Configuration(url string, authority []byte) *admissionregistrat
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 		TimeoutSeconds:          new(int32(5)),
 		AdmissionReviewVersions: []string{"v1"},
-		// A webhook that comes later may add a container that wants the proxy too, or take this one's away.
+		// A later webhook may add a container that needs the proxy too, or remove the proxy.
 		ReinvocationPolicy: new(admissionregistrationv1.IfNeededReinvocationPolicy),
 	}
-	if o.OnlyAnnotated { // others need not wait for the webhook, or fail with it
+	if o.OnlyAnnotated { // other pods do not depend on the webhook
 		w.MatchConditions = []admissionregistrationv1.MatchCondition{{
 			Name: "annotated", Expression: `object.metadata.?annotations['` + Annotation + `'].orValue('') == 'true'`,
 		}}

@@ -25,13 +25,13 @@ import (
 	"github.com/bowline-dev/bowline/examples/wrong/stale"
 )
 
-// What controllers log when they are disturbed is not what these tests are about.
+// The controllers' logs are not relevant to the tests.
 func init() {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	klog.SetSlogLogger(slog.Default())
 }
 
-// configMaps are those of the namespace default.
+// configMaps returns a client of the ConfigMaps in the namespace default.
 func configMaps(config *rest.Config) typed.ConfigMapInterface {
 	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
 }
@@ -42,7 +42,7 @@ func create(ctx context.Context, config *rest.Config, name string, labels, data 
 	return err
 }
 
-// change changes the data of a ConfigMap, after a while.
+// change changes the data of a ConfigMap after five seconds.
 func change(ctx context.Context, config *rest.Config, name, data string) error {
 	time.Sleep(5 * time.Second)
 	patch := []byte(`{"data":` + data + `}`)
@@ -50,8 +50,9 @@ func change(ctx context.Context, config *rest.Config, name, data string) error {
 	return err
 }
 
-// finds checks that exploring a scenario finds faults of these kinds at least, and what the smallest is like: its trace, but
-// for the times, and what is wrong in the end.
+// finds checks that the exploration of a scenario finds at least one failure for each of these kinds of
+// faults. It compares the trace and the problems of the smallest failure with want, ignoring times, and
+// checks that docs/explore.md shows them.
 func finds(t *testing.T, s bowlinetest.Scenario, kinds []bowlinetest.Fault, want string) {
 	t.Helper()
 	r := bowlinetest.Search(t, s)

@@ -35,7 +35,7 @@ func issue(t *testing.T, keeper *pki.Keeper, name string, groups ...string) *x50
 	return pair.Certificate
 }
 
-// requestWith is a request over a connection on which the client showed these certificates.
+// requestWith returns a request over a connection on which the client sent these certificates.
 func requestWith(certificates ...*x509.Certificate) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
 	r.TLS = &tls.ConnectionState{PeerCertificates: certificates}
@@ -47,7 +47,7 @@ func TestCertificateNamesUserAndGroups(t *testing.T) {
 	keeper := newKeeper(t)
 	authenticator := auth.ClientCertificates(keeper.Roots())
 	r := requestWith(issue(t, keeper, "jane", "devs", "ops"))
-	for range 2 { // verified, then remembered
+	for range 2 { // verified, then cached
 		user, ok, err := authenticator.Authenticate(r)
 		if !ok || err != nil {
 			t.Fatalf("ok %v, error %v", ok, err)
@@ -61,7 +61,7 @@ func TestCertificateNamesUserAndGroups(t *testing.T) {
 	}
 }
 
-// TestConnectionsWithOneCertificateShareItsUser, though each has parsed it for itself: it is verified once.
+// TestConnectionsWithOneCertificateShareItsUser checks that a certificate parsed twice is verified once.
 func TestConnectionsWithOneCertificateShareItsUser(t *testing.T) {
 	t.Parallel()
 	keeper := newKeeper(t)

@@ -2,23 +2,24 @@ package auth
 
 import "net/http"
 
-// An Authenticator says who sends a request.
+// An Authenticator identifies the user of a request.
 //
-// ok is false when the request carries nothing that this Authenticator reads: another one may know. An error means
-// that it does carry a credential of this sort, and that the credential is bad; the request is then refused (401).
-// Authenticate is called concurrently, and the User it returns is shared: nobody changes it.
+// ok is false if the request has no credential that this Authenticator reads; the caller then tries the next
+// one. An error means that the request has an invalid credential of this Authenticator's kind; the request is
+// then rejected with 401. Authenticate is called concurrently. The returned User is shared and must not be
+// modified.
 type Authenticator interface {
 	Authenticate(r *http.Request) (user *User, ok bool, err error)
 }
 
-// AuthenticatorFunc is a function that is an Authenticator.
+// AuthenticatorFunc adapts a function to an Authenticator.
 type AuthenticatorFunc func(r *http.Request) (*User, bool, error)
 
 // Authenticate calls f.
 func (f AuthenticatorFunc) Authenticate(r *http.Request) (*User, bool, error) { return f(r) }
 
-// FirstOf asks each Authenticator in turn and takes the first that knows the sender. A bad credential ends the
-// search: whoever shows a false passport is not let in as a stranger.
+// FirstOf returns an Authenticator that tries each of list in turn and returns the first user found. An
+// invalid credential ends the search, so that its sender is not treated as anonymous.
 func FirstOf(list ...Authenticator) Authenticator {
 	return AuthenticatorFunc(func(r *http.Request) (*User, bool, error) {
 		for _, a := range list {
@@ -31,8 +32,8 @@ func FirstOf(list ...Authenticator) Authenticator {
 	})
 }
 
-// InProcess takes the identity that WithUser put into the request's context. No header or certificate of a request
-// that came over a socket can put it there.
+// InProcess authenticates as the user that WithUser put into the request's context. Headers and certificates
+// of requests from the network cannot set it.
 func InProcess() Authenticator {
 	return AuthenticatorFunc(func(r *http.Request) (*User, bool, error) {
 		user, ok := UserFrom(r.Context())
@@ -40,8 +41,8 @@ func InProcess() Authenticator {
 	})
 }
 
-// Anonymous lets senders without any credential through as AnonymousName to the open paths (see PublicPaths), and to
-// nothing else: elsewhere they are unknown, which the server answers with 401.
+// Anonymous authenticates requests without credentials as AnonymousName for the open paths (see PublicPaths)
+// only. Elsewhere such requests have no user, and the server answers 401.
 func Anonymous() Authenticator {
 	nobody := &User{Name: AnonymousName, Groups: []string{UnauthenticatedGroup}}
 	return AuthenticatorFunc(func(r *http.Request) (*User, bool, error) {

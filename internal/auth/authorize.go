@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Attributes describe what a request wants to do, in the terms of Kubernetes' authorization.
+// Attributes describes a request in the terms of Kubernetes' authorization.
 type Attributes struct {
 	User *User
 	// Verb is get, list, watch, create, update, patch, delete, deletecollection, or, for a path, the HTTP method in
 	// lower case.
 	Verb string
 
-	// IsResource says which half below is meant: the resource, or the Path.
+	// IsResource selects between the resource fields below and Path.
 	IsResource  bool
 	Group       string
 	Version     string
@@ -21,27 +21,28 @@ type Attributes struct {
 	Namespace   string // empty for the cluster scope
 	Name        string // empty for a collection, and for a create
 
-	Path string // the URL's path, for what is not a resource
+	Path string // the URL's path, for requests that are not for resources
 }
 
 // Decision is an Authorizer's answer.
 type Decision int
 
-// The three answers. NoOpinion leaves it to the next Authorizer; when nobody has an opinion, the request is refused.
+// The possible decisions. NoOpinion defers to the next Authorizer; if none has an opinion, the request is
+// denied.
 const (
 	NoOpinion Decision = iota
 	Allow
 	Deny
 )
 
-// An Authorizer says whether a user may do something. The reason is for people, and may be empty: it ends the message
-// of a refusal. An error means that it could not find out; the request is refused then. Authorize is called
-// concurrently.
+// An Authorizer decides whether a user may perform a request. The reason is human-readable and may be empty;
+// it ends the message of a denial. An error means that there is no decision, and the request is denied.
+// Authorize is called concurrently.
 type Authorizer interface {
 	Authorize(ctx context.Context, a Attributes) (decision Decision, reason string, err error)
 }
 
-// AuthorizerFunc is a function that is an Authorizer.
+// AuthorizerFunc adapts a function to an Authorizer.
 type AuthorizerFunc func(ctx context.Context, a Attributes) (Decision, string, error)
 
 // Authorize calls f.
@@ -49,8 +50,8 @@ func (f AuthorizerFunc) Authorize(ctx context.Context, a Attributes) (Decision, 
 	return f(ctx, a)
 }
 
-// Union asks each Authorizer in turn; the first that has an opinion decides. An error of one that has none is kept
-// and returned with NoOpinion when nobody else decides.
+// Union returns an Authorizer that consults each of list in turn; the first one with an opinion decides.
+// Without an opinion, it returns NoOpinion and the errors of the authorizers that failed.
 func Union(list ...Authorizer) Authorizer {
 	return AuthorizerFunc(func(ctx context.Context, a Attributes) (Decision, string, error) {
 		var reasons []string
@@ -71,7 +72,7 @@ func Union(list ...Authorizer) Authorizer {
 	})
 }
 
-// Admins lets AdminGroup do everything and has no opinion of others.
+// Admins allows members of AdminGroup everything and has no opinion on other users.
 func Admins() Authorizer {
 	return AuthorizerFunc(func(_ context.Context, a Attributes) (Decision, string, error) {
 		if a.User != nil && a.User.In(AdminGroup) {
@@ -81,9 +82,9 @@ func Admins() Authorizer {
 	})
 }
 
-// PublicPaths lets everybody read the open paths (/livez, /readyz, /healthz and /version), and every authenticated user
-// the paths of discovery, which name kinds but show no object. These are the rules of Kubernetes' roles
-// system:public-info-viewer and system:discovery.
+// PublicPaths allows every user to read the open paths (/livez, /readyz, /healthz and /version), and every
+// authenticated user the discovery paths, which describe kinds but no objects. These are the rules of the
+// Kubernetes roles system:public-info-viewer and system:discovery.
 func PublicPaths() Authorizer {
 	return AuthorizerFunc(func(_ context.Context, a Attributes) (Decision, string, error) {
 		if a.IsResource || a.User == nil || a.Verb != "get" {
@@ -96,8 +97,7 @@ func PublicPaths() Authorizer {
 	})
 }
 
-// openPath reports whether the path is one that everybody may read, with or without a credential: whether the server
-// lives, and which version it is.
+// openPath reports whether path can be read without a credential: health and version.
 func openPath(path string) bool {
 	switch strings.TrimSuffix(path, "/") {
 	case "/livez", "/readyz", "/healthz", "/version":
@@ -106,7 +106,7 @@ func openPath(path string) bool {
 	return false
 }
 
-// discoveryPath reports whether the path tells which kinds there are and how they look.
+// discoveryPath reports whether path serves discovery or OpenAPI documents.
 func discoveryPath(path string) bool {
 	for _, root := range []string{"/api", "/apis", "/openapi"} {
 		if path == root || strings.HasPrefix(path, root+"/") {

@@ -12,20 +12,21 @@ import (
 	"time"
 )
 
-// credentialIDKey names the Extra that tells which certificate a user came with; the spelling is Kubernetes'.
+// credentialIDKey is Kubernetes' key in User.Extra for the certificate that authenticated a user.
 const credentialIDKey = "authentication.kubernetes.io/credential-id"
 
-// rememberedCertificates bounds the certificates whose verification is remembered.
+// rememberedCertificates bounds the cache of verified certificates.
 const rememberedCertificates = 1024
 
-// ClientCertificates authenticates by the client certificate of the TLS connection: the common name is the user, each
-// organization a group. The certificate must be signed by one of roots and be meant for client authentication.
+// ClientCertificates authenticates by the client certificate of the TLS connection: the common name is the
+// user, each organization a group. The certificate must be signed by one of roots and be valid for client
+// authentication.
 //
-// The listener has to ask for certificates without verifying them (tls.RequestClientCert), so that a bad one is
-// answered with a Status and not with a broken handshake.
+// The listener must request certificates without verifying them (tls.RequestClientCert), so that the server
+// can answer an invalid one with a Status instead of a failed handshake.
 //
-// Verifying a signature costs more than most requests: what was verified is remembered, for as long as the chain is
-// valid.
+// Verifying a signature costs more than serving most requests, so verified certificates are cached while
+// their chain is valid.
 func ClientCertificates(roots *x509.CertPool) Authenticator {
 	return &clientCertificates{roots: roots, known: map[string]verified{}}
 }
@@ -34,11 +35,11 @@ type clientCertificates struct {
 	roots *x509.CertPool
 
 	mu sync.RWMutex
-	// known is by a certificate's bytes: each connection has parsed its own, of which most show one that others show too.
+	// known is keyed by the raw certificate, because each connection parses its own copy.
 	known map[string]verified
 }
 
-// verified is what one certificate was found to be, and how long that holds.
+// verified is the user of a verified certificate and the time at which its chain expires.
 type verified struct {
 	user  *User
 	until time.Time
@@ -64,7 +65,7 @@ func (c *clientCertificates) Authenticate(r *http.Request) (*User, bool, error) 
 	return user, true, nil
 }
 
-// verify checks the chain that the client sent and returns when its first certificate expires.
+// verify checks the chain that the client sent, and returns when it expires.
 func (c *clientCertificates) verify(sent []*x509.Certificate, now time.Time) (time.Time, error) {
 	options := x509.VerifyOptions{
 		Roots:         c.roots,

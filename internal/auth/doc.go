@@ -1,10 +1,11 @@
-// Package auth answers the first two questions of every request: who is it, and may they.
+// Package auth authenticates and authorizes requests.
 //
-// An [Authenticator] turns a request into a [User]: from its client certificate ([ClientCertificates]), from the
-// context of a call within the process ([InProcess]), or as nobody in particular ([Anonymous]). An [Authorizer] says
-// whether that user may do what the request asks, described by [Attributes]; [Forbidden] words a refusal as
-// Kubernetes does.
+// An [Authenticator] identifies the [User] of a request: by client certificate ([ClientCertificates]), by the
+// context of an in-process call ([InProcess]), or as anonymous ([Anonymous]). An [Authorizer] decides whether
+// that user may perform the request described by [Attributes]; [Forbidden] returns the denial with
+// Kubernetes' wording.
 //
-// The package knows neither kinds nor storage, and opens no connection. The server calls it, once per request;
-// rules that live in the API (roles and their bindings) are one more Authorizer. Package pki makes the certificates.
+// The package knows neither kinds nor storage, and opens no connection. The server calls it once per request;
+// rules stored in the API (roles and their bindings) would be another Authorizer. Package pki issues
+// certificates.
 package auth

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Forbidden is the refusal (403) of a request, worded and detailed as Kubernetes does. The reason is the
-// Authorizer's, and may be empty.
+// Forbidden returns the denial (403) of a request with Kubernetes' wording and details. The reason is that of
+// the Authorizer and may be empty.
 func Forbidden(a Attributes, reason string) *apierrors.StatusError {
 	message := a.refusal()
 	if reason != "" {
@@ -22,7 +22,7 @@ func Forbidden(a Attributes, reason string) *apierrors.StatusError {
 	return apierrors.NewForbidden(resource, a.Name, errors.New(message))
 }
 
-// refusal says who cannot do what, and where.
+// refusal describes the denied action: the user, the verb and the resource or path.
 func (a Attributes) refusal() string {
 	name := ""
 	if a.User != nil {

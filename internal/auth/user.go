@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// Names and groups that have a meaning of their own, as Kubernetes spells them.
+// Names and groups with a special meaning in Kubernetes.
 const (
 	AnonymousName        = "system:anonymous"
 	AuthenticatedGroup   = "system:authenticated"
 	UnauthenticatedGroup = "system:unauthenticated"
 
-	// AdminGroup may do everything. No rule can take that away, so that nobody locks themselves out.
+	// AdminGroup may do everything. No rule can revoke that, so administrators cannot lock themselves out.
 	AdminGroup = "system:masters"
 )
 
-// User is who sends a request. Users are shared between requests: treat them as immutable.
+// User is the authenticated user of a request. Users are shared between requests and must not be modified.
 type User struct {
 	Name string
-	// Groups holds AuthenticatedGroup or UnauthenticatedGroup too, put there by the Authenticator.
+	// Groups includes AuthenticatedGroup or UnauthenticatedGroup, which the Authenticator adds.
 	Groups []string
-	// Extra is what else the Authenticator knows, for the audit log and for authorizers that ask.
+	// Extra has additional attributes from the Authenticator, for the audit log and for authorizers.
 	Extra map[string][]string
 }
 
@@ -39,8 +39,8 @@ func NewUser(name string, groups ...string) *User {
 
 type userKey struct{}
 
-// WithUser returns a context that carries the user: the identity of a call within the process, and, behind the
-// authenticate stage of the server, of every request.
+// WithUser returns a context that carries the user: of an in-process call, and, after the server's
+// authentication stage, of every request.
 func WithUser(ctx context.Context, user *User) context.Context {
 	return context.WithValue(ctx, userKey{}, user)
 }

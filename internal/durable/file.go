@@ -1,7 +1,7 @@
-// Package durable writes small files so that a crash, at whatever point, leaves the old file or the new one, whole. It is
-// for what a plane keeps beside its objects: keys, certificates, its identity, a kubeconfig. Package auth/pki and the
-// bowline command call it. It keeps no object and locks nothing: whoever writes a file by several processes at a time
-// locks its folder.
+// Package durable writes small files such that a crash at any point leaves either the old or the new file,
+// complete. It is used for the files that a plane has besides its objects: keys, certificates, its identity,
+// a kubeconfig. Package internal/auth/pki and the bowline command call it. It does no locking: processes that
+// write the same file must lock its directory.
 package durable
 
 import (
@@ -11,15 +11,17 @@ import (
 	"path/filepath"
 )
 
-// WriteFile puts a whole file of that mode in place, whatever the process' umask, in a folder that exists. Nobody ever
-// sees part of it, and when WriteFile has returned nil it outlives a crash of the machine. After an error there is the old
-// file, or none if there was none; only when the error is of the folder's own sync may the new one be there already.
+// WriteFile replaces a file in an existing directory atomically, with exactly the given mode regardless of
+// umask. Readers never see part of it. When WriteFile returns nil, the file survives a crash of the machine.
+// After an error the old file is unchanged, or absent if there was none; only if the sync of the directory
+// fails, the new file may be in place already.
 func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	folder, name := filepath.Split(path)
 	if folder == "" {
 		folder = "."
 	}
-	// It begins with a dot and has a random end: no reader takes it for a file of the folder.
+	// The name begins with a dot and ends in random characters, so that readers of the directory ignore the
+	// file.
 	file, err := os.CreateTemp(folder, "."+name+"-*")
 	if err != nil {
 		return err
@@ -32,8 +34,8 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	return Rename(file.Name(), path)
 }
 
-// Rename renames a file or a folder that is whole and durable itself, within a folder. When it has returned nil the new name
-// outlives a crash of the machine.
+// Rename renames a file or directory that is already durable, within its directory. When it returns nil, the
+// new name survives a crash of the machine.
 func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
@@ -41,7 +43,7 @@ func Rename(from, to string) error {
 	return sync(filepath.Dir(to))
 }
 
-// sync makes the renames in a folder outlive a crash of the machine.
+// sync makes renames in a directory survive a crash of the machine.
 func sync(folder string) error {
 	directory, err := os.Open(folder)
 	if err != nil {

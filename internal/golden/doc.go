@@ -1,12 +1,11 @@
-// Package golden holds Bowline against what a real kube-apiserver answered: its test sends the recorded requests in
-// internal/golden/testdata to a server and compares each answer with the recorded one. internal/golden/testdata/README.md says how they
-// were recorded.
+// Package golden contains the recorded responses of a real kube-apiserver, in testdata, and reads them for tests of packages that
+// produce a part of a response. testdata/README.md describes how they were recorded. Only tests import it.
 //
-// What differs from run to run is left out of the comparison (see normalize_test.go); every other difference fails the
-// test, unless its step stands in differences.txt with a reason. A step that stands there and does not differ fails it
-// as well, so the list can only name what is true. The package has no other code, and nothing imports it; package
-// recorded below it reads the recordings for other packages' tests too.
+// Its own test compares Bowline with the real server: it sends the recorded requests to a server and compares each response with
+// the recorded one. Values that differ between runs are excluded from the comparison (see normalize_test.go). Every other
+// difference fails the test, unless differences.txt lists the step with a reason. A listed step without a difference fails too,
+// so the list stays accurate.
 //
-//	go test ./golden                                  # prints, with -v, how many answers are equal
-//	go test ./golden -args -report differences.log    # writes every difference, those of listed steps too
+//	go test ./internal/golden                                  # with -v, prints how many responses are equal
+//	go test ./internal/golden -args -report differences.log    # writes all differences, including those of listed steps
 package golden

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzInitializersMessage reads any bytes as metadata.initializers: they are refused, or what was read can be written and read
-// again.
+// FuzzInitializersMessage decodes arbitrary bytes as metadata.initializers: if decoding succeeds, encoding
+// and decoding the result must not change it.
 func FuzzInitializersMessage(f *testing.F) {
 	for _, seed := range []*Initializers{
 		{}, {Pending: []Initializer{{}, {Name: "a.b.c"}}},

@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// Registry is the kinds that one server serves. Readers never wait: each change publishes a new table.
+// Registry holds the kinds that a server serves. It is safe for concurrent use. Lookups do not lock: each
+// change publishes a new table.
 type Registry struct {
-	mu    sync.Mutex // one writer at a time
+	mu    sync.Mutex // serializes changes
 	table atomic.Pointer[table]
 }
 
-// table is one state of a registry; it is never changed after it is published.
+// table is an immutable state of a registry.
 type table struct {
 	generation uint64
 	kinds      []Kind
@@ -24,13 +25,13 @@ type table struct {
 	stored     map[schema.GroupResource]Kind
 }
 
-// Entry is a kind as one of its endpoints serves it. The endpoint is of the kind's Info.
+// Entry is a kind and the endpoint through which it is served. The endpoint belongs to the kind's Info.
 type Entry struct {
 	Kind     Kind
 	Endpoint *Endpoint
 }
 
-// NewRegistry makes a registry of kinds. Two kinds under one resource are a programmer's error, and panic.
+// NewRegistry returns a registry of kinds. It panics if two kinds are stored under the same resource.
 func NewRegistry(kinds ...Kind) *Registry {
 	r := &Registry{}
 	t := newTable(0, kinds)
@@ -62,25 +63,25 @@ func newTable(generation uint64, kinds []Kind) *table {
 	return t
 }
 
-// Find is the kind that serves a resource.
+// Find returns the kind that serves a resource.
 func (r *Registry) Find(gvr schema.GroupVersionResource) (Entry, bool) {
 	e, ok := r.table.Load().byResource[gvr]
 	return e, ok
 }
 
-// Stored is the kind whose objects are stored under a resource.
+// Stored returns the kind whose objects are stored under a resource.
 func (r *Registry) Stored(gr schema.GroupResource) (Kind, bool) {
 	k, ok := r.table.Load().stored[gr]
 	return k, ok
 }
 
-// Kinds are all kinds, in the order in which they came. The caller must not change the slice.
+// Kinds returns all kinds, in the order in which they were added. The caller must not modify the slice.
 func (r *Registry) Kinds() []Kind { return r.table.Load().kinds }
 
-// Generation counts the changes of the registry, to key what is derived from it.
+// Generation returns the number of changes of the registry, as a key for caches of what is derived from it.
 func (r *Registry) Generation() uint64 { return r.table.Load().generation }
 
-// Put adds kinds, or replaces those that are stored under the same resources.
+// Put adds kinds, replacing those that are stored under the same resources.
 func (r *Registry) Put(added ...Kind) {
 	r.change(func(kinds []Kind) []Kind {
 		for _, k := range added {
@@ -95,7 +96,7 @@ func (r *Registry) Put(added ...Kind) {
 	})
 }
 
-// Remove takes a kind out; its resource is not found from now on.
+// Remove removes the kind that is stored under a resource.
 func (r *Registry) Remove(gr schema.GroupResource) {
 	r.change(func(kinds []Kind) []Kind {
 		return slices.DeleteFunc(kinds, func(k Kind) bool { return k.Info().GroupResource() == gr })
@@ -109,7 +110,7 @@ func (r *Registry) change(edit func([]Kind) []Kind) {
 	r.table.Store(newTable(old.generation+1, edit(slices.Clone(old.kinds))))
 }
 
-// Groups are the served API groups: see GroupsOf.
+// Groups returns the served API groups: see GroupsOf.
 func (r *Registry) Groups() []Group { return GroupsOf(r.Kinds()) }
 
 // Group is an API group with its served versions, the preferred one first.
@@ -118,8 +119,8 @@ type Group struct {
 	Versions []string
 }
 
-// GroupsOf are the groups in which kinds are served, in the order in which their first kinds come. Versions are ordered
-// as Kubernetes orders them: v2, v1, v1beta1.
+// GroupsOf returns the groups in which kinds are served, in the order of their first kinds. Versions are in
+// Kubernetes' order: v2, v1, v1beta1.
 func GroupsOf(kinds []Kind) []Group {
 	versions := map[string][]string{}
 	var order []string

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ScaleColumns are what a Table shows of a built-in kind's scale, and CustomScaleColumns of a custom resource's:
-// Kubernetes tells the same in other words.
+// ScaleColumns are the columns of the scale of a built-in kind, and CustomScaleColumns those of a custom
+// resource: in Kubernetes, their descriptions differ.
 var (
 	ScaleColumns = []metav1.TableColumnDefinition{
 		{Name: "Name", Type: "string", Description: metadataDocs["name"]},
@@ -25,7 +25,7 @@ var (
 	}
 )
 
-// ScaleRow is the cells of a Scale; its age is counted up to now.
+// ScaleRow returns the cells of a Scale; its age is relative to now.
 func ScaleRow(view runtime.Object, now time.Time) []any {
 	s := view.(*autoscalingv1.Scale)
 	return []any{s.Name, int64(s.Spec.Replicas), int64(s.Status.Replicas), Age(s.CreationTimestamp.Time, now)}

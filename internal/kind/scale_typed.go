@@ -12,15 +12,15 @@ import (
 
 var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 
-// Scaled is the part of a workload that its scale is about.
+// Scaled holds the fields of a workload that its scale shows.
 type Scaled struct {
-	Replicas *int32 // asked for
+	Replicas *int32 // desired
 	Running  int32
-	Selector *metav1.LabelSelector // of its pods
+	Selector *metav1.LabelSelector // selects its pods
 }
 
-// ScaleOf makes the scale subresource of a workload: how many pods it has and is to have, in the same words for all
-// workloads. write sets the number that it is to have.
+// ScaleOf returns the scale subresource of a workload. read returns the workload's fields, and write sets the
+// desired number of replicas.
 func ScaleOf[P Object](read func(P) Scaled, write func(P, int32)) Subresource {
 	return Subresource{
 		Name:  "scale",

@@ -9,8 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// unmarshalStored is Unmarshal of what Marshal wrote, without a look into the sets of fields that managers own: they stay
-// JSON in the struct as well, and to check them as often as an object is read took half of the time.
+// unmarshalStored decodes the output of Marshal without parsing the field sets of managers. The struct holds
+// them as JSON too, and validating that JSON took half of the decoding time.
 func unmarshalStored(format object.Format, data []byte, into runtime.Object) error {
 	if format != object.JSON {
 		return Unmarshal(format, data, into)

@@ -5,7 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// inHub is obj with the hub's apiVersion: a shallow copy of what a client sent in another Version.
+// inHub returns obj with the hub's apiVersion: obj itself, or a shallow copy if obj has the apiVersion of
+// another Version.
 func (k *Typed[T, P]) inHub(obj P) P {
 	if len(k.rules.Versions) == 0 {
 		return obj
@@ -19,7 +20,7 @@ func (k *Typed[T, P]) inHub(obj P) P {
 	return &hub
 }
 
-// toHub takes a decoded struct of a version to the hub.
+// toHub converts a decoded struct of a version to the hub.
 func (k *Typed[T, P]) toHub(apiVersion string, obj runtime.Object) (P, error) {
 	if v, other := k.rules.Versions[apiVersion]; other {
 		hub, err := v.ToHub(obj)
@@ -33,7 +34,7 @@ func (k *Typed[T, P]) toHub(apiVersion string, obj runtime.Object) (P, error) {
 	return obj.(P), nil
 }
 
-// fromHub takes a hub object to a version: itself when that is the hub.
+// fromHub converts a hub object to a version. It returns the object itself if that version is the hub.
 func (k *Typed[T, P]) fromHub(hub P, gv schema.GroupVersion) (runtime.Object, error) {
 	if v, other := k.rules.Versions[gv.String()]; other {
 		return v.FromHub(hub)

@@ -1,5 +1,5 @@
-// Package leak finds what the tests of a package have left behind: goroutines that run still, and files and sockets that are
-// open still. A package's TestMain calls it, and nothing else.
+// Package leak finds goroutines, files and sockets that the tests of a package leave open. It is called by
+// TestMain.
 package leak
 
 import (
@@ -12,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package and ends the process, with an error if they failed, or left something behind. Where
-// there is no /proc, files are not looked at.
+// Main runs the tests of a package and exits the process, with an error if they failed or left something
+// open. Without /proc, files are not checked.
 func Main(m *testing.M, ignore ...goleak.Option) {
 	before := open()
 	ignore = append(ignore, goleak.Cleanup(func(code int) {
@@ -28,7 +28,8 @@ func Main(m *testing.M, ignore ...goleak.Option) {
 	goleak.VerifyTestMain(m, ignore...)
 }
 
-// open is what the process has open, by descriptor, but for what the runtime and the testing package open for themselves.
+// open returns the open files of the process by descriptor, except those that the runtime and package testing
+// open.
 func open() map[string]string {
 	names, err := filepath.Glob("/proc/self/fd/*")
 	if err != nil {

@@ -1,11 +1,11 @@
-// Package message reads the protobuf messages of Kubernetes' own types into their Go structs, for who shares what is read and
-// changes nothing of it: objects of a kind are alike, and what several have in common is read and kept once. Ten thousand Pods of
-// one Deployment share their containers, volumes and labels, and take a fraction of the memory and the time that their Unmarshal
-// method takes.
+// Package message decodes the protobuf messages of Kubernetes' built-in types into read-only Go structs that
+// share equal parts. Objects of a kind resemble each other: ten thousand Pods of one Deployment share their
+// containers, volumes and labels, and need a fraction of the memory and time that their Unmarshal methods
+// need.
 //
-// It follows the structs' protobuf tags, and leaves what these do not describe, such as times and quantities, to its own
-// Unmarshal. A test holds it to the result of Unmarshal for every built-in type. Package client uses it for lists that come over
-// the wire, package kind for what the server and the informers of its own process look at.
+// It follows the protobuf tags of the structs, and calls Unmarshal for types without tags, such as times and
+// quantities. A test compares it with Unmarshal for every built-in type. Package client uses it for lists
+// received over the network, package kind for objects that the server and in-process informers read.
 package message
 
 import (
@@ -17,33 +17,34 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Unmarshaler is a type that has generated code to read itself.
+// Unmarshaler is a type with a generated Unmarshal method.
 type Unmarshaler interface {
 	Unmarshal(message []byte) error
 }
 
-// Reader reads objects that share what they have in common: they must not be changed. It keeps a little of what it has read for
-// as long as it lives. Many goroutines may use it.
+// Reader decodes objects that share equal parts and therefore must not be modified. It caches a bounded
+// number of parts. It is safe for concurrent use.
 type Reader struct {
 	known
 
-	read, repeated atomic.Int64 // bytes that were read lately, and those of them that had been read before
-	unlike         atomic.Int64 // bytes that are not to be looked at so, since little was known
+	read, repeated atomic.Int64 // bytes read in the current sample, and how many of them were found in the cache
+	unlike         atomic.Int64 // bytes to decode without the cache, because few were found in it
 }
 
-// lately is how many bytes tell whether it is worth looking for what objects share. Where less than a quarter was known, it is
-// tried again behind seven times as many.
+// lately is the size of a sample in bytes. If less than a quarter of a sample was found in the cache, the
+// cache is not used for the next seven times as many bytes.
 const lately = 1 << 20
 
-// NewReader makes a reader that has read nothing yet.
+// NewReader returns a reader with an empty cache.
 func NewReader() *Reader {
 	r := &Reader{}
 	r.forget()
 	return r
 }
 
-// Read reads a message into an empty object, as its Unmarshal does, and keeps nothing of the message itself. What is not as
-// Kubernetes' encoders write it, Unmarshal reads, or refuses in its own words. An object that could not be read is of no use.
+// Read decodes a message into an empty object with the same result as Unmarshal, and retains no part of
+// message. Messages that Kubernetes' encoders do not write are passed to Unmarshal, whose errors it returns.
+// After an error, the object must not be used.
 func (r *Reader) Read(message []byte, into Unmarshaler) error {
 	v := reflect.ValueOf(into)
 	if !r.looks(len(message)) || !described(v.Type().Elem()) {
@@ -56,8 +57,8 @@ func (r *Reader) Read(message []byte, into Unmarshaler) error {
 	return nil
 }
 
-// looks says whether to look for what a message of a size has in common with others. Of several who ask at once, each may hear
-// what another one's message led to.
+// looks reports whether to use the cache for a message of a size. It also updates the sample. Concurrent
+// calls may be attributed to another's sample.
 func (r *Reader) looks(size int) bool {
 	if r.unlike.Load() > 0 {
 		r.unlike.Add(-int64(size))
@@ -73,8 +74,8 @@ func (r *Reader) looks(size int) bool {
 	return true
 }
 
-// value is that of a field: a number, or bytes. Of a field that may be there several times, data are all fields of the same tag
-// that stand beside each other.
+// value is the value of a field: a number or bytes. For repeated fields, data holds all consecutive fields
+// with the same tag.
 type value struct {
 	tag    uint64
 	kind   protowire.Type
@@ -82,7 +83,7 @@ type value struct {
 	data   []byte
 }
 
-// next takes the first field off a message.
+// next consumes the first field of a message.
 func next(message []byte) (v value, rest []byte, err error) {
 	tag, n := varint(message)
 	if n < 0 {
@@ -115,7 +116,7 @@ func next(message []byte) (v value, rest []byte, err error) {
 	return v, message[n:], nil
 }
 
-// varint takes a number off a message; most have one byte.
+// varint consumes a varint; most have one byte.
 func varint(message []byte) (uint64, int) {
 	if len(message) > 0 && message[0] < 0x80 {
 		return uint64(message[0]), 1
@@ -123,7 +124,7 @@ func varint(message []byte) (uint64, int) {
 	return protowire.ConsumeVarint(message)
 }
 
-// run is how many fields at the start of a message have a tag, and what follows them.
+// run counts the fields with a tag at the start of a message, and returns the rest after them.
 func run(message []byte, tag uint64) (n int, rest []byte) {
 	for rest = message; len(rest) > 0; n++ {
 		v, behind, err := next(rest)

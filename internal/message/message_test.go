@@ -27,19 +27,19 @@ import (
 	"github.com/bowline-dev/bowline/internal/message"
 )
 
-// protobuf is what all of Kubernetes' own types are.
+// protobuf is implemented by all of Kubernetes' built-in types.
 type protobuf interface {
 	message.Unmarshaler
 	Marshal() ([]byte, error)
 }
 
-// filler fills objects at random, the same ones each time.
+// filler fills objects with pseudorandom values.
 func filler(seed int64) *randfill.Filler {
 	fill := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(seed), serializer.NewCodecFactory(scheme.Scheme))
 	return fill.NilChance(0.3).NumElements(0, 3).MaxDepth(14)
 }
 
-// eachType calls f with each of Kubernetes' own types.
+// eachType calls f with each of Kubernetes' built-in types.
 func eachType(t *testing.T, f func(name string, t reflect.Type)) {
 	types := map[string]reflect.Type{}
 	for kind, goType := range scheme.Scheme.AllKnownTypes() {
@@ -50,7 +50,7 @@ func eachType(t *testing.T, f func(name string, t reflect.Type)) {
 	if len(types) < 300 {
 		t.Errorf("there are only %d types", len(types))
 	}
-	for _, name := range slices.Sorted(maps.Keys(types)) { // so that each has the same objects each time
+	for _, name := range slices.Sorted(maps.Keys(types)) { // sorted, so that each type has the same values in each run
 		f(name, types[name])
 	}
 }
@@ -66,8 +66,8 @@ func marshalled(t *testing.T, fill *randfill.Filler, of reflect.Type) []byte {
 	return data
 }
 
-// Read makes what Unmarshal makes, of messages that were read before too, and of two in one, of which the second adds to the
-// first: and what it made stays as it was, whatever is read later.
+// Read returns the same as Unmarshal, also for repeated messages and for concatenated messages, which merge.
+// Later reads do not modify earlier results.
 func TestReadMakesWhatUnmarshalMakes(t *testing.T) {
 	t.Parallel()
 	fill := filler(1)
@@ -84,7 +84,7 @@ func TestReadMakesWhatUnmarshalMakes(t *testing.T) {
 			if err := r.Read(buffer, mine); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			clear(buffer) // of which nothing is kept
+			clear(buffer) // Read must retain none of it
 			made, want = append(made, mine), append(want, theirs)
 		}
 		if !reflect.DeepEqual(made, want) {
@@ -93,12 +93,13 @@ func TestReadMakesWhatUnmarshalMakes(t *testing.T) {
 	})
 }
 
-// field is a protobuf field of bytes.
+// field returns a protobuf field of bytes.
 func field(number protowire.Number, data []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), data)
 }
 
-// What no encoder of Kubernetes' writes is read as Unmarshal reads it, and what was read before stays as it was.
+// Messages that Kubernetes' encoders do not write are decoded as Unmarshal does, and do not modify earlier
+// results.
 func TestOddMessagesAreReadAsUnmarshalReadsThem(t *testing.T) {
 	t.Parallel()
 	const spec, volumes, containers, securityContext, claimStatus, devices, data = 2, 1, 2, 14, 3, 4, 5
@@ -134,7 +135,8 @@ func TestOddMessagesAreReadAsUnmarshalReadsThem(t *testing.T) {
 	}
 }
 
-// What Unmarshal refuses, Read refuses: bytes that are no message, wherever one ends too early or has gone bad.
+// Read returns an error for every malformed message for which Unmarshal does: truncated or corrupted
+// anywhere.
 func TestReadRefusesWhatUnmarshalRefuses(t *testing.T) {
 	t.Parallel()
 	fill, random := filler(2), rand.New(rand.NewSource(2))
@@ -202,7 +204,7 @@ func TestObjectsShareWhatTheyHaveInCommon(t *testing.T) {
 	}
 }
 
-// What comes once has nothing be forgotten that comes often.
+// Values that occur once do not evict values that occur often.
 func TestManyUnlikeObjectsLeaveWhatIsSharedAlone(t *testing.T) {
 	t.Parallel()
 	r := message.NewReader()
@@ -228,7 +230,7 @@ func TestManyUnlikeObjectsLeaveWhatIsSharedAlone(t *testing.T) {
 	}
 }
 
-// Many may read at once; the race detector looks on.
+// Concurrent reads are safe; run with the race detector.
 func TestManyReadAtOnce(t *testing.T) {
 	t.Parallel()
 	r := message.NewReader()
@@ -256,7 +258,7 @@ func TestManyReadAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// Where objects have little in common, looking for that is given up for a while; it costs more than it saves.
+// If objects have little in common, the cache is bypassed for a while, because it costs more than it saves.
 func TestUnlikeObjectsAreReadAsTheyAre(t *testing.T) {
 	t.Parallel()
 	r := message.NewReader()
@@ -275,7 +277,7 @@ func TestUnlikeObjectsAreReadAsTheyAre(t *testing.T) {
 		return reflect.ValueOf(read("a", value)).Pointer() == reflect.ValueOf(read("b", value)).Pointer()
 	}
 	long := strings.Repeat("x", 8<<10)
-	read("0", long) // what is long is kept when it comes again
+	read("0", long) // a long value is cached when it repeats
 	if !shared(long) {
 		t.Fatal("equal data are there twice")
 	}

@@ -12,14 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// plan is how the message of a struct is read.
+// plan describes how to decode the message of a struct.
 type plan struct {
 	of     reflect.Type
 	once   sync.Once
-	fields []planned // by their numbers; nil until a message is read
+	fields []planned // by field number; nil until the first message is read
 }
 
-// plans are those of all types that were read. They follow from the types alone, like those that encoding/json keeps.
+// plans caches plans by type. They depend on nothing but the types, as in encoding/json.
 var plans sync.Map
 
 func planOf(t reflect.Type) *plan {
@@ -36,11 +36,12 @@ type planned struct {
 	many   bool // a slice or a map
 }
 
-// setter reads a value into the Go value at a place, which is of the type that the setter is for.
+// setter decodes a value into the Go value at an address, which must have the type that the setter was made
+// for.
 type setter func(r *Reader, at unsafe.Pointer, v value) error
 
-// described says whether a type is a struct whose tags tell how it is read: each field has one, but the kind and version, which
-// are in the envelope.
+// described reports whether a type is a struct whose tags describe its message: every field has a tag, except
+// for kind and version, which are in the envelope.
 func described(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false
@@ -54,7 +55,7 @@ func described(t reflect.Type) bool {
 	return true
 }
 
-// numberOf is the number of a field.
+// numberOf returns the protobuf number of a field.
 func numberOf(f reflect.StructField) (int, bool) {
 	_, rest, _ := strings.Cut(f.Tag.Get("protobuf"), ",")
 	number, _, _ := strings.Cut(rest, ",")
@@ -62,7 +63,7 @@ func numberOf(f reflect.StructField) (int, bool) {
 	return n, err == nil
 }
 
-// make plans the fields. Only when the first message is read, since a struct may be part of itself.
+// make plans the fields. It runs when the first message is read, because structs may be recursive.
 func (p *plan) make() {
 	for i := range p.of.NumField() {
 		f := p.of.Field(i)
@@ -75,7 +76,7 @@ func (p *plan) make() {
 	}
 }
 
-// read reads the message of a struct. Fields that the struct does not have are passed over.
+// read decodes the message of a struct. It skips unknown fields.
 func (p *plan) read(r *Reader, at unsafe.Pointer, v value) error {
 	p.once.Do(p.make)
 	for message := v.data; len(message) > 0; {
@@ -98,7 +99,7 @@ func (p *plan) read(r *Reader, at unsafe.Pointer, v value) error {
 	return nil
 }
 
-// bytesOnly refuses values that are no bytes.
+// bytesOnly rejects values that are not bytes.
 func bytesOnly(set setter) setter {
 	return func(r *Reader, at unsafe.Pointer, v value) error {
 		if v.kind != protowire.BytesType {
@@ -108,5 +109,5 @@ func bytesOnly(set setter) setter {
 	}
 }
 
-// errKind is the error of a value that is not of the kind that its field has.
+// errKind returns the error for a value of the wrong wire type.
 func errKind(v value) error { return fmt.Errorf("a value of the wrong type %d", v.kind) }

@@ -10,17 +10,18 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// isMany says whether a type's field may be there several times. Some slices are messages of their own.
+// isMany reports whether a field of a type is repeated. Some slice types have messages of their own and are
+// not.
 func isMany(t reflect.Type) bool {
 	return !unmarshals(t) && (t.Kind() == reflect.Map || t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8)
 }
 
-// unmarshals says whether a type has a method to read itself.
+// unmarshals reports whether a type has an Unmarshal method.
 func unmarshals(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[Unmarshaler]())
 }
 
-// setterOf is how values of a type are read.
+// setterOf returns the setter for a type.
 func setterOf(t reflect.Type) setter {
 	switch {
 	case described(t):
@@ -56,7 +57,7 @@ func setterOf(t reflect.Type) setter {
 	return func(*Reader, unsafe.Pointer, value) error { return fmt.Errorf("%s is no type that can be read", t) }
 }
 
-// makeEmpty has a slice that is there not be nil, whether anything is in it or not.
+// makeEmpty makes a nil slice empty, as Unmarshal does for a present but empty value.
 func makeEmpty(v reflect.Value) {
 	if v.Kind() == reflect.Slice && v.IsNil() {
 		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
@@ -73,10 +74,11 @@ func number(kind protowire.Type, set func(at unsafe.Pointer, n uint64)) setter {
 	}
 }
 
-// errAgain is the error of a field that comes again, but not beside itself. It would be added to what may be shared.
+// errAgain is returned for a repeated field that is not contiguous. It would be merged into a value that may
+// be shared.
 var errAgain = errors.New("a field that comes again")
 
-// pointer reads what is pointed to.
+// pointer returns the setter for a pointer type.
 func pointer(t reflect.Type) setter {
 	set := setterOf(t.Elem())
 	read := func(r *Reader, at unsafe.Pointer, v value) error {
@@ -94,7 +96,7 @@ func pointer(t reflect.Type) setter {
 	return bytesOnly(sharing(t, read))
 }
 
-// slice reads bytes, or the elements of a slice.
+// slice returns the setter for a slice type.
 func slice(t reflect.Type) setter {
 	elem := t.Elem()
 	if elem.Kind() == reflect.Uint8 {
@@ -120,7 +122,7 @@ func slice(t reflect.Type) setter {
 	})
 }
 
-// mapping reads the entries of a map.
+// mapping returns the setter for a map type.
 func mapping(t reflect.Type) setter {
 	setKey, setElem := setterOf(t.Key()), setterOf(t.Elem())
 	return func(r *Reader, at unsafe.Pointer, v value) error {

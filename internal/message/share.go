@@ -9,46 +9,48 @@ import (
 )
 
 const (
-	// mostParts and mostWords are how many values of fields, and how many strings, are known by their bytes.
+	// mostParts and mostWords are the numbers of cache slots for field values and for strings.
 	mostParts, mostWords = 2048, 1024
-	// longestPart and longestWord bound the bytes of one.
+	// longestPart and longestWord are the longest cached values in bytes.
 	longestPart, longestWord = 16 << 10, 128
-	// smallPart is what is kept when it is read for the first time, if there is room; what is larger must come twice.
+	// smallPart is the largest value that is cached on first use, if its slot is free; a larger one must
+	// repeat.
 	smallPart = 1 << 10
 )
 
-// known is what was read before.
+// known is a cache of decoded values and strings, indexed by the hash of their bytes.
 type known struct {
 	seed  maphash.Seed
 	parts []place[part]
 	words []place[string]
 }
 
-// forget makes room for what is to be known.
+// forget empties the cache.
 func (k *known) forget() {
 	*k = known{maphash.MakeSeed(), make([]place[part], mostParts), make([]place[string], mostWords)}
 }
 
-// place is where what has some hashes is known.
+// place is one slot of the cache.
 type place[T any] struct {
 	kept atomic.Pointer[T]
-	last atomic.Uint64 // the hash of what was read last and is not kept
+	last atomic.Uint64 // hash of the last value that was not cached
 }
 
-// takes says whether to keep what has a hash and so many bytes, and was not known. What is kept makes way for what was read twice,
-// and no other of the place in between: of much that comes once, none has what comes often be forgotten.
+// takes reports whether to cache a value with a hash and size that was not found. A cached value is replaced
+// only by one that occurs twice without another value of the slot in between, so values that occur once do
+// not evict frequent ones.
 func (p *place[T]) takes(hash uint64, bytes int) bool {
 	return p.last.Swap(hash) == hash || bytes <= smallPart && p.kept.Load() == nil
 }
 
-// part is what was made of the value of a field.
+// part is the decoded value of a field.
 type part struct {
 	of   reflect.Type
 	data string
 	made reflect.Value
 }
 
-// word is a string, the same one as before where that was equal.
+// word returns data as a string, an earlier equal string if it is cached.
 func (k *known) word(data []byte) string {
 	if len(data) == 0 || len(data) > longestWord {
 		return string(data)
@@ -65,11 +67,11 @@ func (k *known) word(data []byte) string {
 	return w
 }
 
-// sharing has a field that is a pointer, a slice or a map be the same one wherever it has the same bytes. What is shared is not
-// changed any more: set refuses to add to what is there.
+// sharing returns a setter that reuses the decoded pointer, slice or map of equal bytes. Shared values are
+// never modified: set refuses to merge into an existing value.
 func sharing(t reflect.Type, set setter) setter {
 	name := fnv.New64a()
-	name.Write([]byte(t.String())) // equal bytes are other values of other types
+	name.Write([]byte(t.String())) // equal bytes decode to different values of different types
 	salt := name.Sum64()
 	return func(r *Reader, at unsafe.Pointer, v value) error {
 		into := reflect.NewAt(t, at).Elem()

@@ -1,15 +1,13 @@
-// Package node is the agent of nodes: what a kubelet is to Kubernetes. It registers a Node, keeps its Lease renewed so that
-// others see that it lives, and takes the pods that are bound to it through their lives, and writes their status.
+// Package node implements the node agent, the counterpart of a kubelet. It registers Nodes, renews their
+// Leases, runs the pods that are bound to them, and reports the pods' status. It uses only the Kubernetes
+// API, and works with any server that provides it.
 //
-//	m.Add...                              a controller.Manager, with whatever else it runs
-//	node.Add(m, node.Options{Names: []string{"node-0"}, Runtime: runtime})
+// A Runtime runs the containers. This package decides which containers to start and stop, and when: the order
+// of init containers and sidecars, restart policies and crash backoff, deadlines, and graceful deletion.
+// decide.go makes these decisions from what was observed, without I/O; admit.go decides whether a node admits
+// a pod at all; status.go, condition.go and tell.go report in the words of a kubelet; pods.go executes the
+// decisions, for any number of nodes with a fixed number of goroutines.
 //
-// What runs a pod is a Runtime. This package decides what it should start and stop, and when: the order of init containers and
-// sidecars, restart policies and the back-off of what crashes, deadlines, graceful deletion. decide.go is that, of nothing but
-// what was seen; admit.go which pods a node does not take at all, since there is no room for them, say; status.go, condition.go
-// and tell.go say it in the words of a kubelet; pods.go carries it out, for the pods of any number of nodes, with a few
-// goroutines for all of them. Package simulated has a Runtime that runs nothing. A pod that a kubelet would have others leave
-// for, since it is critical, is refused like any other.
-//
-// It talks to nothing but the API, and works against any Kubernetes.
+// Unlike a kubelet, it does not preempt other pods for a critical one. Package simulated has a Runtime that
+// runs nothing.
 package node

@@ -10,8 +10,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/patch"
 )
 
-// FuzzApply applies any patch of any type to a pod: whatever it is, the answer is JSON or an error, and both readings,
-// strict and lenient, make the same of a patch that both accept.
+// FuzzApply applies arbitrary patches of all types to a pod. The result must be JSON or an error, and strict
+// and lenient decoding must produce the same result if both succeed.
 func FuzzApply(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `[]`, `{`, `null`, `"x"`, `{"metadata":{"labels":{"a":null,"b":"2"}}}`, `{"metadata":null}`, `{"spec":[]}`,

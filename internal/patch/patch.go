@@ -1,11 +1,12 @@
-// Package patch makes the next state of an object from its current one and a description of the change: a JSON Patch
-// (RFC 6902), a merge patch (RFC 7386) or a strategic merge patch (Kubernetes' own, which knows from the struct tags of
-// a kind how lists are merged). All are pure functions over JSON in the version of the request.
+// Package patch applies patches to objects: JSON Patches (RFC 6902), merge patches (RFC 7386) and strategic
+// merge patches (Kubernetes' own format, in which the struct tags of a kind define how lists are merged). Its
+// functions are pure and work on JSON in the version of the request.
 //
-// The package does not read objects and does not judge them: the server encodes the current object in the version of
-// the URL, calls Apply, decodes the result like a request (kind.Kind's DecodeRequest, which also finds unknown fields)
-// and takes it through admission and validation as it does an update. Errors are answers: metav1 Statuses with the codes
-// and texts of Kubernetes 1.36 (k8s.io/apiserver/pkg/endpoints/handlers/patch.go), ready for the wire.
+// The package neither loads nor validates objects: the server encodes the current object in the version of
+// the URL, calls Apply, decodes the result like a request body (kind.Kind's DecodeRequest, which also finds
+// unknown fields), and continues with admission and validation as for an update. Errors are metav1 Statuses
+// with the codes and messages of Kubernetes 1.36 (k8s.io/apiserver/pkg/endpoints/handlers/patch.go), ready to
+// be sent.
 package patch
 
 import (
@@ -18,12 +19,12 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Apply makes the next state of an object: current and next are its JSON in the version of the request. prototype is an
-// empty struct of that version, whose tags direct a strategic merge patch; other patches leave it alone.
+// Apply applies a patch to an object. current and next are JSON in the version of the request. prototype is
+// an empty struct of that version, whose tags direct a strategic merge patch; other patches do not use it.
 //
-// strict are the fields that stand twice in the patch, for the caller to refuse or to warn of; with lenient they are not
-// searched for. An error is the whole answer to the request; the object that the patch makes is not looked at here, see
-// Undecodable.
+// strict lists the duplicate fields in the patch, for the caller to reject or to warn about; with lenient
+// they are not searched for. An error is the complete response to the request. Apply does not validate the
+// patched object; see DecodeError.
 func Apply(t types.PatchType, current, patch []byte, prototype runtime.Object, lenient bool) (next []byte, strict []string, err error) {
 	switch t {
 	case types.JSONPatchType:
@@ -36,7 +37,7 @@ func Apply(t types.PatchType, current, patch []byte, prototype runtime.Object, l
 	return nil, nil, apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", noResource, "", "415: Unsupported Media Type", 0, false)
 }
 
-// decodeStrict reads a patch into a Go value, and names the fields that stand twice or do not belong there.
+// decodeStrict decodes a patch into a Go value, and returns the unknown and duplicate fields.
 func decodeStrict(patch []byte, into any, prefix string) (strict []string, err error) {
 	found, err := kjson.UnmarshalStrict(patch, into)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/patch"
 )
 
-// TestStrategicDirectives shows each directive of a strategic merge patch, as the API conventions name them
-// (contributors/devel/sig-api-machinery/strategic-merge-patch.md of kubernetes/community), on the struct tags of real kinds.
+// TestStrategicDirectives checks each directive of a strategic merge patch (strategic-merge-patch.md in
+// contributors/devel/sig-api-machinery of kubernetes/community) on the struct tags of real kinds.
 func TestStrategicDirectives(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

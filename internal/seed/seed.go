@@ -1,4 +1,4 @@
-// Package seed is where random tests get the number from that all their choices follow from.
+// Package seed chooses and reports the seeds of randomized tests.
 package seed
 
 import (
@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Of is a new seed for a test, which prints it when it fails. BOWLINE_SEED repeats one: the same choices are made again, but not
-// in the same moments where clients work at once.
+// Of returns a new seed for a test, which is printed if the test fails. Setting BOWLINE_SEED repeats the
+// choices of an earlier run, but not the interleaving of concurrent clients.
 func Of(t testing.TB) uint64 {
 	t.Helper()
 	seed := rand.Uint64()

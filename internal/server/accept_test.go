@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestAcceptHeaders: which form an answer has, by the rules of k8s.io/apiserver/pkg/endpoints/handlers/negotiation, behind
-// a router that knows no wildcard but */* for built-in kinds. A code stands for a refusal.
+// The form of an answer follows the rules of k8s.io/apiserver/pkg/endpoints/handlers/negotiation, behind a
+// router whose only wildcard for built-in kinds is */*. A code in the table stands for a refusal.
 func TestAcceptHeaders(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -58,7 +58,7 @@ func TestAcceptHeaders(t *testing.T) {
 			}
 		}
 	}
-	// what is listed tells whether the path can be watched
+	// the list of media types shows whether the path can be watched
 	w.get(t, configMaps+"/a", "Accept", "text/html").refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
 		"406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf")
 	w.get(t, configMaps, "Accept", "text/html").refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
@@ -67,7 +67,7 @@ func TestAcceptHeaders(t *testing.T) {
 		"only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf")
 }
 
-// formOf is an answer's media type, and that it is a table; or the code of a refusal.
+// formOf returns an answer's media type, and whether it is a table, or the code of a refusal.
 func formOf(r reply) string {
 	if r.code != http.StatusOK {
 		return strconv.Itoa(r.code)
@@ -81,7 +81,7 @@ func formOf(r reply) string {
 	return form
 }
 
-// TestMethodsThatAreNotServed: Kubernetes' router knows no HEAD and no OPTIONS. A watch by its old path is a GET.
+// HEAD and OPTIONS are refused, as by Kubernetes' router. A watch by its deprecated path must be a GET.
 func TestMethodsThatAreNotServed(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -111,8 +111,8 @@ func TestMethodsThatAreNotServed(t *testing.T) {
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 }
 
-// TestWhatAsksForAWatch: the parameter, read as Kubernetes reads a bool, on a path that lists; one object is read,
-// whatever the query says, but by the old path.
+// The parameter watch is read like a bool in Kubernetes, on a path that lists. A path of one object ignores
+// it.
 func TestWhatAsksForAWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

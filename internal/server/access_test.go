@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// as is a client of the world's socket with another config.
+// as returns a client of the world's socket with another config.
 func (w *world) as(t testing.TB, config *rest.Config) *world {
 	t.Helper()
 	other := &world{Plane: w.Plane}
@@ -16,8 +16,8 @@ func (w *world) as(t testing.TB, config *rest.Config) *world {
 	return other
 }
 
-// TestWhoMayDoWhat: the administrators everything, another certificate nothing but the public paths, and nobody at all
-// has to say who they are.
+// Administrators may do everything, other certificates only use the public paths, and requests without a
+// certificate are unauthorized.
 func TestWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
 	admin := startTLS(t)
@@ -57,7 +57,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	}
 }
 
-// TestCertificatesOfOthersAreNoCertificates: one that another plane issued proves nothing here.
+// A certificate of another plane is not accepted.
 func TestCertificatesOfOthersAreNoCertificates(t *testing.T) {
 	t.Parallel()
 	here, there := startTLS(t), startTLS(t)
@@ -69,7 +69,7 @@ func TestCertificatesOfOthersAreNoCertificates(t *testing.T) {
 	}
 }
 
-// TestActingAsSomebodyElseIsRefused rather than ignored, for whoever asks and however.
+// Impersonation is refused, for every user and header.
 func TestActingAsSomebodyElseIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]*world{"in process": start(t), "TLS": startTLS(t)} {
@@ -87,7 +87,7 @@ func TestActingAsSomebodyElseIsRefused(t *testing.T) {
 	}
 }
 
-// TestBearerTokensAreNobody until there are tokens: one that is sent is refused, beside a certificate too or not at all.
+// Bearer tokens are not supported: a request with one is unauthorized, even with a certificate.
 func TestBearerTokensAreNobody(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)

@@ -17,7 +17,7 @@ func (w *world) apply(t testing.TB, path, manager, document string) reply {
 	return w.send(t, http.MethodPatch, path+"?fieldManager="+manager, document, "Content-Type", applyType)
 }
 
-// TestApplyCreates an object where there is none, of every shape of kind; through a subresource it does not.
+// An apply creates an object of every type of kind; through a subresource it does not.
 func TestApplyCreates(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -37,7 +37,7 @@ func TestApplyCreates(t *testing.T) {
 		refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "none" not found`)
 }
 
-// TestApplyReadsDocumentsStrictlyWhenAsked: fields that stand twice are a warning, or refused.
+// Duplicate fields of a document are a warning, or refused if strict.
 func TestApplyReadsDocumentsStrictlyWhenAsked(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -59,7 +59,7 @@ func TestApplyReadsDocumentsStrictlyWhenAsked(t *testing.T) {
 		refused(t, http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "")
 }
 
-// TestOwnershipIsKeptAcrossVersions: of an event, which two groups serve.
+// Ownership is retained across versions: of an event, which two groups serve.
 func TestOwnershipIsKeptAcrossVersions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -72,7 +72,7 @@ func TestOwnershipIsKeptAcrossVersions(t *testing.T) {
 		`new Apply events.k8s.io/v1 {"f:metadata":{"f:labels":{"f:l":{}}},"f:note":{}}`,
 		`old Apply v1 {"f:involvedObject":{},"f:message":{}}`)
 	w.apply(t, core, "old", oldest).refused(t, http.StatusConflict, metav1.StatusReasonConflict, `conflict with "new": .metadata.labels.l`)
-	// The note is the message: it stays, as long as one of the two applies it.
+	// The note is the message: the field remains while one of the two managers applies it.
 	w.apply(t, core, "old", strings.Replace(strings.Replace(oldest, `,"labels":{"l":"1"}`, "", 1), `,"message":"m"`, "", 1)).owned(t,
 		`new Apply events.k8s.io/v1 {"f:metadata":{"f:labels":{"f:l":{}}},"f:note":{}}`,
 		`old Apply v1 {"f:involvedObject":{}}`)
@@ -92,7 +92,7 @@ const merging = `{"type":"object","properties":{"spec":{"type":"object","propert
 	"inner":{"type":"object","x-kubernetes-embedded-resource":true,"x-kubernetes-preserve-unknown-fields":true},
 	"size":{"type":"integer"}}},"status":{"type":"object","properties":{"size":{"type":"integer"}}}}}`
 
-// setSchema gives the first version of a definition another schema.
+// setSchema replaces the schema of a definition's first version.
 func setSchema(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition, schema string) {
 	t.Helper()
 	v := &crd.Spec.Versions[0]
@@ -103,7 +103,8 @@ func setSchema(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition, sche
 	}
 }
 
-// TestCustomResourcesMergeBySchema: sets and maps by their items, atomic ones as a whole, what is not described by its fields.
+// Custom resources are merged by schema: sets and maps by their items, atomic ones as a whole, unknown ones
+// by their fields.
 func TestCustomResourcesMergeBySchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -128,7 +129,8 @@ func TestCustomResourcesMergeBySchema(t *testing.T) {
 	w.apply(t, widgetsPath+"/a", "two", document(`{"unknown":1}`)).refused(t, http.StatusInternalServerError, "", ".spec.unknown: field not declared in schema")
 	w.apply(t, widgetsPath+"/a", "two", document(`{"set":["b","b"]}`)).refused(t, http.StatusInternalServerError, "", `.spec.set: duplicate entries for key [="b"]`)
 
-	// The size is the scale's replicas: who scales takes it from who applied it.
+	// spec.size holds the replicas of the scale: scaling needs the ownership of the manager that applied the
+	// size.
 	scale := `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a"},"spec":{"replicas":3}}`
 	w.apply(t, widgetsPath+"/a/scale", "hpa", scale).refused(t, http.StatusConflict, metav1.StatusReasonConflict, `conflict with "one": .spec.replicas`)
 	w.apply(t, widgetsPath+"/a/scale", "hpa&force=true", scale).want(t, http.StatusOK)
@@ -142,7 +144,7 @@ func TestCustomResourcesMergeBySchema(t *testing.T) {
 	}
 }
 
-// TestCreateOfACustomResourceOwnsBySchema, as an apply does.
+// The ownership of a created custom resource follows its schema, as that of an applied one.
 func TestCreateOfACustomResourceOwnsBySchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -155,8 +157,8 @@ func TestCreateOfACustomResourceOwnsBySchema(t *testing.T) {
 		`"f:map":{".":{},"k:{\"name\":\"x\",\"port\":80}":{".":{},"f:name":{},"f:port":{},"f:v":{}}},"f:set":{".":{},"v:\"a\"":{}},"f:size":{},"f:whole":{}}}`)
 }
 
-// TestAppliedNullIsRefusedWhereThereMayBeNone: it is not left out as in the body of a create, but stays null where it may
-// be, and becomes the default where there is one.
+// A null in an applied document is refused if the field is not nullable. Unlike in a create, it is not
+// removed: it stays if the field is nullable, and becomes the default if there is one.
 func TestAppliedNullIsRefusedWhereThereMayBeNone(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -10,18 +10,18 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/backup"
 )
 
-// backupPath is where administrators get the plane's state: package store/backup says in which form. It is a path of no API
-// resource, which nobody else may read.
+// backupPath is where administrators download the plane's state, in the format of package
+// internal/store/backup. It is not the path of an API resource; only administrators may request it.
 const backupPath = "/bowline/backup"
 
-// backupPatience is how long a client may leave a part of a backup waiting. It holds up nobody; but the objects that were
-// replaced since it began stay in memory as long as it lasts.
+// backupPatience is how long a client may block a write of the backup. It blocks nothing else, but objects
+// that were replaced since the backup began stay in memory until it ends.
 const backupPatience = 10 * time.Minute
 
-// lasts says that a request is not bounded by the server's timeout: its answer takes as long as its client likes.
+// lasts reports whether a request is exempt from the server's timeout.
 func (r *route) lasts() bool { return r.verb == "watch" || !r.resource && r.path == backupPath }
 
-// backup answers with the state of now. An answer that ends early has no trailer, and its connection breaks off.
+// backup streams the current state. An incomplete answer has no trailer, and its connection is aborted.
 func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		s.writeError(w, r, methodNotAllowed())
@@ -47,10 +47,10 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) {
 		s.log.Warn("a backup was not finished", "error", err)
 		panic(http.ErrAbortHandler)
 	}
-	out.rc.SetWriteDeadline(time.Time{}) // the connection may serve others yet
+	out.rc.SetWriteDeadline(time.Time{}) // the connection may be reused
 }
 
-// program is the version of this module in the running program.
+// program returns the version of this module in the running program.
 func program() string {
 	const module = "github.com/bowline-dev/bowline"
 	info, ok := debug.ReadBuildInfo()
@@ -65,7 +65,7 @@ func program() string {
 	return ""
 }
 
-// patient writes to a client that reads, however slowly.
+// patient sets a new deadline for each write.
 type patient struct {
 	http.ResponseWriter
 	rc *http.ResponseController

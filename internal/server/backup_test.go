@@ -20,7 +20,7 @@ import (
 
 const backupPath = "/bowline/backup"
 
-// backedUp is what a backup has: its head, and the values of the config maps of the tests, by name.
+// backedUp is the content of a backup: its head, and the values of the tests' config maps, by name.
 func backedUp(t *testing.T, stream io.Reader) (backup.Head, map[string]object.Revision) {
 	t.Helper()
 	r, err := backup.Open(stream)
@@ -56,8 +56,8 @@ func TestBackupIsTheStateOfOneRevision(t *testing.T) {
 	}
 }
 
-// TestBackupUnderWritesIsConsistent: of two objects that are written one after the other, each by the number of its writes, no
-// backup has the second one further than the first.
+// Two objects are written in turn, each with the number of its writes. No backup contains a newer second
+// object than first.
 func TestBackupUnderWritesIsConsistent(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -133,7 +133,7 @@ func TestOnlyAdministratorsGetBackups(t *testing.T) {
 	admin.send(t, http.MethodPost, backupPath, "").refused(t, http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "")
 }
 
-// createLarge makes more than what fits into the buffers between a server and a client that does not read.
+// createLarge creates more than fits into the buffers between a server and a client that does not read.
 func (w *world) createLarge(t *testing.T) {
 	t.Helper()
 	for i := range 20 {
@@ -142,7 +142,7 @@ func (w *world) createLarge(t *testing.T) {
 	}
 }
 
-// TestBackupOutlastsTheTimeOfRequests: a client may take its time, and the state that it gets stays that of the beginning.
+// A backup may take longer than the request timeout, and contains the state of its start.
 func TestBackupOutlastsTheTimeOfRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestBackupOutlastsTheTimeOfRequests(t *testing.T) {
 	})
 }
 
-// TestClosingServerCutsBackupsShort, and their readers know.
+// Backups are aborted when the server closes, and their readers get an error.
 func TestClosingServerCutsBackupsShort(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestMalformedBodies are 400s that quote what is wrong, in JSON and YAML, of typed and custom kinds.
+// Malformed bodies are 400s that quote the error, in JSON and YAML, for typed and custom kinds.
 func TestMalformedBodies(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -40,7 +40,7 @@ func TestMalformedBodies(t *testing.T) {
 	}
 }
 
-// TestMalformedPatches are told apart from patches that do not apply.
+// Malformed patches differ from patches that cannot be applied.
 func TestMalformedPatches(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -68,7 +68,7 @@ func TestMalformedPatches(t *testing.T) {
 	w.send(t, http.MethodPatch, configMaps+"/nothing", `{}`, "Content-Type", mergeType).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, "")
 }
 
-// endless is a body of any length, read by nobody to its end.
+// endless is a body of any length.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
@@ -78,7 +78,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestBodiesOver3MiB are a 413, whether their length is told or not, and the connection may be used again.
+// Bodies over 3 MiB are a 413, with or without a Content-Length, and the connection can be reused.
 func TestBodiesOver3MiB(t *testing.T) {
 	t.Parallel()
 	big := bytes.Repeat([]byte("x"), 3<<20)
@@ -102,7 +102,7 @@ func TestBodiesOver3MiB(t *testing.T) {
 	}
 }
 
-// TestMediaTypesThatAreNotRead are a 415 that lists those which are.
+// Unsupported media types are a 415 that lists the supported ones.
 func TestMediaTypesThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// badRequest is a request that must be refused. The method is the first word of what, the path the second.
+// badRequest is a request that must be refused. The first word of what is the method, the second the path.
 type badRequest struct {
 	what, body string
 	// as is the media type of the body, JSON when empty.
@@ -35,10 +35,11 @@ const (
 	deployments = "/apis/apps/v1/namespaces/default/deployments"
 )
 
-// TestBadRequestsAreRefusedAndChangeNothing: the whole answers are in testdata/bad_requests.txt. The words of the tables
-// in this file are those of the recordings, or of k8s.io/apiserver (pkg/endpoints/handlers) and the validation of
-// k8s.io/apimachinery; other tables name their sources. It sends one bad request after the other to one server. Each is told what is
-// wrong, in a Status; nothing that the server keeps changes; and the server goes on.
+// TestBadRequestsAreRefusedAndChangeNothing sends bad requests to one server. Each answer is a Status that
+// describes the error, the store does not change, and the server still serves. The answers are in
+// testdata/bad_requests.txt. The texts of the tables in this file are those of the recordings, or of
+// k8s.io/apiserver (pkg/endpoints/handlers) and the validation of k8s.io/apimachinery; other tables name
+// their sources.
 func TestBadRequestsAreRefusedAndChangeNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -93,8 +94,8 @@ func TestBadRequestsAreRefusedAndChangeNothing(t *testing.T) {
 	w.fill(t, "default", "afterwards")
 }
 
-// told is an answer as a paragraph: the request, code and reason, message, causes. What differs from run to run is left
-// out, and long texts are cut.
+// told formats an answer as a paragraph: the request, code and reason, message, causes. It leaves out what
+// differs between runs, and truncates long texts.
 func told(bad badRequest, s metav1.Status) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s %.160q\n  %d %s\n  %.1000q\n", bad.what, bad.body, s.Code, s.Reason, s.Message)
@@ -106,11 +107,11 @@ func told(bad badRequest, s metav1.Status) string {
 	return changing.ReplaceAllString(out.String(), "<>")
 }
 
-// changing are uids, times, revisions and generated names.
+// changing matches uids, times, revisions and generated names.
 var changing = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ|\b1\d{15}\b|Not_[a-z0-9]{5}`)
 
-// sameAsKept compares a text with a file, paragraph by paragraph. With BOWLINE_RECORD=1 it writes the file instead: read
-// what changed, against the sources that the tables name.
+// sameAsKept compares a text with a file, paragraph by paragraph. With BOWLINE_RECORD=1 it writes the file
+// instead; compare the changes with the sources that the tables name.
 func sameAsKept(t *testing.T, file, text string) {
 	t.Helper()
 	if os.Getenv("BOWLINE_RECORD") != "" {
@@ -130,7 +131,7 @@ func sameAsKept(t *testing.T, file, text string) {
 
 const plainDeployment = `{"metadata":{"name":"a"},"spec":{"selector":{"matchLabels":{"app":"a"}},"template":{"metadata":{"labels":{"app":"a"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`
 
-// badBodies cannot be read, or not as what the URL says.
+// badBodies cannot be decoded, or not as the kind of the URL.
 var badBodies = []badRequest{
 	{what: "POST " + configMaps, body: ``, code: 400, reason: badRequestReason},
 	{what: "POST " + configMaps, body: `{`, code: 400, reason: badRequestReason, text: "couldn't get version/kind; json parse error"},
@@ -168,7 +169,7 @@ var badBodies = []badRequest{
 	{what: "POST " + configMaps + "?timeout=soon", body: `{"metadata":{"name":"x"}}`, code: 400, reason: badRequestReason, text: "timeout"},
 }
 
-// badObjects can be read, and say what is not allowed.
+// badObjects can be decoded, and are invalid.
 var badObjects = []badRequest{
 	{what: "POST " + configMaps, body: `{}`, code: 422, reason: invalidReason, text: "name or generateName is required"},
 	{what: "POST " + configMaps, body: `{"metadata":{"name":"Not_A_Name"}}`, code: 422, reason: invalidReason, text: "RFC 1123 subdomain"},
@@ -222,7 +223,7 @@ var badObjects = []badRequest{
 	{what: "PUT " + widgetsPath + "/a/status", body: widget("a", `{}`), code: 422, reason: invalidReason, text: "must be specified for an update"},
 }
 
-// badPatches are no patches, do not apply, or make an object that is not allowed.
+// badPatches are not patches, do not apply, or make an invalid object.
 var badPatches = []badRequest{
 	{what: "PATCH " + configMaps + "/a", as: mergeType, body: `{`, code: 400, reason: badRequestReason},
 	{what: "PATCH " + configMaps + "/a", as: mergeType, body: `{"data":7}`, code: 422, reason: invalidReason, text: "patch"},
@@ -245,7 +246,7 @@ var badPatches = []badRequest{
 	{what: "PATCH " + widgetsPath + "/a/scale", as: mergeType, body: `{"spec":{"replicas":-1}}`, code: 422, reason: invalidReason, text: "spec.size"},
 }
 
-// badURLs lead nowhere, or to what the method does not fit.
+// badURLs do not exist, or do not support the method.
 var badURLs = []badRequest{
 	{what: "GET /api/v1/nothings", code: 404, reason: metav1.StatusReasonNotFound, text: "could not find the requested resource"},
 	{what: "GET /api/v1/namespaces/default/nothings/a", code: 404, reason: metav1.StatusReasonNotFound},
@@ -267,7 +268,7 @@ var badURLs = []badRequest{
 	{what: "GET " + configMaps, header: "Impersonate-Extra-Scopes: all", code: 403, reason: metav1.StatusReasonForbidden, text: "Impersonate-Extra-Scopes"},
 }
 
-// badLists ask for what cannot be selected, or for a revision that is none.
+// badLists have invalid selectors or revisions.
 var badLists = []badRequest{
 	{what: "GET " + configMaps + "?resourceVersion=x", code: 400, reason: badRequestReason, text: "invalid resource version"},
 	{what: "GET " + configMaps + "?resourceVersion=-1", code: 400, reason: badRequestReason, text: "invalid resource version"},
@@ -294,7 +295,7 @@ var badLists = []badRequest{
 	{what: "GET " + configMaps + "?watch=true&fieldSelector=data.a%3Db", code: 400, reason: badRequestReason, text: "data.a"},
 }
 
-// badDeletes are of what is not there, or is another than expected.
+// badDeletes are of objects that do not exist, or do not meet the preconditions.
 var badDeletes = []badRequest{
 	{what: "DELETE " + configMaps + "/nobody", code: 404, reason: metav1.StatusReasonNotFound, text: `configmaps "nobody" not found`},
 	{what: "DELETE " + configMaps + "/a", body: `{"preconditions":{"uid":"other"}}`, code: 409, reason: metav1.StatusReasonConflict, text: "UID"},
@@ -308,7 +309,7 @@ var badDeletes = []badRequest{
 	{what: "DELETE /api/v1/namespaces/default", code: 403, reason: metav1.StatusReasonForbidden, text: "this namespace may not be deleted"},
 }
 
-// definition is a CustomResourceDefinition in JSON whose version v1 has this much more in it.
+// definition is a CustomResourceDefinition in JSON with additional fields in its version v1.
 func definition(name, group, names, more string) string {
 	return `{"metadata":{"name":"` + name + `"},"spec":{"group":"` + group + `","scope":"Namespaced","names":` + names +
 		`,"versions":[{"name":"v1","served":true,"storage":true` + more + `}]}}`
@@ -319,7 +320,7 @@ const (
 	anySchema   = `,"schema":{"openAPIV3Schema":{"type":"object"}}`
 )
 
-// badDefinitions have no structural schema, or names that do not fit.
+// badDefinitions have a schema that is not structural, or names that do not match.
 var badDefinitions = []badRequest{
 	{what: "POST " + definitionsPath, body: `{"metadata":{"name":"x"}}`, code: 422, reason: invalidReason, text: "spec.group: Required value"},
 	{what: "POST " + definitionsPath, body: definition("gadgets.example.com", "example.com", gadgetNames, ""), code: 422, reason: invalidReason, text: "spec"},

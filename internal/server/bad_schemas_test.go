@@ -10,7 +10,7 @@ func refused(what, body string) badRequest {
 	return badRequest{what: what, body: body, as: mediaOf(what), code: http.StatusUnprocessableEntity, reason: invalidReason}
 }
 
-// mediaOf is the media type that a request's body has unless it says so itself.
+// mediaOf returns the default media type of a request's body.
 func mediaOf(what string) string {
 	if strings.HasPrefix(what, "PATCH ") {
 		return mergeType
@@ -18,14 +18,15 @@ func mediaOf(what string) string {
 	return jsonType
 }
 
-// gadgetsOf is a definition whose schema has this spec, and whose version has this much more in it.
+// gadgetsOf is a definition with this schema of spec, and additional fields in its version.
 func gadgetsOf(spec, more string) badRequest {
 	schema := `,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":` + spec + `,"status":{"type":"object","properties":{"n":{"type":"integer"}}}}}}`
 	return refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", gadgetNames, schema+more))
 }
 
-// badSchemas are not structural, contradict themselves, or have defaults that they refuse. The rules and their words are those
-// of k8s.io/apiextensions-apiserver, pkg/apis/apiextensions/validation/validation.go and pkg/apiserver/schema.
+// badSchemas are not structural, contradict themselves, or have invalid defaults. Rules and texts are those
+// of k8s.io/apiextensions-apiserver, pkg/apis/apiextensions/validation/validation.go and
+// pkg/apiserver/schema.
 var badSchemas = []badRequest{
 	gadgetsOf(`{"type":"object","properties":{"a":{"$ref":"#/x"}}}`, ""),
 	gadgetsOf(`{"type":"object","definitions":{"a":{"type":"string"}}}`, ""),
@@ -62,7 +63,7 @@ var badSchemas = []badRequest{
 	refused("POST "+definitionsPath, definition("gadgets.example.com", "example.com", gadgetNames, `,"schema":{"openAPIV3Schema":{"type":"object","properties":{"kind":{"type":"integer"}}}}`)),
 }
 
-// badVersions have subresources, columns, selectable fields and conversions that do not fit. The source is the same.
+// badVersions have invalid subresources, columns, selectable fields and conversions. The source is the same.
 var badVersions = []badRequest{
 	gadgetsOf(`{"type":"object"}`, `,"subresources":{"scale":{"specReplicasPath":"spec.n","statusReplicasPath":".status.n"}}`),
 	gadgetsOf(`{"type":"object"}`, `,"subresources":{"scale":{"specReplicasPath":".metadata.n","statusReplicasPath":".status.n"}}`),
@@ -93,13 +94,13 @@ var badVersions = []badRequest{
 	refused("PATCH "+definitionsPath+"/widgets.example.com", `{"spec":{"names":{"plural":"others"}}}`),
 }
 
-// ruledGadgets is a definition whose spec has one rule, as JSON beside these properties.
+// ruledGadgets is a definition whose spec has one rule, and these properties, as JSON.
 func ruledGadgets(properties, rule string) badRequest {
 	return gadgetsOf(`{"type":"object","properties":{`+properties+`},"x-kubernetes-validations":[`+rule+`]}`, "")
 }
 
-// badRules are rules that do not compile, say nothing, or may cost too much. The source is the same, with the CEL of
-// k8s.io/apiserver/pkg/cel.
+// badRules are rules that do not compile, have no effect, or may cost too much. The source is the same, with
+// the CEL of k8s.io/apiserver/pkg/cel.
 var badRules = []badRequest{
 	ruledGadgets(`"n":{"type":"integer"}`, `{"rule":""}`),
 	ruledGadgets(`"n":{"type":"integer"}`, `{"rule":"self.n >"}`),

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestObjectAgainstTheURL refuses an object that is not the one which the URL names.
+// An object whose name or namespace is not that of the URL is refused.
 func TestObjectAgainstTheURL(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -43,8 +43,7 @@ func TestObjectAgainstTheURL(t *testing.T) {
 	}
 }
 
-// TestPathsThatLeadNowhere are 404s, and methods that a resource does not take are 405s: Statuses wherever the group is
-// known.
+// Unknown paths are 404s, and unsupported methods 405s: Statuses if the group is known.
 func TestPathsThatLeadNowhere(t *testing.T) {
 	t.Parallel()
 	w := start(t)

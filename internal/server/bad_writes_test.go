@@ -12,7 +12,7 @@ func applied(path, body string, code int, reason metav1.StatusReason) badRequest
 	return badRequest{what: "PATCH " + path, body: body, as: applyType, code: code, reason: reason}
 }
 
-// badApplies cannot be applied, or take what another manager owns. The source is the recording apply.json and
+// badApplies cannot be applied, or conflict with another manager. The source is the recording apply.json and
 // k8s.io/apiserver, pkg/endpoints/handlers/patch.go, with k8s.io/apimachinery, pkg/util/managedfields.
 var badApplies = []badRequest{
 	applied(configMaps+"/a", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`, 422, invalidReason),
@@ -36,7 +36,8 @@ var badApplies = []badRequest{
 	applied(widgetsPath+"/b?fieldManager=m", `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"b"},"spec":{"size":99}}`, 422, invalidReason),
 }
 
-// badOptions are those of writes. The source is k8s.io/apimachinery, pkg/apis/meta/v1/validation/validation.go.
+// badOptions are invalid options of writes. The source is k8s.io/apimachinery,
+// pkg/apis/meta/v1/validation/validation.go.
 var badOptions = []badRequest{
 	{what: "POST " + configMaps + "?fieldManager=" + strings.Repeat("m", 129), body: `{"metadata":{"name":"x"}}`, code: 422, reason: invalidReason},
 	{what: "POST " + configMaps + "?fieldManager=a%0Ab", body: `{"metadata":{"name":"x"}}`, code: 422, reason: invalidReason},
@@ -56,7 +57,7 @@ var badOptions = []badRequest{
 	{what: "GET " + configMaps + "?continue=x&resourceVersionMatch=Exact&resourceVersion=5", code: 422, reason: invalidReason},
 }
 
-// ruledDefinition has a rule of each reason.
+// ruledDefinition has a rule with each reason.
 var ruledDefinition = oneVersion("Ruled", "ruleds", `
     subresources: {status: {}, scale: {specReplicasPath: .spec.n, statusReplicasPath: .status.n}}
     schema:
@@ -99,9 +100,9 @@ func instance(fields string) badRequest {
 	return badRequest{what: "POST " + ruledPath, body: ruledWith("x", fields), code: http.StatusUnprocessableEntity, reason: invalidReason}
 }
 
-// badInstances are custom resources that their schema or its rules refuse. The source is the recording crd.json,
-// k8s.io/kube-openapi, pkg/validation, and k8s.io/apiextensions-apiserver, pkg/registry/customresource and
-// pkg/apiserver/schema/cel/validation.go.
+// badInstances are custom resources that violate their schema or its rules. The source is the recording
+// crd.json, k8s.io/kube-openapi, pkg/validation, and k8s.io/apiextensions-apiserver,
+// pkg/registry/customresource and pkg/apiserver/schema/cel/validation.go.
 var badInstances = []badRequest{
 	instance(`"n":0`), instance(`"n":100`), instance(`"s":"none"`), instance(`"n":1,"s":"twice"`), instance(`"n":1,"s":"div"`), instance(`"n":"x"`), instance(`"n":0,"s":"too long"`),
 	instance(`"list":["a","a"]`), instance(`"list":["a","b","c"]`), instance(`"ports":[{"name":"a"},{"name":"a"}]`), instance(`"ports":[{}]`), instance(`"pod":{}`),

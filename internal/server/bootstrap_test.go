@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestTheAPIsSliceFollowsTheServer from start to start: it is changed for another address, and made anew for one of another
-// family, since the type of its addresses cannot change.
+// At each start the server corrects the address in its own EndpointSlice. If the address family has changed,
+// it replaces the slice, since the type of its addresses is immutable.
 func TestTheAPIsSliceFollowsTheServer(t *testing.T) {
 	t.Parallel()
 	state, err := store.New(t.Context(), memory.New(), store.Options{})

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// bound is a request that is made to cost much, and what it may cost. The times are ten times what a machine without
-// other work takes.
+// bound is a request that is designed to cost much, with the maximum of its cost. The times are ten times
+// those of an idle machine.
 type bound struct {
 	what        string
 	method      string
@@ -25,8 +25,8 @@ type bound struct {
 	allocations uint64 // MiB
 }
 
-// TestBoundedTimeAndMemory: requests that are made to cost much are answered within seconds, most with a refusal, and
-// allocate no more than some copies of the largest body. It is not parallel, so that what is allocated is theirs.
+// Requests that are designed to cost much are answered within seconds, most with a refusal, and allocate at
+// most some copies of the largest body. The test is not parallel, so that it can measure allocations.
 func TestBoundedTimeAndMemory(t *testing.T) {
 	w := start(t)
 	w.define(t, widgets())
@@ -61,8 +61,8 @@ func TestBoundedTimeAndMemory(t *testing.T) {
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 }
 
-// costlyDefinition has rules that cost as much as their lists are long, squared; Kubernetes counts them as cheap, since
-// lists are declared to be short.
+// costlyDefinition has rules whose cost is quadratic in the length of their lists; Kubernetes estimates it as
+// low, since the lists are declared as short.
 var costlyDefinition = oneVersion("Cost", "costs", `
     schema:
       openAPIV3Schema:
@@ -85,7 +85,7 @@ func crdOf(schema string) string {
 	  "names":{"kind":"Thing","plural":"things"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":` + schema + `}}]}}`
 }
 
-// nested is text in n pairs of brackets.
+// nested returns text in n pairs of brackets.
 func nested(open, inner, end string, n int) string {
 	return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
 }
@@ -138,7 +138,7 @@ func bounds() []bound {
 	}
 }
 
-// TestRulesEndWithTheirRequest: what rules say when they are interrupted is no answer.
+// The result of rules that were interrupted is not an answer.
 func TestRulesEndWithTheirRequest(t *testing.T) {
 	t.Parallel()
 	w := start(t)

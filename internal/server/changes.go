@@ -10,8 +10,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// changes tell admission plugins that objects of a resource have changed. There is one watch for each resource that a plugin
-// follows; it lives as long as the store.
+// changes notify admission plugins that objects of a resource have changed. There is one watch for each
+// resource that a plugin tracks; it lives as long as the store.
 type changes struct {
 	mu      sync.Mutex
 	watches map[schema.GroupResource]*store.Watch
@@ -41,7 +41,8 @@ func (r reader) Changes(resource schema.GroupResource) (<-chan struct{}, error) 
 	return w.Changed(), nil
 }
 
-// passed takes what has changed so far, and says whether the watch is still good: one that missed events is not.
+// passed discards the events so far, and reports whether the watch is still usable: one that missed events is
+// not.
 func passed(w *store.Watch) bool {
 	for {
 		events, err := w.Take(1024)

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestPatchersOfDifferentLabelsAllSurvive: 50 at once, in each patch type, of a typed and of a custom object.
+// 50 concurrent patches of different labels all take effect, in each patch type, on a typed and on a custom
+// object.
 func TestPatchersOfDifferentLabelsAllSurvive(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -49,7 +50,7 @@ func TestPatchersOfDifferentLabelsAllSurvive(t *testing.T) {
 	}
 }
 
-// TestReplacersWithOneRevision: of 50, one wins, and each other is told.
+// Of 50 concurrent updates with one revision, one succeeds and the others conflict.
 func TestReplacersWithOneRevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -78,7 +79,7 @@ func TestReplacersWithOneRevision(t *testing.T) {
 	}
 }
 
-// TestCreatorsOfOneName: of 50, one wins, and each other is told.
+// Of 50 concurrent creates of one name, one succeeds and the others fail.
 func TestCreatorsOfOneName(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -97,7 +98,7 @@ func TestCreatorsOfOneName(t *testing.T) {
 	}
 }
 
-// TestWritersOfDifferentFields of one deployment, one of its replicas and one of its image, lose nothing.
+// Concurrent writers of a deployment's replicas and of its image lose no update.
 func TestWritersOfDifferentFields(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -125,7 +126,7 @@ func TestWritersOfDifferentFields(t *testing.T) {
 	}
 }
 
-// TestPutsOfOneObjectThatIsNotThere: of 20, one creates it and the others update it.
+// Of 20 concurrent PUTs of an object that does not exist, one creates it and the others update it.
 func TestPutsOfOneObjectThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -148,7 +149,7 @@ func TestPutsOfOneObjectThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestUpdatesWithoutARevision replace whatever is there, and fail none of 20 writers.
+// Updates without a revision replace any state, and none of 20 concurrent ones fails.
 func TestUpdatesWithoutARevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)

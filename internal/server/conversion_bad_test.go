@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// changed answers a review whose first object a function changed.
+// changed answers a review after a function has changed its first object.
 func changed(change func(u *unstructured.Unstructured)) func(*apiextensionsv1.ConversionReview, http.ResponseWriter) {
 	return func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter) {
 		change(r.Response.ConvertedObjects[0].Object.(*unstructured.Unstructured))
@@ -23,7 +23,7 @@ func changed(change func(u *unstructured.Unstructured)) func(*apiextensionsv1.Co
 	}
 }
 
-// misbehaving are answers that no webhook should give, and what is said of each.
+// misbehaving are invalid answers of a webhook, with the error of each.
 func misbehaving() map[string]misbehavior {
 	const failed = "conversion webhook for example.com/v1, Kind=Lamp failed: "
 	const returned = "conversion webhook for example.com/v1, Kind=Lamp returned "
@@ -91,8 +91,8 @@ type misbehavior struct {
 	want   string
 }
 
-// TestWebhooksThatMisbehave: each gets the error that Kubernetes' converter has for it (webhook_converter.go of
-// k8s.io/apiextensions-apiserver), nobody is shown what it said, and what is stored stays.
+// Each invalid answer results in the error of Kubernetes' converter (webhook_converter.go of
+// k8s.io/apiextensions-apiserver). Clients do not see the answer, and the stored object is unchanged.
 func TestWebhooksThatMisbehave(t *testing.T) {
 	t.Parallel()
 	for name, c := range misbehaving() {
@@ -117,7 +117,7 @@ func TestWebhooksThatMisbehave(t *testing.T) {
 	}
 }
 
-// TestWebhookChangesNoMetadata but labels and annotations.
+// A webhook cannot change metadata other than labels and annotations.
 func TestWebhookChangesNoMetadata(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
@@ -134,7 +134,7 @@ func TestWebhookChangesNoMetadata(t *testing.T) {
 	}
 }
 
-// TestWebhookThatHangs holds up who asks it, for as long as they wait, and nobody else.
+// A webhook that does not answer delays only the requests that need it, until their deadline.
 func TestWebhookThatHangs(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
@@ -161,7 +161,7 @@ func TestWebhookThatHangs(t *testing.T) {
 	}
 }
 
-// TestWebhookOfAnOldDefinition speaks reviews of v1beta1, which name no uid.
+// A webhook may use reviews of v1beta1, which have no uid.
 func TestWebhookOfAnOldDefinition(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
@@ -181,7 +181,8 @@ func TestWebhookOfAnOldDefinition(t *testing.T) {
 	}
 }
 
-// TestServiceOfAWebhook: its name is in the certificate, its external name is where it is.
+// The webhook of an ExternalName service is called at the external name, and its certificate has the
+// service's name.
 func TestServiceOfAWebhook(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -202,7 +203,7 @@ func TestServiceOfAWebhook(t *testing.T) {
 	w.get(t, lampsV2+"/a").refused(t, http.StatusInternalServerError, "", `no service port 8443 found for service "hook"`)
 }
 
-// TestInstancesThatCannotBeDeleted hold their definition, which says why, until they can be.
+// Instances that cannot be deleted delay the deletion of their definition, whose status names the reason.
 func TestInstancesThatCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
@@ -235,7 +236,7 @@ func TestInstancesThatCannotBeDeleted(t *testing.T) {
 	}
 }
 
-// terminating is the reason of a definition's condition.
+// terminating returns the reason of a definition's condition.
 func terminating(crd *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
 	for _, c := range conditions {

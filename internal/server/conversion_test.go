@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// lampDefinition is a definition whose versions differ in all that they may: schema, defaults, status, scale, columns and
-// selectable fields. Its webhook renames spec.color to spec.paint.
+// lampDefinition is a definition whose versions differ in everything that may differ: schema, defaults,
+// status, scale, columns and selectable fields. Its webhook renames spec.color to spec.paint.
 const lampDefinition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -73,12 +73,12 @@ const (
 	lampsV2 = "/apis/example.com/v2/namespaces/default/lamps"
 )
 
-// hook is a conversion webhook with an address of its own.
+// hook is a conversion webhook with its own address.
 type hook struct {
 	*httptest.Server
-	// calls are the reviews so far, objects what was in them.
+	// calls counts the reviews, and objects the objects in them.
 	calls, objects atomic.Int32
-	// answer may change what is answered; nil is an honest webhook.
+	// answer may replace the answer; nil converts correctly.
 	answer func(r *apiextensionsv1.ConversionReview, w http.ResponseWriter)
 }
 
@@ -92,7 +92,7 @@ func startHook(t *testing.T) *hook {
 	return h
 }
 
-// lamps is the definition that asks the webhook.
+// lamps is the definition with that webhook.
 func (h *hook) lamps(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	crd := definitionOf(t, lampDefinition)
@@ -151,8 +151,8 @@ func lamp(version, name, spec string) string {
 	return `{"apiVersion":"example.com/` + version + `","kind":"Lamp","metadata":{"name":"` + name + `"},"spec":` + spec + `}`
 }
 
-// TestEachVersionHasRulesOfItsOwn: a request is read, defaulted, checked and answered in the version that it names, whichever
-// is stored.
+// A request is decoded, defaulted, validated and answered in the version that it names, whatever the storage
+// version is.
 func TestEachVersionHasRulesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
@@ -198,7 +198,7 @@ func TestEachVersionHasRulesOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestSelectorsSeeTheVersionAskedFor: labels and fields are those that the reader is shown.
+// Selectors match the labels and fields of the requested version.
 func TestSelectorsSeeTheVersionAskedFor(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
@@ -229,7 +229,7 @@ func TestSelectorsSeeTheVersionAskedFor(t *testing.T) {
 	}
 }
 
-// TestConversionsAreAskedOnceAndTogether: a list asks for all objects in one review, and what was answered is kept.
+// A list converts all objects with one review, and the result is cached.
 func TestConversionsAreAskedOnceAndTogether(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
@@ -250,7 +250,8 @@ func TestConversionsAreAskedOnceAndTogether(t *testing.T) {
 	}
 }
 
-// TestStorageVersionMayChange: what is stored in the old version is served in both, and a write stores it in the new one.
+// After a change of the storage version, objects are served in both versions, and a write stores them in the
+// new one.
 func TestStorageVersionMayChange(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)

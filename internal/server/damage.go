@@ -19,11 +19,11 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// A store may have objects that it cannot read (store.Options.AcceptDamage). They are served as what they are: there, and
-// unreadable. A GET fails, a list leaves them out and says so, no write but a delete is taken. In Kubernetes the list fails,
-// too; a delete has to name an option of its own (KEP-3926), which is understood here as well.
+// A store may contain objects that it cannot read (store.Options.AcceptDamage). A get of such an object
+// fails, a list leaves it out and adds a Warning, and writes other than a delete are refused. In Kubernetes
+// the list fails as well, and a delete needs an option (KEP-3926), which this server also supports.
 
-// absent is why there is no object at a key: nobody made it, or it cannot be read.
+// absent returns the error of a key without an object: it does not exist, or cannot be read.
 func (s *Server) absent(gr schema.GroupResource, key object.Key) error {
 	if err := s.store.Damage(key); err != nil {
 		return err
@@ -31,7 +31,7 @@ func (s *Server) absent(gr schema.GroupResource, key object.Key) error {
 	return notFound(gr, key.Name())
 }
 
-// unreadable is the answer to a request for an object that cannot be read, with Kubernetes' reason.
+// unreadable returns the Status of a request for an object that cannot be read, with Kubernetes' reason.
 func unreadable(err *store.UnreadableError) metav1.Status {
 	gr := err.Key.GroupResource()
 	return metav1.Status{
@@ -43,7 +43,7 @@ func unreadable(err *store.UnreadableError) metav1.Status {
 	}
 }
 
-// name is an object's name with its namespace, if it is in one.
+// name returns an object's name, with its namespace if it has one.
 func name(key object.Key) string {
 	if namespace := key.Namespace(); namespace != "" {
 		return namespace + "/" + key.Name()
@@ -51,13 +51,14 @@ func name(key object.Key) string {
 	return key.Name()
 }
 
-// undefined is an error where nobody serves a resource since its definition cannot be read: its objects are there, and who heard
-// that they are not might act on that.
+// undefined returns an error if a resource is not served because its definition cannot be read. Its objects
+// exist, so a 404 would mislead clients.
 func (s *Server) undefined(gr schema.GroupResource) error {
 	return s.store.Damage(object.KeyOf(definitionsResource, "", gr.String()))
 }
 
-// tellDamage lets a list say which objects it leaves out; a list of one object that cannot be read is an error.
+// tellDamage adds a Warning to a list that leaves out unreadable objects. If the list selects only such an
+// object, it fails.
 func (s *Server) tellDamage(c *call, selected *selection) error {
 	damaged := s.store.DamagedIn(selected.prefix)
 	if len(damaged) == 0 {
@@ -79,8 +80,8 @@ func (s *Server) tellDamage(c *call, selected *selection) error {
 	return nil
 }
 
-// discard removes an object that cannot be read: past admission, preconditions, finalizers and whatever depends on it. Who does
-// that needs a permission of its own.
+// discard removes an object that cannot be read, without admission, preconditions and finalizers, and without
+// regard to its dependents. It requires a separate permission.
 func (s *Server) discard(c *call, key object.Key, o *metav1.DeleteOptions) (*removed, error) {
 	unsafe := *c.route
 	unsafe.verb = "unsafe-delete-ignore-read-errors"
@@ -112,7 +113,7 @@ func (s *Server) discard(c *call, key object.Key, o *metav1.DeleteOptions) (*rem
 	return &removed{}, nil
 }
 
-// claimsOf are the deletions of all claims of an owner, found by what each says itself.
+// claimsOf returns the deletions of all claims of an owner.
 func (s *Server) claimsOf(ctx context.Context, owner object.Key) ([]store.Change, error) {
 	snapshot, err := s.store.Snapshot(ctx, store.Latest())
 	if err != nil {
@@ -128,7 +129,7 @@ func (s *Server) claimsOf(ctx context.Context, owner object.Key) ([]store.Change
 	return changes, nil
 }
 
-// ownerOf is the namespace and the name of whom a claim belongs to; empty for one that does not read.
+// ownerOf returns the namespace and name of a claim's owner; empty if the claim cannot be decoded.
 func ownerOf(claim *object.Object) string {
 	var record metav1.PartialObjectMetadata
 	if json.Unmarshal(claim.Stored().Bytes(), &record) != nil {
@@ -137,7 +138,7 @@ func ownerOf(claim *object.Object) string {
 	return record.Annotations[claimOwner]
 }
 
-// whole is the check that everything in the store can be read.
+// whole is the health check that everything in the store can be read.
 func (s *Server) whole(context.Context) error {
 	if n := len(s.store.Damaged()); n > 0 {
 		return fmt.Errorf("%d objects are damaged and cannot be read: bowline verify names them", n)
@@ -147,7 +148,7 @@ func (s *Server) whole(context.Context) error {
 
 var damagedObjects = prometheus.NewDesc("bowline_store_damaged_objects", "Objects that are stored and cannot be read.", nil, nil)
 
-// damageCount counts what cannot be read when it is asked.
+// damageCount collects the number of unreadable objects.
 type damageCount struct{ s *Server }
 
 var _ prometheus.Collector = damageCount{}
@@ -160,7 +161,7 @@ func (c damageCount) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(damagedObjects, prometheus.GaugeValue, float64(len(c.s.store.Damaged())))
 }
 
-// readable is an error where a new object would take the place of one that is there and cannot be read.
+// readable returns an error if a new object would replace one that cannot be read.
 func (s *Server) readable(k kind.Kind, obj kind.Object) error {
 	return s.store.Damage(object.KeyOf(k.Info().GroupResource(), obj.GetNamespace(), obj.GetName()))
 }

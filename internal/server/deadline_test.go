@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// blocking holds every write of a config map until the request's time is over, or its client has gone.
+// blocking blocks every write of a config map until the request's deadline, or until its client disconnects.
 type blocking struct{ ended atomic.Int32 }
 
 func (*blocking) Name() string { return "Blocking" }
@@ -32,7 +32,7 @@ func (b *blocking) Admit(ctx context.Context, _ *admission.Attributes, _ admissi
 }
 func (*blocking) Validate(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
-// TestRequestsHaveADeadline: the client's, or the server's minute where that is shorter. The answer is a 504.
+// A request ends with a 504 at the client's deadline, or after the server's minute if that is shorter.
 func TestRequestsHaveADeadline(t *testing.T) {
 	t.Parallel()
 	for query, lasts := range map[string]time.Duration{
@@ -60,7 +60,7 @@ func TestRequestsHaveADeadline(t *testing.T) {
 	}
 }
 
-// TestClientThatGoesEndsItsRequest so that nothing of it goes on.
+// A request is canceled when its client disconnects.
 func TestClientThatGoesEndsItsRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestClientThatGoesEndsItsRequest(t *testing.T) {
 	})
 }
 
-// TestTimeoutsReachTypedClients as an error that they know.
+// Typed clients recognize the error of a timeout.
 func TestTimeoutsReachTypedClients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,8 @@ func TestTimeoutsReachTypedClients(t *testing.T) {
 	})
 }
 
-// TestBodyThatNeverComes does not hold a request longer than its time, in process and over both protocols of a socket.
+// A body that is never sent does not hold a request beyond its deadline, in process and over both HTTP
+// versions of a socket.
 func TestBodyThatNeverComes(t *testing.T) {
 	t.Parallel()
 	for name, w := range map[string]*world{"in process": start(t), "HTTP/2": startTLS(t), "HTTP/1.1": http1(t, startTLS(t))} {
@@ -122,8 +123,8 @@ func patchTypeFor(method string) string {
 	return jsonType
 }
 
-// TestAnswerThatIsNotReadEndsWithItsTime, whatever is asked for and in whichever form, so that no client can hold what it asked
-// for, or its seats.
+// An answer that is not read is aborted after the deadline, for every request and form, so that no client can
+// hold memory or seats.
 func TestAnswerThatIsNotReadEndsWithItsTime(t *testing.T) {
 	t.Parallel()
 	const table, metadata = "application/json;as=Table;g=meta.k8s.io;v=v1", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -157,7 +158,8 @@ func TestAnswerThatIsNotReadEndsWithItsTime(t *testing.T) {
 	}
 }
 
-// TestStateThatIsTakenSlowlyKeepsNoSeats from others for longer than a request may take, and comes nevertheless.
+// A slow reader of the initial state of a watch gives its seats back after the request timeout, and still
+// receives the state.
 func TestStateThatIsTakenSlowlyKeepsNoSeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

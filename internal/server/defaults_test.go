@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestObjectsFollowTheirSchema: what was stored before the schema changed is read with the defaults and without the fields
-// that the schema has and has not now, by every kind of read, and is not written by that.
+// Objects that were stored before their schema changed are read with its new defaults and without its removed
+// fields, by every type of read. Reading does not write them.
 func TestObjectsFollowTheirSchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -59,7 +59,7 @@ func TestObjectsFollowTheirSchema(t *testing.T) {
 	}
 }
 
-// TestChangesOfADefinitionThatLeaveObjectsAsTheyAre cost their readers nothing: the bytes that were written are served.
+// After a change of a definition that does not affect the objects, reads serve the stored bytes.
 func TestChangesOfADefinitionThatLeaveObjectsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestObjectsSurviveChangesOfTheirDefinition reads and writes an object that was made before versions were added, before
-// another one was stored, and before its own was taken out.
+// An object stays readable and writable after versions are added, after another version is stored, and after
+// its own is removed.
 func TestObjectsSurviveChangesOfTheirDefinition(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -47,8 +47,8 @@ func TestObjectsSurviveChangesOfTheirDefinition(t *testing.T) {
 	w.send(t, http.MethodDelete, second, "").want(t, http.StatusOK)
 }
 
-// TestWatchesEndWithTheirDefinition opens watches before a definition changes, and before it goes: clients have to look
-// again, and hear all that was written until then.
+// Watches end when their definition changes or is deleted, after all events up to then, so that clients list
+// again.
 func TestWatchesEndWithTheirDefinition(t *testing.T) {
 	t.Parallel()
 	path := definitionsPath + "/widgets.example.com"
@@ -81,7 +81,7 @@ func TestWatchesEndWithTheirDefinition(t *testing.T) {
 	}
 }
 
-// heard is what a watch in a bubble has to tell, and whether it goes on.
+// heard returns the events of a watch in a bubble, and whether the watch is still open.
 func heard(w watch.Interface) (events []string, open bool) {
 	for {
 		synctest.Wait()
@@ -97,9 +97,9 @@ func heard(w watch.Interface) (events []string, open bool) {
 	}
 }
 
-// TestOwnershipInAVersionThatLacksAFieldRefusesToApply, as Kubernetes does, which compares an object in each version that
-// somebody owns fields in, with all that it has. Updates go on, and change no ownership; who rewrites it in the new version
-// may apply again.
+// An apply fails if the object is owned in a version that lacks a field, as in Kubernetes, which compares the
+// object in each version that has owners. Updates succeed and change no ownership. After a rewrite in the new
+// version, applies succeed.
 func TestOwnershipInAVersionThatLacksAFieldRefusesToApply(t *testing.T) {
 	t.Parallel()
 	w := start(t)

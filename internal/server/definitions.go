@@ -18,28 +18,29 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// definitionsResource is where CustomResourceDefinitions are stored.
+// definitionsResource is the resource of CustomResourceDefinitions in the store.
 var definitionsResource = schema.GroupResource{Group: apiextensionsv1.GroupName, Resource: "customresourcedefinitions"}
 
-// definitions makes kinds of CustomResourceDefinitions. A definition is established, and its kind served, when the
-// write that made it is answered; when it is deleted, its instances go first.
+// definitions serves the kinds that CustomResourceDefinitions define. A definition is established, and its
+// kind served, before the write that created it is answered. When a definition is deleted, its instances are
+// deleted first.
 type definitions struct {
 	s *Server
-	// builtin are the kinds that are served without any definition.
+	// builtin are the kinds that are served without a definition.
 	builtin []kind.Kind
-	// mu makes one definition settle after the other, since their names may clash.
+	// mu serializes the reconciliation of definitions, since their names may conflict.
 	mu sync.Mutex
-	// terminating are the resources whose definitions are being deleted: nothing new is created there.
+	// terminating are the resources whose definitions are being deleted: creates are refused.
 	terminating sync.Map // schema.GroupResource: struct{}
-	// cleaning are the definitions whose instances a goroutine of the server deletes.
+	// cleaning are the definitions whose instances are being deleted by a goroutine.
 	cleaning map[object.Key]bool
-	// waiting are the definitions, by group, whose names are not all accepted.
+	// waiting are the definitions, by group, with a name that another definition holds.
 	waiting map[string]map[object.Key]bool
-	// settled are the definitions that are served as a state of them says: there is nothing to be done about that state.
+	// settled are the definitions whose current state is served: nothing has to be reconciled.
 	settled map[object.Key]settled
 }
 
-// settled is a state of a definition, and the kind that was made of it.
+// settled is a state of a definition and the kind that was made of it.
 type settled struct {
 	object *object.Object
 	kind   *structural.Kind
@@ -52,8 +53,9 @@ func newDefinitions(s *Server) *definitions {
 	}
 }
 
-// load serves the kinds of all stored definitions: first those that were served before, whose names nobody may take from
-// them, then those that wait for names. One that cannot be served any more does not keep the others.
+// load serves the kinds of all stored definitions. It begins with the definitions that were served before, so
+// that they retain their names, and continues with those that wait for names. A definition that fails is
+// logged, and the others are served.
 func (d *definitions) load(ctx context.Context) error {
 	snapshot, err := d.s.store.Snapshot(ctx, store.Latest())
 	if err != nil {
@@ -82,7 +84,7 @@ func (d *definitions) load(ctx context.Context) error {
 	return nil
 }
 
-// settle runs after each commit of a kind whose objects the server itself acts on, before the write is answered.
+// settle runs after each commit and before its answer. It reconciles a definition with its kind.
 func (s *Server) settle(ctx context.Context, k kind.Kind, before, after *object.Object) error {
 	if k.Info().GroupResource() != definitionsResource {
 		return nil
@@ -95,7 +97,7 @@ func (s *Server) settle(ctx context.Context, k kind.Kind, before, after *object.
 	return s.crds.settle(ctx, after.Key)
 }
 
-// settle brings status and registry in line with a definition.
+// settle reconciles a definition's status and the registry with its specification.
 func (d *definitions) settle(ctx context.Context, key object.Key) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,12 +111,12 @@ func (d *definitions) settleOne(ctx context.Context, key object.Key) error {
 			return err
 		}
 		if crd.DeletionTimestamp != nil {
-			if _, err := d.serve(crd); err != nil { // its instances, which may wait for their users, after a restart too
+			if _, err := d.serve(crd); err != nil { // terminating instances are still served, after a restart as well
 				return err
 			}
 			return d.terminate(ctx, current, crd)
 		}
-		if current.Uninitialized() { // it says nothing yet; the write that ends that settles it
+		if current.Uninitialized() { // it has no effect yet; the write that finishes initialization reconciles it
 			return nil
 		}
 		changed := apiextensions.Establish(crd, apiextensions.TakenIn(d.s.kinds.Kinds(), crd), metav1.Now())
@@ -138,7 +140,7 @@ func (d *definitions) settleOne(ctx context.Context, key object.Key) error {
 	}
 }
 
-// await keeps which definitions want names that others have.
+// await records whether a definition waits for names.
 func (d *definitions) await(key object.Key, crd *apiextensionsv1.CustomResourceDefinition) {
 	group := crd.Spec.Group
 	if apiextensions.NamesAccepted(crd) {
@@ -151,7 +153,7 @@ func (d *definitions) await(key object.Key, crd *apiextensionsv1.CustomResourceD
 	d.waiting[group][key] = true
 }
 
-// forgo keeps a definition no longer among those that wait.
+// forgo removes a definition from those that wait.
 func (d *definitions) forgo(group string, key object.Key) {
 	delete(d.waiting[group], key)
 	if len(d.waiting[group]) == 0 {
@@ -159,7 +161,7 @@ func (d *definitions) forgo(group string, key object.Key) {
 	}
 }
 
-// settleGroup settles the definitions of a group that wait for names; the caller holds mu.
+// settleGroup reconciles the definitions of a group that wait for names; the caller holds mu.
 func (d *definitions) settleGroup(ctx context.Context, group string) error {
 	for _, key := range slices.Sorted(maps.Keys(d.waiting[group])) {
 		if err := d.settleOne(ctx, key); err != nil {
@@ -169,7 +171,7 @@ func (d *definitions) settleGroup(ctx context.Context, group string) error {
 	return nil
 }
 
-// find reads a definition as it is now; current is nil when there is none any longer.
+// find returns the current state of a definition; current is nil if it does not exist.
 func (d *definitions) find(key object.Key) (current *object.Object, crd *apiextensionsv1.CustomResourceDefinition, err error) {
 	if current = d.s.store.Get(key); current != nil {
 		crd, err = d.definitionOf(current)
@@ -186,7 +188,7 @@ func (d *definitions) definitionOf(o *object.Object) (*apiextensionsv1.CustomRes
 	return obj.(*apiextensionsv1.CustomResourceDefinition), nil
 }
 
-// resourceOf is where the instances of a definition are.
+// resourceOf returns the resource of a definition's instances.
 func resourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
 	return schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}
 }

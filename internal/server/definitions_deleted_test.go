@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// TestDeletedDefinitionTakesItsInstancesFirst: at once when nothing holds them.
+// The instances of a deleted definition are deleted first, at once if nothing holds them.
 func TestDeletedDefinitionTakesItsInstancesFirst(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -45,8 +45,8 @@ func TestDeletedDefinitionTakesItsInstancesFirst(t *testing.T) {
 	w.get(t, definitionsPath+"/widgets.example.com").want(t, http.StatusNotFound)
 }
 
-// TestDeletedDefinitionWaitsForFinalizersOfItsInstances: they are served and may be changed until they go, and nothing is
-// created meanwhile.
+// A deleted definition waits for the finalizers of its instances. They are served and may be changed until
+// then, and no new ones can be created.
 func TestDeletedDefinitionWaitsForFinalizersOfItsInstances(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestDeletedDefinitionWaitsForFinalizersOfItsInstances(t *testing.T) {
 	})
 }
 
-// TestDefinitionMayBeMadeAgainWithAnotherSchema and nothing is left of the one before.
+// A definition can be created again with another schema, without any remains of the previous one.
 func TestDefinitionMayBeMadeAgainWithAnotherSchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -99,7 +99,7 @@ func TestDefinitionMayBeMadeAgainWithAnotherSchema(t *testing.T) {
 	}
 }
 
-// gate holds creates of widgets, between the checks of a request and its commit, until it is opened.
+// gate blocks creates of widgets between validation and commit until it is opened.
 type gate struct{ arrived, open chan struct{} }
 
 func (*gate) Name() string { return "Gate" }
@@ -113,7 +113,7 @@ func (g *gate) Validate(ctx, *admission.Attributes, admission.Reader) error {
 	return nil
 }
 
-// TestCreateThatMeetsTheEndOfItsDefinition leaves nothing behind: neither while others still hold it, nor when it is gone.
+// A create that races with the deletion of its definition leaves no instance behind.
 func TestCreateThatMeetsTheEndOfItsDefinition(t *testing.T) {
 	t.Parallel()
 	for _, held := range []bool{false, true} {

@@ -6,8 +6,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// takeOver serves what another server has made of definitions, as far as they are the same objects in this one's store, in the
-// same order. None is read: there may be a thousand, and to read one takes as long as to answer many requests.
+// takeOver reuses the kinds that another server made of definitions, if this server's store has the same
+// objects. It decodes no definition: there may be a thousand, and decoding one takes as long as serving many
+// requests.
 func (d *definitions) takeOver(from *definitions) {
 	from.mu.Lock()
 	defer from.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestADefinitionIsServedAlthoughItsClientHasGone while it was committed.
+// A definition is served even if its client disconnects during the commit.
 func TestADefinitionIsServedAlthoughItsClientHasGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestADefinitionIsServedAlthoughItsClientHasGone(t *testing.T) {
 	})
 }
 
-// A client of a definition goes when it likes, though what it asked for goes on.
+// The client disconnects; the request continues.
 func TestADefinitionDoesNotHoldItsClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

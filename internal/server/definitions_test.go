@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// gadgets is another definition of the widgets' group, with names of its own.
+// gadgets is another definition of the widgets' group.
 func gadgets() *apiextensionsv1.CustomResourceDefinition {
 	crd := widgets()
 	crd.Name = "gadgets.example.com"
@@ -20,7 +20,7 @@ func gadgets() *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// condition is the status of a definition's condition, and its reason.
+// condition returns the status and the reason of a definition's condition.
 func (w *world) condition(t testing.TB, name string, kind apiextensionsv1.CustomResourceDefinitionConditionType) string {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition
@@ -33,7 +33,7 @@ func (w *world) condition(t testing.TB, name string, kind apiextensionsv1.Custom
 	return ""
 }
 
-// TestServedWhenTheCreateReturns: the very next request creates an instance, a hundred times.
+// A definition is served when its create is answered: the next request creates an instance, a hundred times.
 func TestServedWhenTheCreateReturns(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -59,7 +59,7 @@ func TestServedWhenTheCreateReturns(t *testing.T) {
 	}
 }
 
-// TestInstancesFollowTheSchema: defaults, pruning, what is preserved, and what is refused.
+// Instances are defaulted, pruned and validated by the schema.
 func TestInstancesFollowTheSchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -77,7 +77,7 @@ func TestInstancesFollowTheSchema(t *testing.T) {
 	w.send(t, http.MethodPatch, widgetsPath+"/a/status", `{"status":{"size":"big"}}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "status.size")
 }
 
-// TestDefinitionsThatAreWrong are refused, each with the field that is.
+// Invalid definitions are refused, each with the invalid field.
 func TestDefinitionsThatAreWrong(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -123,8 +123,9 @@ func TestDefinitionsThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestClashingNamesAreNotServed: whose names another kind of the group has, typed or custom, is stored, says so, and
-// leaves the other alone when it goes; when the other goes, it is served.
+// A definition with a name of another kind of its group, typed or custom, is stored and not served, and its
+// status reports the conflict. Its deletion does not affect the other kind. When the other kind is deleted,
+// it is served.
 func TestClashingNamesAreNotServed(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -157,7 +158,8 @@ func TestClashingNamesAreNotServed(t *testing.T) {
 	w.get(t, "/apis/example.com/v1/namespaces/default/gadgets").want(t, http.StatusOK)
 }
 
-// TestDefinitionInTheNameOfABuiltInKind changes nothing of it, neither while it is there nor when it goes.
+// A definition with the name of a built-in kind does not affect that kind, neither while it exists nor when
+// it is deleted.
 func TestDefinitionInTheNameOfABuiltInKind(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -185,7 +187,7 @@ func TestDefinitionInTheNameOfABuiltInKind(t *testing.T) {
 	w.create(t, leases, `{"metadata":{"name":"another"}}`)
 }
 
-// TestUpdatedDefinitionIsServedAtOnce: a new field and a new version, and the objects that are there stay.
+// An updated definition is served at once: a new field and a new version, with the existing objects.
 func TestUpdatedDefinitionIsServedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -207,7 +209,8 @@ func TestUpdatedDefinitionIsServedAtOnce(t *testing.T) {
 	w.send(t, http.MethodPatch, definitionsPath+"/widgets.example.com", `{"spec":{"scope":"Cluster"}}`, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "spec.scope")
 }
 
-// TestDefinitionsOfTheDocuments, v1beta1 with one version and no schema, take their Networks as they stand there.
+// Definitions from the documentation, v1beta1 with one version and no schema, accept the Networks of the
+// documentation.
 func TestDefinitionsOfTheDocuments(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -241,7 +244,7 @@ func TestDefinitionsOfTheDocuments(t *testing.T) {
 	}
 }
 
-// TestTypoWithASchema is warned about, or refused by name.
+// A misspelled field is a warning, or refused by name.
 func TestTypoWithASchema(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -257,7 +260,7 @@ func TestTypoWithASchema(t *testing.T) {
 	}
 }
 
-// TestManyDefinitionsAtOnce are made, used and deleted side by side, of one group, and clash with none.
+// Many definitions of one group can be created, used and deleted concurrently.
 func TestManyDefinitionsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -17,11 +17,11 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// deleters is how many objects of a collection are deleted at once: their commits share a sync of the disk, where one after
-// the other would wait for a sync each. They are the work of one request, in the seats that it took.
+// deleters is the number of concurrent deletes of a collection. Their commits share a sync of the disk. They
+// run in the seats of the one request.
 const deleters = 16
 
-// deleteCollection deletes all selected objects, each as a delete of its own, and answers with what they were.
+// deleteCollection deletes each selected object like a single delete, and answers with their last states.
 func (s *Server) deleteCollection(c *call) error {
 	if err := c.negotiate(asTable, asPartialList); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (s *Server) deleteCollection(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.spans.at(stageCommit) // one for all: ten thousand objects are not to make ten thousand spans
+	c.spans.at(stageCommit) // one span for all, to bound the size of the trace
 	if err := s.removeAll(c, p.items, options); err != nil {
 		return err
 	}
@@ -46,8 +46,8 @@ func (s *Server) deleteCollection(c *call) error {
 	return s.answerPage(c, p)
 }
 
-// removeAll deletes objects, several at once and in no order. The first that cannot be deleted ends it: those that are
-// gone by then stay gone, and those that are under way are finished, since what follows a commit must not be left out.
+// removeAll deletes objects concurrently, in no order. After the first error it starts no further deletes and
+// waits for those in progress, so that the work after their commits is done.
 func (s *Server) removeAll(c *call, items []*object.Object, options *metav1.DeleteOptions) error {
 	var group errgroup.Group
 	calls := make([]call, min(deleters, len(items)))
@@ -78,11 +78,11 @@ func (s *Server) removeAll(c *call, items []*object.Object, options *metav1.Dele
 	return err
 }
 
-// errAnother is that an object has taken the name of the one that is to be deleted.
+// errAnother reports that the name belongs to a newer object.
 var errAnother = errors.New("it is another object")
 
-// removeOne deletes an object of a collection; one that somebody else deleted meanwhile is as good, whoever has its name by
-// now. A panic is an error here: nobody above this goroutine catches it.
+// removeOne deletes an object of a collection. It returns nil if the object was already deleted, even if a
+// newer object has its name. It recovers from a panic: its goroutine has no other handler.
 func (s *Server) removeOne(c *call, listed *object.Object, options *metav1.DeleteOptions) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

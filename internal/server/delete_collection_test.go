@@ -15,7 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// slowGuard is a plugin that takes a second to let a config map be deleted, and warns; one that is named fatal ends in a panic.
+// slowGuard is a plugin that takes a second to admit the delete of a config map, and warns. It panics for the
+// name fatal.
 type slowGuard struct{ asked atomic.Int64 }
 
 func (*slowGuard) Name() string { return "SlowGuard" }
@@ -36,8 +37,8 @@ func (g *slowGuard) Validate(_ ctx, a *admission.Attributes, _ admission.Reader)
 	return nil
 }
 
-// TestACollectionIsDeletedManyAtOnce: what one delete waits for, the others wait for beside it. All are in the answer, with
-// their warnings, and each is deleted once.
+// The objects of a collection are deleted concurrently, each once. The answer contains all of them, with
+// their warnings.
 func TestACollectionIsDeletedManyAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,7 +64,7 @@ func TestACollectionIsDeletedManyAtOnce(t *testing.T) {
 	})
 }
 
-// TestAPanicEndsADeleteOfACollectionAndNothingElse: the request is told, the object stays, and the server goes on.
+// A panic ends only the request, which is answered with an error; the object stays.
 func TestAPanicEndsADeleteOfACollectionAndNothingElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -77,7 +78,7 @@ func TestAPanicEndsADeleteOfACollectionAndNothingElse(t *testing.T) {
 	})
 }
 
-// TestADeleteOfACollectionEndsAtItsTime: what is not deleted by then stays, and the client is told.
+// A deletecollection stops at its deadline with an error; the remaining objects stay.
 func TestADeleteOfACollectionEndsAtItsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestADeleteOfACollectionEndsAtItsTime(t *testing.T) {
 	})
 }
 
-// patient is a plugin that holds the deletion of what is deleted as one of many.
+// patient is a plugin that delays the deletes of a collection.
 type patient struct{ asked, answer chan struct{} }
 
 func (patient) Name() string { return "Patient" }
@@ -112,7 +113,7 @@ func (p patient) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) er
 	return nil
 }
 
-// TestACollectionIsWhatWasListed: who has the name of one of its objects by the time that this one's turn comes is another.
+// An object that was created after the list, with the name of a listed one, is not deleted.
 func TestACollectionIsWhatWasListed(t *testing.T) {
 	t.Parallel()
 	p := patient{make(chan struct{}), make(chan struct{})}

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// deleteOptions reads the options of a delete: from the body where there is one, else from the query.
+// deleteOptions reads the options of a delete from the body if there is one, otherwise from the query.
 func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
 	body, err := c.readBody()
 	if err != nil {
@@ -34,8 +34,8 @@ func (c *call) deleteOptions() (*metav1.DeleteOptions, error) {
 	return o, invalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(o))
 }
 
-// bodyOptions reads DeleteOptions of any group in JSON, YAML or protobuf, as Kubernetes' own codec of them does. Without
-// a kind they are taken for what they are to be.
+// bodyOptions decodes DeleteOptions of any group in JSON, YAML or protobuf with Kubernetes' codec. The kind
+// is optional.
 func (c *call) bodyOptions(body []byte) (*metav1.DeleteOptions, error) {
 	info, ok := runtime.SerializerInfoForMediaType(metascheme.Codecs.SupportedMediaTypes(), bodyMedia(c.http))
 	if !ok {
@@ -53,14 +53,14 @@ func (c *call) bodyOptions(body []byte) (*metav1.DeleteOptions, error) {
 	return o, nil
 }
 
-// ignoresUnreadable says that a delete is only meant for an object that cannot be read back (KEP-3926).
+// ignoresUnreadable reports whether a delete is only meant for an object that cannot be decoded (KEP-3926).
 func ignoresUnreadable(o *metav1.DeleteOptions) bool {
 	ignore := o.IgnoreStoreReadErrorWithClusterBreakingPotential
 	return ignore != nil && *ignore
 }
 
-// removeUnreadable removes an object that cannot be read back, past admission, preconditions and finalizers. One that can
-// be read is refused. Who asks for it needs a permission of its own.
+// removeUnreadable removes an object that cannot be decoded, without admission, preconditions and finalizers.
+// It refuses an object that can be decoded. It requires a separate permission.
 func (s *Server) removeUnreadable(c *call, current *object.Object, o *metav1.DeleteOptions) (*removed, error) {
 	unsafe := *c.route
 	unsafe.verb = "unsafe-delete-ignore-read-errors"

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestDeleteOptionsInEveryForm: of any group-version, as clients of that group send them, in the body or in the query.
+// DeleteOptions of any group-version are accepted in the body or in the query.
 func TestDeleteOptionsInEveryForm(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -40,8 +40,8 @@ func TestDeleteOptionsInEveryForm(t *testing.T) {
 	w.send(t, http.MethodDelete, configMaps+"/a?gracePeriodSeconds=x", "").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "invalid syntax")
 }
 
-// TestWhatADeleteAnswers: a Status of an object that is gone, the object that something still holds, and 202 to a client
-// that says of its dependents, in the old way, that they go too.
+// A delete answers with a Status if the object is gone, with the object if something holds it, and with 202
+// for the deprecated option orphanDependents=false.
 func TestWhatADeleteAnswers(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -73,7 +73,7 @@ func TestWhatADeleteAnswers(t *testing.T) {
 	}
 }
 
-// TestOnlyUnreadableObjectsAreDeletedUnread: the option is for objects that nobody can read any more (KEP-3926).
+// The option to ignore read errors only applies to objects that cannot be decoded (KEP-3926).
 func TestOnlyUnreadableObjectsAreDeletedUnread(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -85,8 +85,8 @@ func TestOnlyUnreadableObjectsAreDeletedUnread(t *testing.T) {
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 }
 
-// TestTheTimeOfADeletedPodOnlyGetsShorter: from the end that the first delete gave it, not from now, and until it ends
-// nothing else about its deletion changes.
+// The grace period of a deleted pod only gets shorter, counted from the first delete, and nothing else about
+// its deletion changes.
 func TestTheTimeOfADeletedPodOnlyGetsShorter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestTheTimeOfADeletedPodOnlyGetsShorter(t *testing.T) {
 			{0, 30, 30, 30},
 			{5 * time.Second, 60, 30, 30},
 			{0, 20, 20, 20},               // 20 seconds from the first delete
-			{10 * time.Second, 10, 1, 15}, // which is over: one second, so that who ends it still sees the change
+			{10 * time.Second, 10, 1, 15}, // over: a second remains, so that the node observes the change
 		} {
 			time.Sleep(step.wait)
 			orphan := metav1.DeletePropagationOrphan

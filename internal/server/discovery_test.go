@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// TestDiscoveryPlainAndAggregatedAgree reads what is served in both ways, and with client-go in both ways.
+// The plain and the aggregated documents of discovery agree, read directly and with client-go.
 func TestDiscoveryPlainAndAggregatedAgree(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -67,7 +67,7 @@ func TestAggregatedDiscoveryIsAskedForByAccept(t *testing.T) {
 	}
 }
 
-// TestDiscoveryShowsADefinitionAtOnce creates a definition, and finds its resource as soon as the create has returned.
+// Discovery shows the resource of a definition as soon as its create has returned.
 func TestDiscoveryShowsADefinitionAtOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)

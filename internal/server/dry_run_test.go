@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestDryRunWritesNothing whatever the verb: the answer is that of the real thing, the state and its revision stay, and
-// no address is taken.
+// A dry run of any verb has the answer of the real request and changes neither state nor revision, nor does
+// it claim an address.
 func TestDryRunWritesNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -64,7 +64,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 	w.create(t, widgetsPath, widget("b", `{}`)) // the definition is not ending
 }
 
-// TestDryRunAnswersWhatTheWriteWould give, but for what only a commit makes.
+// The answer of a dry run equals that of the write, except for what only a commit sets.
 func TestDryRunAnswersWhatTheWriteWould(t *testing.T) {
 	t.Parallel()
 	w := start(t)

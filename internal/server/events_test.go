@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestEventIsOneObjectUnderTwoEndpoints: what one of them writes the other shows, in its own form, and both watch.
+// An event is one object under two endpoints. What one endpoint writes, the other reads and watches in its
+// own form.
 func TestEventIsOneObjectUnderTwoEndpoints(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{jsonType, protobufType} {
@@ -58,7 +59,7 @@ func TestEventIsOneObjectUnderTwoEndpoints(t *testing.T) {
 	}
 }
 
-// TestPutOfAnEventThatIsNotThereCreatesIt as event recorders rely on, and that of another kind does not.
+// A PUT creates an event that does not exist, which event recorders rely on; other kinds refuse it.
 func TestPutOfAnEventThatIsNotThereCreatesIt(t *testing.T) {
 	t.Parallel()
 	w := start(t)

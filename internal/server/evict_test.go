@@ -13,7 +13,7 @@ import (
 
 const budgetsPath = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 
-// runs makes a pod that runs, with the status of its condition Ready.
+// runs creates a running pod with the status of its condition Ready.
 func (w *world) runs(t testing.TB, name, ready string) {
 	t.Helper()
 	w.create(t, podsPath, `{"metadata":{"name":"`+name+`","labels":{"app":"web"}},"spec":{"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`)
@@ -21,14 +21,14 @@ func (w *world) runs(t testing.TB, name, ready string) {
 	w.send(t, http.MethodPatch, podsPath+"/"+name+"/status", status, "Content-Type", "application/merge-patch+json").want(t, http.StatusOK)
 }
 
-// budget makes a budget of the pods of app web, with that status.
+// budget creates a disruption budget for the pods of app web, with that status.
 func (w *world) budget(t testing.TB, name, spec, status string) {
 	t.Helper()
 	w.create(t, budgetsPath, `{"metadata":{"name":"`+name+`"},"spec":{"selector":{"matchLabels":{"app":"web"}}`+spec+`}}`)
 	w.send(t, http.MethodPatch, budgetsPath+"/"+name+"/status", `{"status":`+status+`}`, "Content-Type", "application/merge-patch+json").want(t, http.StatusOK)
 }
 
-// evict asks for an eviction.
+// evict requests an eviction.
 func (w *world) evict(t testing.TB, name, query string) reply {
 	t.Helper()
 	return w.send(t, http.MethodPost, podsPath+"/"+name+"/eviction"+query, evictionOf(name))
@@ -38,7 +38,7 @@ func evictionOf(name string) string {
 	return `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"` + name + `"}}`
 }
 
-// TestEvictionsKeepToBudgets: the answers are those of Kubernetes' pkg/registry/core/pod/storage/eviction.go.
+// Evictions respect budgets. The answers are those of Kubernetes' pkg/registry/core/pod/storage/eviction.go.
 func TestEvictionsKeepToBudgets(t *testing.T) {
 	t.Parallel()
 	const cannot = "Cannot evict pod as it would violate the pod's disruption budget."
@@ -78,7 +78,7 @@ func TestEvictionsKeepToBudgets(t *testing.T) {
 	}
 }
 
-// TestAnEvictionIsPaidFor at once with it: the pod says why it goes, and the budget which pod went.
+// An eviction is recorded in the same commit: in the pod's condition, and in the budget's disrupted pods.
 func TestAnEvictionIsPaidFor(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -100,7 +100,7 @@ func TestAnEvictionIsPaidFor(t *testing.T) {
 	w.evict(t, "p", "").want(t, http.StatusCreated) // it goes already, and costs nothing
 }
 
-// TestManyEvictionsAtOnceBreakNoBudget: as many succeed as the budget allows.
+// Of many concurrent evictions, as many succeed as the budget allows.
 func TestManyEvictionsAtOnceBreakNoBudget(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -132,7 +132,7 @@ func TestManyEvictionsAtOnceBreakNoBudget(t *testing.T) {
 	}
 }
 
-// TestOldEvictionsAreTaken as clients of before Kubernetes 1.22 send them.
+// Evictions of clients older than Kubernetes 1.22 are accepted.
 func TestOldEvictionsAreTaken(t *testing.T) {
 	t.Parallel()
 	w := start(t)

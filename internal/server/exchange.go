@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/fair"
 )
 
-// exchange is a request and its answer as metrics, logs and traces tell of them. It is the answer's http.ResponseWriter.
+// exchange holds what metrics, logs and traces record of a request. It is the answer's http.ResponseWriter.
 type exchange struct {
 	http.ResponseWriter
 	route route
@@ -17,16 +17,17 @@ type exchange struct {
 	// code is the answer's status, and written the length of its body so far, in bytes.
 	code    int
 	written int64
-	// spans are the request's trace; nil while nobody traces.
+	// spans is nil if the request is not traced.
 	spans *spans
-	// seats are what the request holds while it works, and left counts it out.
+	// seats are those that the request holds in the fair queue, and left decrements the number of requests in
+	// flight.
 	seats fair.Seats
 	left  func()
-	// watch is what goes on once all that led to it has returned; nil for most.
+	// watch is the stream to serve after the frames that opened it have returned; nil for other requests.
 	watch *watching
 }
 
-// leave ends the request's work for others to begin with theirs.
+// leave releases the request's seats.
 func (x *exchange) leave() {
 	x.seats.Leave()
 	x.left()
@@ -50,11 +51,11 @@ func (x *exchange) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// farewell is how long a client may take for the rest of its answer once the request's time is over: that may have been all that
-// the answer says.
+// farewell is how long a client may take to read its answer after the request's deadline.
 const farewell = 5 * time.Second
 
-// cutOff gives the client little time from now on, so that none holds what it asked for by not reading it.
+// cutOff sets the deadline for writes, so that a client that does not read its answer does not hold its
+// seats.
 func (x *exchange) cutOff() {
 	http.NewResponseController(x.ResponseWriter).SetWriteDeadline(time.Now().Add(farewell))
 }
@@ -62,10 +63,10 @@ func (x *exchange) cutOff() {
 // Unwrap lets http.ResponseController reach the connection.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// handler is the server as its Handler: it serves a request and tells of it, in metrics, trace and, for who wants details, the
-// log. A watch that began follows its changes from here. Its goroutine waits with 4 KiB of stack as long as the frames from here
-// on, with those of the HTTP server above, take less than 1.2; it would keep 8 if all that led to the watch were there, and a
-// middleware too.
+// handler serves requests, and records them in metrics, the trace and, at debug level, the log. It also
+// streams watches. The goroutine of an idle watch has 4 KiB of stack as long as the frames from here on,
+// together with those of net/http, take less than 1.2 KiB. With the frames that opened the watch, or those of
+// a middleware, it would have 8 KiB.
 type handler Server
 
 // ServeHTTP implements http.Handler.
@@ -83,8 +84,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Prompt implements client.Prompt: what is about one object, or a page of them, is answered at once, but for what outlasts its
-// client.
+// Prompt implements inprocess.Prompt. It returns true for requests about one object, or a page of them, except
+// for those that continue when their client disconnects.
 func (h *handler) Prompt(r *http.Request) bool {
 	if !h.prompt {
 		return false
@@ -100,18 +101,19 @@ func (h *handler) Prompt(r *http.Request) bool {
 	return false
 }
 
-// promptItems is how many objects a list may be of, which is kept as a whole until its caller reads it: client-go's pages are of
-// that size.
+// promptItems is the maximum limit of a list that is buffered until its caller reads it. It is the page size
+// of client-go.
 const promptItems = 500
 
-// newExchange is not part of ServeHTTP, whose frame stays on the stack of each open watch: a route is large.
+// newExchange is not inlined into ServeHTTP, whose frame stays on the stack of each open watch: a route is
+// large.
 //
 //go:noinline
 func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 	return &exchange{ResponseWriter: w, route: parseRoute(r), begun: time.Now()}
 }
 
-// tell is also called for a request that panics, to end its connection.
+// tell records a request. It is also called for a request that panics, to end its connection.
 func (s *Server) tell(x *exchange, r *http.Request) {
 	if x.code == 0 { // an answer without a body
 		x.code = http.StatusOK

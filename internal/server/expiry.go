@@ -12,34 +12,35 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// expiry deletes the objects of a kind that has a Lifetime when nobody has written them for so long, whatever holds them:
-// kube-apiserver has etcd do so with events, by leases. A server that starts does not know when the objects that it finds were
-// written, and gives them their time anew.
+// expiry deletes the objects of a kind with a Lifetime that long after their last write, regardless of
+// finalizers. Kube-apiserver does the same for events with leases of etcd. A server does not know when the
+// objects that it finds at its start were written; their lifetime starts anew.
 type expiry struct {
 	s        *Server
 	resource schema.GroupResource
 	lifetime time.Duration
 
 	mu sync.Mutex
-	// waiting is each write of the last lifetime, in order.
+	// waiting are the writes of the last lifetime, in order.
 	waiting []dated
-	// timer runs while somebody waits, and is nil else.
+	// timer is nil if nothing waits.
 	timer *time.Timer
 }
 
-// dated is a state of an object, and when it goes if it is still the last one.
+// dated is a state of an object, and when the object is deleted if that is still its state.
 type dated struct {
 	key object.Key // empty for all objects that were last written at the revision or before
-	// revision is 0 where nobody knows whether the object was written.
+	// revision is 0 if it is unknown whether the object was written.
 	revision object.Revision
 	due      time.Time
 }
 
-// expiryPause is the least time between two looks at who is due, so that those that were written together go together.
+// expiryPause is the minimum time between two runs, so that objects which were written together are deleted
+// together.
 const expiryPause = time.Second
 
-// loadExpiries makes the expiries of all kinds that need one. What is stored is dated together, unless it is to be kept: it is not
-// looked through before its time.
+// loadExpiries creates the expiries of all kinds with a Lifetime. Unless keep is set, stored objects expire
+// together, and are not read before.
 func (s *Server) loadExpiries(ctx context.Context, keep bool) error {
 	s.expiries = map[schema.GroupResource]*expiry{}
 	snapshot, err := s.store.Snapshot(ctx, store.Latest())
@@ -64,8 +65,8 @@ func (s *Server) loadExpiries(ctx context.Context, keep bool) error {
 	return nil
 }
 
-// expires is told how a commit of an object ended, nil for one that was written: one that failed otherwise than by a conflict
-// may have been written all the same.
+// expires schedules the expiry of an object after a commit. After an error other than a conflict, the object
+// may have been written.
 func (s *Server) expires(k kind.Kind, o *object.Object, err error) {
 	info := k.Info()
 	if info.Lifetime == 0 || o == nil {
@@ -79,7 +80,7 @@ func (s *Server) expires(k kind.Kind, o *object.Object, err error) {
 	}
 }
 
-// date has a state go a lifetime from now.
+// date schedules the expiry of a state.
 func (e *expiry) date(key object.Key, revision object.Revision) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,7 +90,7 @@ func (e *expiry) date(key object.Key, revision object.Revision) {
 	}
 }
 
-// arm sets the timer for the first that waits, unless the server closes; the caller holds mu.
+// arm sets the timer for the first state, unless the server closes; the caller holds mu.
 func (e *expiry) arm() {
 	e.timer = nil
 	if len(e.waiting) > 0 && e.s.ctx.Err() == nil {
@@ -97,7 +98,7 @@ func (e *expiry) arm() {
 	}
 }
 
-// stop ends the timer when the server's context has ended: a run that has begun is counted in the server's work.
+// stop stops the timer. The server's work includes a run in progress.
 func (e *expiry) stop() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -123,7 +124,7 @@ func (e *expiry) run() {
 	e.arm()
 }
 
-// due takes off those whose time has come.
+// due removes and returns the states that have expired.
 func (e *expiry) due() []dated {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -136,7 +137,7 @@ func (e *expiry) due() []dated {
 	return due
 }
 
-// endAll deletes what nobody has written since a revision.
+// endAll deletes the objects that were not written after a revision.
 func (e *expiry) endAll(revision object.Revision) {
 	snapshot, err := e.s.store.Snapshot(e.s.ctx, store.Latest())
 	if err != nil {
@@ -152,8 +153,8 @@ func (e *expiry) endAll(revision object.Revision) {
 	})
 }
 
-// end deletes an object, nil if it is not there, that is as it was when it was dated. One of which nobody knew is dated now, and
-// where the deletion fails, it is tried again a lifetime later.
+// end deletes an object if its state is still the dated one. If it was unknown whether the object was
+// written, its lifetime starts now. If the deletion fails, it is retried after another lifetime.
 func (e *expiry) end(o *object.Object, revision object.Revision) {
 	switch {
 	case o == nil:

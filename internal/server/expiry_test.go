@@ -24,7 +24,8 @@ func aboutPod(name string) string {
 		"involvedObject":{"kind":"Pod","namespace":"default","name":"p"},"reason":"Tested"}`
 }
 
-// TestEventsGoAnHourAfterTheirLastWrite, as kube-apiserver's do, whatever finalizers they have, and watchers see them go.
+// Events are deleted an hour after their last write, as by kube-apiserver, regardless of finalizers, and
+// watchers see it.
 func TestEventsGoAnHourAfterTheirLastWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +56,7 @@ func TestEventsGoAnHourAfterTheirLastWrite(t *testing.T) {
 	})
 }
 
-// TestStoredEventsGetTheirTimeAnew from a server that starts: it does not know when they were written.
+// The lifetime of stored events starts anew with the server, which does not know when they were written.
 func TestStoredEventsGetTheirTimeAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -73,7 +74,7 @@ func TestStoredEventsGetTheirTimeAnew(t *testing.T) {
 	})
 }
 
-// slowLog takes a while for each write, while it is slow.
+// slowLog delays each write while it is slow.
 type slowLog struct {
 	log.Log
 	slow atomic.Bool
@@ -86,7 +87,7 @@ func (l *slowLog) Append(ctx context.Context, commits []log.Commit) error {
 	return l.Log.Append(ctx, commits)
 }
 
-// TestEventsGoThatNobodyKnowsOf: who asked for them went away before they were written.
+// An event expires even if its writer disconnected before the commit.
 func TestEventsGoThatNobodyKnowsOf(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestEventsGoThatNobodyKnowsOf(t *testing.T) {
 	})
 }
 
-// TestEventsThatAForkBeganWithStay: they tell what happened. What happens in it goes as ever.
+// Events from before a fork do not expire in it; those written in it do.
 func TestEventsThatAForkBeganWithStay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,15 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// strange has a field that nobody knows, and one twice; %NAME% is its name.
+// strange has an unknown field and a duplicate one; %NAME% is its name.
 var strange = map[string]string{
 	configMaps:                        `{"metadata":{"name":"%NAME%"},"unknown":1,"data":{"k":"1"},"data":{"k":"2"}}`,
 	"/api/v1/namespaces/default/pods": `{"metadata":{"name":"%NAME%"},"spec":{"unknown":1,"containers":[{"name":"c","image":"i","image":"j"}]}}`,
 	widgetsPath:                       `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"%NAME%"},"spec":{"unknown":1,"size":2,"size":3}}`,
 }
 
-// TestFieldValidation refuses, warns about or leaves out what the schema does not know, as the client says; it warns when
-// the client says nothing.
+// Unknown fields are refused, warned about or dropped, as fieldValidation demands; the default is a warning.
 func TestFieldValidation(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -47,7 +46,7 @@ func TestFieldValidation(t *testing.T) {
 	}
 }
 
-// TestFieldValidationOfUpdatesAndPatches does the same to what is there already.
+// The same holds for updates and patches of existing objects.
 func TestFieldValidationOfUpdatesAndPatches(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -77,7 +76,7 @@ func TestFieldValidationOfUpdatesAndPatches(t *testing.T) {
 	}
 }
 
-// TestDuplicateKeysInYAML are named with their line.
+// Errors of duplicate keys in YAML name the line.
 func TestDuplicateKeysInYAML(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -92,8 +91,8 @@ func TestDuplicateKeysInYAML(t *testing.T) {
 	}
 }
 
-// TestFieldValidationFindsTheSameEverywhere: in metadata as in the rest, in JSON and YAML, in bodies and in patches. What
-// Strict refuses is what Warn warns of, in order; Ignore is silent.
+// Strict refuses exactly what Warn warns about, in order, and Ignore drops it: in metadata and elsewhere, in
+// JSON and YAML, in bodies and in patches.
 func TestFieldValidationFindsTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 )
 
-// recover answers a panic of a request with a 500: one request's fault is nobody else's. It is to be deferred.
+// recover answers with a 500 if the request panicked, so that the process survives. It must be deferred.
 func (s *Server) recover(x *exchange, r *http.Request) {
 	p := recover()
 	if p == nil {
@@ -27,7 +27,7 @@ func (s *Server) recover(x *exchange, r *http.Request) {
 	s.writeError(x, r, fmt.Errorf("this request panicked in the server: %v", p))
 }
 
-// serve is the way of every request: who, may they, within which time, when is there room, what.
+// serve runs a request through authentication, authorization, its deadline, the fair queue, and dispatch.
 func (s *Server) serve(x *exchange, r *http.Request) {
 	user, err := s.identify(r)
 	x.spans = s.trace(x, r, user)
@@ -60,7 +60,7 @@ func (s *Server) serve(x *exchange, r *http.Request) {
 	s.dispatch(x, r, user)
 }
 
-// dispatch tells API resources from everything else.
+// dispatch serves API resources and other paths, with compression and indentation as the client asks for.
 func (s *Server) dispatch(x *exchange, r *http.Request, user *auth.User) {
 	x.spans.at(stageRoute)
 	var w http.ResponseWriter = x
@@ -90,8 +90,8 @@ func (s *Server) fail(x *exchange, w http.ResponseWriter, r *http.Request, err e
 	s.writeError(w, r, err)
 }
 
-// identify finds out who sends a request. Nobody may act as somebody else yet, and a request that asks to is refused
-// rather than taken for its sender's own.
+// identify authenticates a request. Impersonation is not supported: a request with its headers is refused
+// rather than run as the sender.
 func (s *Server) identify(r *http.Request) (*auth.User, error) {
 	user, ok, err := s.authenticator.Authenticate(r)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Server) authorize(ctx context.Context, target route, user *auth.User) e
 	return nil
 }
 
-// bounded gives a request its deadline: the server's, or a shorter one that the client asks for with ?timeout=.
+// bounded gives a request its deadline: the server's timeout, or a shorter one from ?timeout=.
 func (s *Server) bounded(ctx context.Context, r *http.Request) (context.Context, context.CancelFunc, error) {
 	limit := s.timeout
 	if text := r.URL.Query().Get("timeout"); text != "" {

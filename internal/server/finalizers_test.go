@@ -13,7 +13,7 @@ import (
 
 const held = `{"metadata":{"name":"a","finalizers":["example.com/hold","example.com/too"]}}`
 
-// TestFinalizersHoldADeletedObject until the last of them is taken away.
+// A deleted object exists until its last finalizer is removed.
 func TestFinalizersHoldADeletedObject(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestFinalizersHoldADeletedObject(t *testing.T) {
 	})
 }
 
-// TestDeletePolicies write what the garbage collector is to do into the finalizers.
+// The propagation policy of a delete sets the finalizers of the garbage collector.
 func TestDeletePolicies(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -80,7 +80,7 @@ func TestDeletePolicies(t *testing.T) {
 	w.get(t, configMaps+"/b").want(t, http.StatusOK)
 }
 
-// TestPreconditions of deletes and updates: a uid and a revision.
+// Deletes and updates check the uid and the resourceVersion.
 func TestPreconditions(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// fork is a world that begins with another one's state.
+// fork is a world that starts with the state of another one.
 func (w *world) fork(t testing.TB) *world {
 	t.Helper()
 	f := &world{Plane: must(w.Plane.Fork(t.Context()))(t)}
@@ -23,8 +23,8 @@ func (w *world) fork(t testing.TB) *world {
 	return f
 }
 
-// TestForkConvertsByItsOwnWebhookClient, with which it goes on when its plane is gone; what the plane has converted already, it
-// shares.
+// A fork has its own client of conversion webhooks, which works after its plane is closed, and shares
+// converted objects.
 func TestForkConvertsByItsOwnWebhookClient(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
@@ -46,7 +46,7 @@ func TestForkConvertsByItsOwnWebhookClient(t *testing.T) {
 	f.create(t, lampsV2, lamp("v2", "c", `{"paint":"blue"}`))
 }
 
-// TestForkSettlesWhatItsPlaneHadNot: a definition that waits for a name of another one gets it where that one is deleted.
+// In a fork, a definition that waits for a name gets it when the definition with that name is deleted there.
 func TestForkSettlesWhatItsPlaneHadNot(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -64,7 +64,7 @@ func TestForkSettlesWhatItsPlaneHadNot(t *testing.T) {
 	w.get(t, "/apis/example.com/v1/widgets").want(t, http.StatusOK)
 }
 
-// TestForksAreMadeWhileDefinitionsChange: each serves what the definitions in its own state say, not what they say by then in
+// Forks that are made while definitions change serve the definitions of their own state, not later ones of
 // the plane.
 func TestForksAreMadeWhileDefinitionsChange(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ func TestForksAreMadeWhileDefinitionsChange(t *testing.T) {
 			return nil
 		})
 	}
-	group.Go(func() error { // one comes and goes
+	group.Go(func() error { // creates and deletes a definition repeatedly
 		crd := widgets()
 		crd.Spec.Group, crd.Name = "come.example.com", "widgets.come.example.com"
 		body, err := jsonOf(crd)
@@ -115,7 +115,7 @@ func TestForksAreMadeWhileDefinitionsChange(t *testing.T) {
 	}
 }
 
-// served checks that the default of each kind is the one that its definition has, and that none is served without one.
+// served checks that the default of each kind is that of its definition, and that each kind has a definition.
 func served(t *testing.T, f *world, kinds int) {
 	defined, listed := f.get(t, definitionsPath+"/widgets.come.example.com").code, f.get(t, "/apis/come.example.com/v1/widgets").code
 	if defined == http.StatusNotFound && listed != http.StatusNotFound {
@@ -138,7 +138,7 @@ func served(t *testing.T, f *world, kinds int) {
 	}
 }
 
-// TestForkServesInTheOrderOfItsPlane, which discovery shows, without reading any definition.
+// A fork serves kinds in the order of its plane, which discovery shows, without decoding definitions.
 func TestForkServesInTheOrderOfItsPlane(t *testing.T) {
 	t.Parallel()
 	w := start(t)

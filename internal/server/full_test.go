@@ -18,8 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestDiskThatTakesNothingIsSaid: the write that finds no room, or a disk that fails, is told so, as an error that is worth a new
-// try; nothing of it is there, and everybody goes on reading.
+// While the disk is full or fails, writes are refused with an error that asks for a retry; nothing of them is
+// stored, and reads succeed.
 func TestDiskThatTakesNothingIsSaid(t *testing.T) {
 	t.Parallel()
 	disk := &storetest.Faults{Log: memory.New()}
@@ -59,7 +59,7 @@ func TestDiskThatTakesNothingIsSaid(t *testing.T) {
 	w.fill(t, "default", "new")
 }
 
-// TestClientOutwaitsDisk: client-go, as it comes, tries again when it is told to, and its caller sees no error.
+// client-go retries such a write, and its caller sees no error.
 func TestClientOutwaitsDisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

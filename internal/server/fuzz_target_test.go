@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 )
 
-// target is a plane that fuzz tests send requests to, without a transport between.
+// target is a plane to which fuzz tests send requests without a transport.
 type target struct {
 	*world
 	handler http.Handler
@@ -31,7 +31,7 @@ func fuzzTarget(f *testing.F) *target {
 	return &target{w, w.Handler()}
 }
 
-// recorded is an answer as its handler wrote it. A watch ends as soon as it has begun.
+// recorded records an answer. A watch ends as soon as it has begun.
 type recorded struct {
 	code   int
 	header http.Header
@@ -51,8 +51,8 @@ func (r *recorded) Write(p []byte) (int, error) {
 }
 func (r *recorded) Flush() { r.end() }
 
-// ask sends a request as the administrator, and fails on what no request may bring about: a panic, and a 500 but for those
-// that Kubernetes answers too.
+// ask sends a request as the administrator. It fails the test on a panic, and on a 500 that Kubernetes would
+// not answer.
 func (g *target) ask(t *testing.T, method string, u *url.URL, contentType string, body []byte) *recorded {
 	t.Helper()
 	ctx, cancel := context.WithCancel(auth.WithUser(t.Context(), auth.NewUser("fuzz", auth.AdminGroup)))
@@ -76,9 +76,10 @@ func (g *target) ask(t *testing.T, method string, u *url.URL, contentType string
 	return r
 }
 
-// knownFailure says whether Kubernetes answers with a 500 too.
+// knownFailure reports whether Kubernetes answers with a 500, too.
 func knownFailure(contentType, body string) bool {
-	if contentType == "application/strategic-merge-patch+json" { // any fault of the library that Kubernetes uses as well
+	// Any fault of the library, which Kubernetes uses as well.
+	if contentType == "application/strategic-merge-patch+json" {
 		return !strings.Contains(body, "panicked")
 	}
 	for _, text := range []string{
@@ -93,7 +94,7 @@ func knownFailure(contentType, body string) bool {
 	return false
 }
 
-// alive ends the test when the server no longer does its work.
+// alive ends the test if the server no longer works.
 func (g *target) alive(t *testing.T) {
 	t.Helper()
 	r := g.ask(t, http.MethodGet, &url.URL{Path: configMaps + "/a"}, "", nil)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// bodyTargets are where bodies are sent, by index.
+// bodyTargets are the paths that bodies are sent to, by index.
 var bodyTargets = []struct{ method, path, contentType string }{
 	{http.MethodPost, configMaps, jsonType},
 	{http.MethodPost, configMaps, yamlType},
@@ -54,8 +54,7 @@ var bodyTargets = []struct{ method, path, contentType string }{
 	{http.MethodPost, "/apis/networking.k8s.io/v1/ingressclasses", yamlType},
 }
 
-// FuzzRequestBodies sends bodies in all forms to all sorts of endpoints: the server answers, refuses what it cannot read,
-// and lives.
+// FuzzRequestBodies sends bodies in all formats to various endpoints. The server answers each, and survives.
 func FuzzRequestBodies(f *testing.F) {
 	g := fuzzTarget(f)
 	seedBodies(f)
@@ -66,8 +65,8 @@ func FuzzRequestBodies(f *testing.F) {
 	})
 }
 
-// FuzzCreatedObjects creates what a body says. What was accepted can be read in every form, and written back as it was read,
-// which changes nothing.
+// FuzzCreatedObjects creates objects. An accepted object can be read in every form, and writing it back
+// changes nothing.
 func FuzzCreatedObjects(f *testing.F) {
 	g := fuzzTarget(f)
 	seedBodies(f)
@@ -101,7 +100,7 @@ func FuzzCreatedObjects(f *testing.F) {
 	})
 }
 
-// discard deletes an object, and what holds it.
+// discard deletes an object, and its finalizers.
 func (g *target) discard(t *testing.T, path *url.URL) {
 	t.Helper()
 	g.ask(t, http.MethodPatch, path, mergeType, []byte(`{"metadata":{"finalizers":null}}`))
@@ -111,7 +110,7 @@ func (g *target) discard(t *testing.T, path *url.URL) {
 	}
 }
 
-// seedBodies adds the bodies of all recordings, and the forms that they do not have.
+// seedBodies adds the bodies of all recordings, and the formats that they lack.
 func seedBodies(f *testing.F) {
 	f.Helper()
 	files := must(filepath.Glob("../golden/testdata/*.json"))(f)
@@ -147,7 +146,7 @@ func seedBodies(f *testing.F) {
 	}
 }
 
-// targetOf is where a recorded body belongs, or the first target.
+// targetOf returns the index of a recorded body's path, or 0.
 func targetOf(method, path string) uint8 {
 	path, _, _ = strings.Cut(path, "?")
 	for i, c := range bodyTargets {
@@ -158,7 +157,7 @@ func targetOf(method, path string) uint8 {
 	return 0
 }
 
-// FuzzSelectors asks for lists by any selectors. One that is understood selects what the same selector selects here.
+// FuzzSelectors lists with random selectors. A valid one selects the same objects as in the test.
 func FuzzSelectors(f *testing.F) {
 	g := fuzzTarget(f)
 	for _, label := range []string{"", "app=web", "app!=web", "app in (web,db)", "app notin (web),!tier", "tier", "a/b=c", "app in (", ",", "=", "app=web,app=db", "x in ()", "app>1"} {
@@ -199,7 +198,7 @@ func FuzzSelectors(f *testing.F) {
 	})
 }
 
-// FuzzContinueTokens goes on with any token: it is refused, expired, or shows a part of what may be listed.
+// FuzzContinueTokens lists with random tokens. A token is refused, is expired, or returns a part of the list.
 func FuzzContinueTokens(f *testing.F) {
 	g := fuzzTarget(f)
 	first := g.get(f, configMaps+"?limit=1").object(f)
@@ -236,7 +235,7 @@ func FuzzContinueTokens(f *testing.F) {
 	})
 }
 
-// FuzzURLs asks for any path with any query, in any method: it is answered.
+// FuzzURLs requests random paths, queries and methods. Each request is answered.
 func FuzzURLs(f *testing.F) {
 	g := fuzzTarget(f)
 	for _, path := range []string{

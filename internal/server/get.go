@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// get answers with one object, from the latest state.
+// get answers with the latest state of one object.
 func (s *Server) get(c *call) error {
 	if err := c.negotiate(asTable, asPartial); err != nil {
 		return err
@@ -37,7 +37,8 @@ func (s *Server) get(c *call) error {
 	return s.answer(c, http.StatusOK, obj)
 }
 
-// getOptions acts on the parameters of a get: whether the latest state is as new as the client wants.
+// getOptions checks the parameters of a get: whether the latest state is at least as new as the client
+// demands.
 func (s *Server) getOptions(q url.Values) error {
 	if export, asked := q["export"]; asked && boolParameter(export) {
 		return apierrors.NewBadRequest("the export parameter, deprecated since v1.14, is no longer supported")
@@ -56,7 +57,7 @@ func (s *Server) getOptions(q url.Values) error {
 	return nil
 }
 
-// answer writes a committed object: its bytes as they are kept, or what the client wants instead.
+// answer writes a committed object: its stored bytes, a Table, or its metadata.
 func (s *Server) answer(c *call, code int, obj *object.Object) error {
 	c.spans.at(stageAnswer)
 	switch c.accept.as {
@@ -74,7 +75,8 @@ func (s *Server) answer(c *call, code int, obj *object.Object) error {
 	return nil
 }
 
-// answerUncommitted writes an object that was not stored: that of a dry run, or the last state of a deleted one.
+// answerUncommitted writes an object that is not stored: the result of a dry run, or the last state of a
+// deleted object.
 func (s *Server) answerUncommitted(c *call, code int, obj kind.Object) error {
 	c.spans.at(stageAnswer)
 	if c.sub != nil && c.sub.View != nil {
@@ -107,7 +109,7 @@ func (s *Server) answerView(c *call, code int, obj *object.Object) error {
 	return c.answerTyped(code, view, c.sub.Kind)
 }
 
-// answerText writes what a subresource says of an object.
+// answerText writes the plain text of a subresource, such as a log.
 func (c *call) answerText(obj *object.Object) error {
 	whole, err := read(c.kind, obj)
 	if err != nil {
@@ -125,7 +127,7 @@ func (c *call) answerText(obj *object.Object) error {
 	return nil
 }
 
-// answerTyped writes a Go struct as a kind, or as a Table or metadata made of it.
+// answerTyped writes a Go struct as an object of a kind, or as a Table or metadata made of it.
 func (c *call) answerTyped(code int, obj runtime.Object, gvk schema.GroupVersionKind) error {
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	shown, err := c.shape(obj)

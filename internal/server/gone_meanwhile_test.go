@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/admission"
 )
 
-// intruder does something once, while an update of a config map is judged.
+// intruder calls a function once, while an update of a config map is admitted.
 type intruder struct{ once func() }
 
 func (intruder) Name() string { return "Intruder" }
@@ -27,8 +27,8 @@ func (i intruder) Validate(ctx, *admission.Attributes, admission.Reader) error {
 	return nil
 }
 
-// TestUpdateOfWhatIsDeletedMeanwhileIsNotFound, also if it names the revision that it found: there is nothing that it conflicts
-// with.
+// An update of an object that is deleted during admission is a 404, even if it names a revision, not a
+// conflict.
 func TestUpdateOfWhatIsDeletedMeanwhileIsNotFound(t *testing.T) {
 	t.Parallel()
 	var w *world

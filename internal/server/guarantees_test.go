@@ -26,9 +26,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestWatchesOfTheAPIKeepTheirGuarantees: writers and watchers work for twenty minutes of a bubble's time, with selectors,
-// bookmarks and breaks, on a store whose log holds up and fails appends; then package robustness, which shares no code with
-// server and store, finds nothing to object to in all that they were told.
+// Writers and watchers run for twenty minutes of a bubble's time, with selectors, bookmarks and disconnects,
+// on a store whose log delays and fails appends. Package robustness, which shares no code with server and
+// store, then checks all answers.
 func TestWatchesOfTheAPIKeepTheirGuarantees(t *testing.T) {
 	t.Parallel()
 	seed := seed.Of(t)
@@ -46,7 +46,8 @@ func namespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// historian records what clients of a plane ask and are told. The key of a config map is /namespace/name.
+// historian records the requests and answers of a plane's clients. The key of a config map is
+// /namespace/name.
 type historian struct {
 	w      *world
 	faults *storetest.Faults
@@ -60,7 +61,7 @@ type historian struct {
 	expired int
 }
 
-// now is a time that all clients share; each is later than the one before.
+// now returns a time that all clients share; each is later than the previous one.
 func (h *historian) now() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,7 +69,7 @@ func (h *historian) now() int64 {
 	return h.clock
 }
 
-// interests are what is watched: by path, label and field.
+// interests are the paths, labels and fields that are watched.
 var interests = []struct {
 	where            robustness.Where
 	namespace        string
@@ -110,7 +111,7 @@ func (h *historian) work(t *testing.T) {
 	}
 }
 
-// write makes a random write. Before some, the log is made to fail its next append, or to hold up what comes.
+// write makes a random write. Some make the log fail its next append or delay further ones first.
 func (h *historian) write(t *testing.T, random *rand.Rand) {
 	switch random.IntN(20) {
 	case 0:
@@ -145,7 +146,7 @@ func (h *historian) write(t *testing.T, random *rand.Rand) {
 	h.wrote(robustness.Write{Call: call, Changes: []robustness.Change{change}}, next, err)
 }
 
-// wrote records what came of a write: the object that it made, or nil of a deletion, which is not told its revision.
+// wrote records the result of a write: the object, or nil for a deletion, whose answer has no revision.
 func (h *historian) wrote(w robustness.Write, made *corev1.ConfigMap, err error) {
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
@@ -161,7 +162,7 @@ func (h *historian) wrote(w robustness.Write, made *corev1.ConfigMap, err error)
 	h.history.Writes = append(h.history.Writes, w)
 }
 
-// watch lists, and watches from there; what breaks off it resumes, until the end.
+// watch lists, then watches from there, and resumes interrupted watches until the end.
 func (h *historian) watch(t *testing.T, client kubernetes.Interface, random *rand.Rand, i int) {
 	interest := interests[i]
 	after := h.list(t, client, i)
@@ -188,16 +189,17 @@ func (h *historian) watch(t *testing.T, client kubernetes.Interface, random *ran
 			after = h.list(t, client, i)
 		}
 		switch {
-		case i == 0: // which sees everything, so that what nobody was told of is known
+		case i == 0: // watches everything without a pause, to detect events that no watch received
 		case i == 1:
-			time.Sleep(6 * time.Minute) // and by then the history has gone on
+			time.Sleep(6 * time.Minute) // longer than the retained history
 		case random.IntN(4) == 0:
 			time.Sleep(time.Duration(random.IntN(400)) * time.Second)
 		}
 	}
 }
 
-// follow records one watch until it ends, or is broken off, and returns the revision to resume from; false if that is gone.
+// follow records one watch until it ends, and returns the revision to resume from; false if that is
+// compacted.
 func (h *historian) follow(
 	t *testing.T, w watch.Interface, random *rand.Rand, where robustness.Where, after string,
 ) (string, bool) {
@@ -261,7 +263,7 @@ func (h *historian) list(t *testing.T, client kubernetes.Interface, i int) strin
 	return list.ResourceVersion
 }
 
-// judge fails the test when a guarantee is broken, and keeps the history then.
+// judge fails the test if a guarantee is broken, and saves the history then.
 func (h *historian) judge(t *testing.T) {
 	t.Helper()
 	events, bookmarks := 0, 0

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// gzipLeast is the size, in bytes, above which an answer is compressed for a client that takes it so. It is Kubernetes',
-// as is the level: the quickest.
+// gzipLeast is the size, in bytes, above which an answer is compressed if the client accepts it. Size and
+// level (the fastest) are those of Kubernetes.
 const gzipLeast = 128 << 10
 
-// takesGzip reads Accept-Encoding as Kubernetes does: gzip has to stand there as it is, and with no quality.
+// takesGzip reports whether Accept-Encoding contains gzip. Like Kubernetes, it ignores gzip with a quality.
 func takesGzip(r *http.Request) bool {
 	for token := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		if strings.TrimSpace(token) == "gzip" {
@@ -22,15 +22,15 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// gzipWriter compresses an answer that is large and not compressed yet. Its head says how large it is.
+// gzipWriter compresses a large answer that is not compressed yet. It reads the size from Content-Length.
 type gzipWriter struct {
 	http.ResponseWriter
 	pool  *sync.Pool // of *gzip.Writer, which are large
 	wrote bool
-	zip   *gzip.Writer // nil for an answer that passes as it is
+	zip   *gzip.Writer // nil if the answer is not compressed
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController reach the connection.
 func (w *gzipWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -62,16 +62,16 @@ func (w *gzipWriter) take() *gzip.Writer {
 	if used, ok := w.pool.Get().(*gzip.Writer); ok {
 		return used
 	}
-	fresh, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that there is
+	fresh, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
 	return fresh
 }
 
-// finish sends what is left.
+// finish writes the end of the compressed answer.
 func (w *gzipWriter) finish() {
 	if w.zip == nil {
 		return
 	}
-	w.zip.Close() // a client that is gone hears nothing more
+	w.zip.Close() // fails only if the client disconnected
 	w.zip.Reset(nil)
 	w.pool.Put(w.zip)
 	w.zip = nil

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestLargeAnswersAreCompressed for clients that take gzip, and say so in the one way that Kubernetes knows; small ones
-// and watches never are.
+// Large answers are compressed for clients with Accept-Encoding: gzip, as in Kubernetes; small ones and
+// watches never are.
 func TestLargeAnswersAreCompressed(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)

@@ -10,20 +10,21 @@ import (
 	"strings"
 )
 
-// A Check is one thing that must be well for the server to be healthy.
+// A Check is one condition of the server's health.
 type Check struct {
-	// Name is what a client asks for it by: /livez/NAME, /readyz/NAME.
+	// Name is the last element of the check's paths: /livez/NAME, /readyz/NAME.
 	Name string
-	// Check is nil while all is well. It is quick, waits for nothing and is called concurrently. Its error is for the log
-	// and for who may ask for the check alone.
+	// Check returns nil if the condition holds. It is quick, does not block and is called concurrently. Its
+	// error is logged, and shown to users who may request the check's own path.
 	Check func(context.Context) error
-	// Ready says that only /readyz asks: a server that fails is to be left alone for a while, not to be restarted.
+	// Ready restricts the check to /readyz: a server that fails it needs time, not a restart.
 	Ready bool
-	// Tells says that an error is told and makes nothing unhealthy, and that there is nothing to tell while all is well.
+	// Tells makes the check informational: its error is shown and does not fail the endpoint, and success is
+	// not shown.
 	Tells bool
 }
 
-// checks are the server's own and those that it was given.
+// checks returns the server's own checks and the given ones.
 func (s *Server) checks(more []Check) []Check {
 	return slices.Concat([]Check{
 		{Name: "ping", Check: func(context.Context) error { return nil }},
@@ -32,7 +33,7 @@ func (s *Server) checks(more []Check) []Check {
 	}, more, []Check{{Name: "shutdown", Ready: true, Check: s.open}})
 }
 
-// open is an error once the server closes.
+// open returns an error once the server closes.
 func (s *Server) open(context.Context) error {
 	if s.ctx.Err() != nil {
 		return errors.New("the server is stopping")
@@ -40,14 +41,14 @@ func (s *Server) open(context.Context) error {
 	return nil
 }
 
-// healthPath splits the path of a health check into the endpoint and, below it, the one check that is asked for.
+// healthPath splits the path of a health check into the endpoint and the name of a single check.
 func healthPath(path string) (endpoint, check string, ok bool) {
 	endpoint, check, _ = strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return endpoint, check, endpoint == "healthz" || endpoint == "livez" || endpoint == "readyz"
 }
 
-// health answers as kube-apiserver does: ok, or, when something is not well or the client wants to know, a line for each
-// check. Why one fails is only told to who may ask for it alone: the endpoint is open to everybody.
+// health answers like kube-apiserver: "ok", or, after a failure or with ?verbose, a line for each check. The
+// error of a check is only shown at the check's own path, since the endpoint is open to everyone.
 func (s *Server) health(w http.ResponseWriter, r *http.Request, endpoint, only string) {
 	checks := slices.DeleteFunc(slices.Clone(s.healthChecks), func(c Check) bool { return c.Ready && endpoint != "readyz" })
 	if only != "" {
@@ -67,14 +68,14 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request, endpoint, only s
 	healthy(w, "ok")
 }
 
-// healthy writes a good answer with the headers that http.Error gives a bad one.
+// healthy writes a successful answer with the headers that http.Error sets.
 func healthy(w http.ResponseWriter, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Write([]byte(text))
 }
 
-// healthOf answers with one check alone.
+// healthOf answers with the result of a single check.
 func (s *Server) healthOf(w http.ResponseWriter, r *http.Request, checks []Check, only string) {
 	at := slices.IndexFunc(checks, func(c Check) bool { return c.Name == only })
 	if at < 0 {
@@ -88,7 +89,7 @@ func (s *Server) healthOf(w http.ResponseWriter, r *http.Request, checks []Check
 	healthy(w, "ok")
 }
 
-// examine asks all checks but those that are excluded.
+// examine runs all checks except the excluded ones.
 func (s *Server) examine(ctx context.Context, endpoint string, checks []Check, excluded []string) (lines string, failed bool) {
 	var out bytes.Buffer
 	for _, c := range checks {
@@ -117,7 +118,7 @@ func (s *Server) examine(ctx context.Context, endpoint string, checks []Check, e
 	return out.String(), failed
 }
 
-// unknownChecks are the excluded names that are no check's, quoted and sorted.
+// unknownChecks returns the excluded names that no check has, quoted and sorted.
 func unknownChecks(checks []Check, excluded []string) []string {
 	var unknown []string
 	for _, name := range excluded {

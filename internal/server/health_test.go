@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 )
 
-// TestHealthIsToldAsKubernetesTellsIt, to the letter (k8s.io/apiserver/pkg/server/healthz).
+// The answers of health checks are those of Kubernetes, to the letter (k8s.io/apiserver/pkg/server/healthz).
 func TestHealthIsToldAsKubernetesTellsIt(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Controllers = nil })
@@ -43,7 +43,7 @@ func TestHealthIsToldAsKubernetesTellsIt(t *testing.T) {
 	w.get(t, "/livez/ping/more").want(t, http.StatusNotFound)
 }
 
-// TestFailingCheckIsA500ThatKeepsItsReason from everybody, and tells it to who may ask for the check alone.
+// A failing check is a 500 without the reason, which only the path of the single check shows.
 func TestFailingCheckIsA500ThatKeepsItsReason(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -67,8 +67,8 @@ func TestFailingCheckIsA500ThatKeepsItsReason(t *testing.T) {
 	}
 }
 
-// TestSingleChecksAreNotForEverybody: the endpoints are open, as Kubernetes' role system:public-info-viewer has it, what is
-// below them is not. Profiles are the administrator's.
+// The endpoints are public, as in Kubernetes' role system:public-info-viewer; the paths below them are not.
+// Profiles are for administrators.
 func TestSingleChecksAreNotForEverybody(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
@@ -93,7 +93,7 @@ func ask(t *testing.T, handler http.Handler, path string) reply {
 	return reply{code: w.Code, header: w.Header(), body: w.Body.Bytes()}
 }
 
-// TestProfilesAreTaken: what go tool pprof and go tool trace ask for, as long as they ask.
+// The paths of go tool pprof and go tool trace record profiles for the requested time.
 func TestProfilesAreTaken(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestStreamingListSendsTheStateThenABookmark that says so, then what comes.
+// A streaming list sends the state, a bookmark that marks its end, then the changes.
 func TestStreamingListSendsTheStateThenABookmark(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{jsonType, protobufType} {
@@ -45,7 +45,7 @@ func TestStreamingListSendsTheStateThenABookmark(t *testing.T) {
 	}
 }
 
-// TestStreamingListOptions: which combinations of parameters are no streaming list.
+// Some combinations of parameters are not a streaming list.
 func TestStreamingListOptions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -61,14 +61,14 @@ func TestStreamingListOptions(t *testing.T) {
 	if e := future.want(t, "ERROR"); e.Object["code"] != float64(http.StatusGatewayTimeout) || !strings.Contains(e.Object["message"].(string), "Too large resource version") {
 		t.Errorf("a state that is not there yet: %v", e.Object)
 	}
-	// without initial events, only what comes
+	// without initial events, only changes
 	w.fill(t, "default", "a")
 	s := w.open(t, configMaps+"?watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
 	w.fill(t, "default", "b")
 	s.want(t, "ADDED b")
 }
 
-// recorder remembers the URLs of requests.
+// recorder records the URLs of requests.
 type recorder struct {
 	next http.RoundTripper
 	mu   sync.Mutex
@@ -88,8 +88,8 @@ func (r *recorder) all() []string {
 	return append([]string(nil), r.urls...)
 }
 
-// TestInformersUseStreamingLists: client-go's informers fill their caches by one watch and never fall back to a list, with
-// typed clients in JSON and protobuf, and with the dynamic and the metadata client.
+// client-go's informers fill their caches by one watch and never fall back to a list, with typed clients in
+// JSON and protobuf, and with the dynamic and the metadata client.
 func TestInformersUseStreamingLists(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{jsonType, protobufType, "dynamic", "metadata"} {
@@ -133,7 +133,7 @@ func configMapInformer(t *testing.T, config *rest.Config, contentType string) ca
 	return informers.NewSharedInformerFactoryWithOptions(typed(t, config, contentType), 0, informers.WithNamespace("default")).Core().V1().ConfigMaps().Informer()
 }
 
-// TestStreamingListOfTablesAndMetadata ends the state with a bookmark in the form that was asked for.
+// The bookmark at the end of the state has the requested form.
 func TestStreamingListOfTablesAndMetadata(t *testing.T) {
 	t.Parallel()
 	w := start(t)

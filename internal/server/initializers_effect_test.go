@@ -10,13 +10,14 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// done ends the initialization of an object.
+// done finishes the initialization of an object.
 func (w *world) done(t testing.TB, path string) {
 	t.Helper()
 	w.merge(t, path, `{"metadata":{"initializers":null}}`).want(t, http.StatusOK)
 }
 
-// TestDefinitionIsServedWhenItIsInitialized, and not before, also after a restart. One that is deleted before that is gone.
+// A definition is served once it is initialized, also after a restart. One that is deleted before that is
+// removed.
 func TestDefinitionIsServedWhenItIsInitialized(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
@@ -42,7 +43,7 @@ func TestDefinitionIsServedWhenItIsInitialized(t *testing.T) {
 	}
 }
 
-// TestWhatIsHiddenDoesNotCountYet for what the server itself decides by: classes, and budgets.
+// The server's own decisions ignore uninitialized classes and budgets.
 func TestWhatIsHiddenDoesNotCountYet(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -73,7 +74,7 @@ func TestWhatIsHiddenDoesNotCountYet(t *testing.T) {
 	}
 }
 
-// TestWhatIsHiddenIsNotFoundByItsName either, where the server follows a name: a pod's class, a webhook's Service.
+// The server does not find uninitialized objects by name: a pod's class, a webhook's Service.
 func TestWhatIsHiddenIsNotFoundByItsName(t *testing.T) {
 	t.Parallel()
 	const (
@@ -99,7 +100,7 @@ func TestWhatIsHiddenIsNotFoundByItsName(t *testing.T) {
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 }
 
-// TestHiddenNamespaceTakesObjects: who initializes one may put into it what each is to have.
+// Initializers of a namespace can create objects in it.
 func TestHiddenNamespaceTakesObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestClientsWithoutTheFieldLeaveItAlone: typed ones neither send it nor keep it, in either form, nor do writes of a part of the
-// object, or applies. A PUT that says null ends it.
+// Typed clients, which lack the field, do not change it, in either format, nor do writes of subresources and
+// applies. A PUT with null removes it.
 func TestClientsWithoutTheFieldLeaveItAlone(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -54,7 +54,7 @@ func TestClientsWithoutTheFieldLeaveItAlone(t *testing.T) {
 	}
 }
 
-// TestCustomResourcesAreInitialized.
+// Custom resources have initializers, too.
 func TestCustomResourcesAreInitialized(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -89,7 +89,8 @@ func TestCustomResourcesAreInitialized(t *testing.T) {
 		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "cannot unmarshal")
 }
 
-// TestEveryFormShowsInitializers, and none what else carries them in the server; after a restart as before.
+// Every form of an answer shows initializers, and none shows how the server stores them, also after a
+// restart.
 func TestEveryFormShowsInitializers(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
@@ -127,7 +128,7 @@ func TestEveryFormShowsInitializers(t *testing.T) {
 	}
 }
 
-// TestNobodyOwnsInitializers, and the annotation that carries them is no way to send them.
+// Initializers have no owner, and cannot be sent in the annotation in which they are stored.
 func TestNobodyOwnsInitializers(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -144,7 +145,7 @@ func TestNobodyOwnsInitializers(t *testing.T) {
 	w.send(t, http.MethodPatch, configMaps+"/a?fieldValidation=Strict", `{"metadata":{"initializers":{"pending":[]}}}`, "Content-Type", mergeType).want(t, 200)
 }
 
-// TestWebhooksSeeInitializers, and leave them as they are when they change the object.
+// Webhooks see initializers, and retain them in their patches.
 func TestWebhooksSeeInitializers(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -170,7 +171,7 @@ func TestWebhooksSeeInitializers(t *testing.T) {
 	}
 }
 
-// TestInitializersInOtherVersions: they are the same in each version of a kind, whichever it was sent in.
+// Initializers are equal in each version of a kind.
 func TestInitializersInOtherVersions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -191,7 +192,7 @@ func TestInitializersInOtherVersions(t *testing.T) {
 	}
 }
 
-// TestForkHidesWhatItsOriginalHides.
+// A fork hides the objects that its plane hides.
 func TestForkHidesWhatItsOriginalHides(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -17,7 +17,7 @@ import (
 
 const failure = `{"metadata":{"initializers":{"result":{"status":"Failure","message":"no room","code":403}}}}`
 
-// appending is a log that has something done before each append, and none made where that fails.
+// appending is a log that calls a function before each append, which fails if the function does.
 type appending struct {
 	log.Log
 	before func() error
@@ -30,8 +30,7 @@ func (a *appending) Append(ctx context.Context, commits []log.Commit) error {
 	return a.Log.Append(ctx, commits)
 }
 
-// TestServerThatIsKilledLeavesNothingGivenUp: whichever write is the last that it made, an object is as if nobody had given it
-// up, or it is gone.
+// If the server is killed at any write, a rejected object is either as before, or deleted.
 func TestServerThatIsKilledLeavesNothingGivenUp(t *testing.T) {
 	t.Parallel()
 	for kill := range 3 {
@@ -62,7 +61,7 @@ func TestServerThatIsKilledLeavesNothingGivenUp(t *testing.T) {
 	}
 }
 
-// TestGivenUpInAnotherVersion than the object is stored in.
+// An object can be rejected in another version than the stored one.
 func TestGivenUpInAnotherVersion(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -89,7 +88,7 @@ func TestGivenUpInAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestInitializerThatLeavesHasGivenUp all the same: its creator hears of it at once.
+// If an initializer disconnects after it rejected an object, the creator is still answered at once.
 func TestInitializerThatLeavesHasGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestOnlyTheFirstInitializerIsRemoved, or all; whoever does otherwise is refused, and nothing changes.
+// A write may remove the first initializer, or all; others are refused and change nothing.
 func TestOnlyTheFirstInitializerIsRemoved(t *testing.T) {
 	t.Parallel()
 	const first, second, third = `{"name":"first.example.com"}`, `{"name":"second.example.com"}`, `{"name":"third.example.com"}`
@@ -47,7 +47,7 @@ func TestOnlyTheFirstInitializerIsRemoved(t *testing.T) {
 	}
 }
 
-// TestInitializedObjectsStaySo.
+// An initialized object cannot become uninitialized again.
 func TestInitializedObjectsStaySo(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -59,7 +59,7 @@ func TestInitializedObjectsStaySo(t *testing.T) {
 	w.merge(t, configMaps+"/a", `{"metadata":{"initializers":{"pending":[]}},"data":{"k":"w"}}`).want(t, 200)
 }
 
-// TestFailureDeletesTheObject, whatever finalizers it has, and its creator hears why.
+// A failed initializer deletes the object, regardless of finalizers, and its creator receives the reason.
 func TestFailureDeletesTheObject(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestFailureDeletesTheObject(t *testing.T) {
 	})
 }
 
-// TestPatchesEndInitialization: each form of a patch, with a change that no update of a pod may make later.
+// Each type of patch can finish initialization, with a change that is immutable in a later update.
 func TestPatchesEndInitialization(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ contentType, patch string }{
@@ -122,7 +122,7 @@ func TestPatchesEndInitialization(t *testing.T) {
 	}
 }
 
-// TestUpdatesOfUninitializedObjectsAreJudgedAsCreates.
+// Updates of uninitialized objects are validated as creates.
 func TestUpdatesOfUninitializedObjectsAreJudgedAsCreates(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -137,7 +137,7 @@ func TestUpdatesOfUninitializedObjectsAreJudgedAsCreates(t *testing.T) {
 	}
 }
 
-// TestCreatorsMaySayWhoInitializes, or that nobody does; what they may not is refused.
+// Creators may name initializers, or an empty list, within their permissions.
 func TestCreatorsMaySayWhoInitializes(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -166,7 +166,7 @@ func TestCreatorsMaySayWhoInitializes(t *testing.T) {
 	}
 }
 
-// TestConfigurationsOfInitializers are stored in their forms and judged; nobody initializes them.
+// Configurations of initializers are stored and validated, and have no initializers themselves.
 func TestConfigurationsOfInitializers(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -22,7 +22,7 @@ const (
 	hidden           = "?includeUninitialized=true"
 )
 
-// initializers declares who initializes the objects of a resource.
+// initializers declares the initializers of a resource's objects.
 func (w *world) initializers(t testing.TB, name, resource string, names ...string) {
 	t.Helper()
 	var all []map[string]any
@@ -35,7 +35,7 @@ func (w *world) initializers(t testing.TB, name, resource string, names ...strin
 	w.send(t, http.MethodPost, initializersPath, string(body)).want(t, http.StatusCreated)
 }
 
-// begin sends a request whose answer may wait.
+// begin sends a request whose answer may be delayed.
 func (w *world) begin(t testing.TB, method, path, body string, headers ...string) <-chan reply {
 	answer := make(chan reply, 1)
 	go func() {
@@ -48,7 +48,7 @@ func (w *world) begin(t testing.TB, method, path, body string, headers ...string
 	return answer
 }
 
-// pending are the names of the initializers that an object waits for.
+// pending returns the names of the initializers that an object waits for.
 func pending(obj map[string]any) string {
 	var names []string
 	list, _ := at(obj, "metadata", "initializers", "pending").([]any)
@@ -64,8 +64,8 @@ func (w *world) merge(t testing.TB, path, patch string) reply {
 	return w.send(t, http.MethodPatch, path, patch, "Content-Type", mergeType)
 }
 
-// TestObjectIsHiddenUntilItIsInitialized follows one: who lists or watches sees it added when the last initializer is done, and
-// its creator hears of it then; who asks for uninitialized objects sees all of it. Its name is taken from the beginning.
+// Lists and watches see an object as added when its last initializer has finished, and its creator is
+// answered then. Requests for uninitialized objects see it at once. Its name exists from the start.
 func TestObjectIsHiddenUntilItIsInitialized(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestObjectIsHiddenUntilItIsInitialized(t *testing.T) {
 	})
 }
 
-// TestPagesDoNotCountWhatTheyHide among the objects that are left.
+// The remaining items of a page do not include hidden objects.
 func TestPagesDoNotCountWhatTheyHide(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -140,7 +140,7 @@ func TestPagesDoNotCountWhatTheyHide(t *testing.T) {
 	}
 }
 
-// namesIn are the names in a list.
+// namesIn returns the names in a list.
 func namesIn(list map[string]any) (names []string) {
 	for _, item := range list["items"].([]any) {
 		names = append(names, at(item.(map[string]any), "metadata", "name").(string))
@@ -148,7 +148,7 @@ func namesIn(list map[string]any) (names []string) {
 	return names
 }
 
-// TestSourceHidesUninitializedObjects from informers of the same process, unless they ask for them.
+// In-process informers do not see uninitialized objects, unless they ask for them.
 func TestSourceHidesUninitializedObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -175,8 +175,8 @@ func TestSourceHidesUninitializedObjects(t *testing.T) {
 	}
 }
 
-// TestCreateWaitsAndSaysForWhom: after 30 s, or what time the client gives, it ends and the object stays as it is. Nobody waits
-// who asks not to.
+// A create waits for 30 s, or until the client's timeout, and its error names the pending initializers; the
+// object stays. With includeUninitialized it does not wait.
 func TestCreateWaitsAndSaysForWhom(t *testing.T) {
 	t.Parallel()
 	const document = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s"}}`
@@ -220,7 +220,7 @@ func TestCreateWaitsAndSaysForWhom(t *testing.T) {
 	}
 }
 
-// TestCreatesThatWaitHoldNobodyUp: there are more of them than requests may work at once, and whoever initializes has its turn.
+// Creates that wait hold no seats: initializers make progress even if there are more such creates than seats.
 func TestCreatesThatWaitHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestCreatesThatWaitHoldNobodyUp(t *testing.T) {
 	})
 }
 
-// TestObjectThatIsDeletedIsNoLongerWaitedFor.
+// A create stops waiting when its object is deleted.
 func TestObjectThatIsDeletedIsNoLongerWaitedFor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestObjectThatIsDeletedIsNoLongerWaitedFor(t *testing.T) {
 	})
 }
 
-// TestClosingEndsCreatesThatWait.
+// Waiting creates end when the server closes.
 func TestClosingEndsCreatesThatWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -269,7 +269,7 @@ func TestClosingEndsCreatesThatWait(t *testing.T) {
 	})
 }
 
-// TestWaitingCreateIsOneToItsClient: client-go's typed one gets the object as initializers left it.
+// client-go's create returns the object as the initializers left it.
 func TestWaitingCreateIsOneToItsClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// TestLeaderElectionByLeases: of three candidates one leads, and another when it goes, with client-go's own election.
+// With client-go's leader election, one of three candidates leads, and another one takes over when it stops.
 func TestLeaderElectionByLeases(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 
 const legacyPath = "/apis/apiextensions.k8s.io/v1beta1/customresourcedefinitions"
 
-// legacyLamps is a v1beta1 definition with all that v1beta1 has and v1 writes otherwise: schema, subresources and columns
-// at the top for all versions, JSONPath, a webhook beside its strategy.
+// legacyLamps is a v1beta1 definition with everything that v1beta1 has and v1 expresses differently: schema,
+// subresources and columns at the top level for all versions, JSONPath, and a webhook beside the strategy.
 const legacyLamps = `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"CustomResourceDefinition","metadata":{"name":"lamps.example.com"},"spec":{
   "group":"example.com","scope":"Namespaced","version":"v1","names":{"kind":"Lamp","plural":"lamps"},"preserveUnknownFields":false,
   "versions":[{"name":"v1","served":true,"storage":true},{"name":"v2","served":true,"storage":false}],
@@ -25,8 +25,8 @@ const legacyLamps = `{"apiVersion":"apiextensions.k8s.io/v1beta1","kind":"Custom
   "additionalPrinterColumns":[{"name":"Color","type":"string","JSONPath":".spec.color"}],
   "validation":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"color":{"type":"string"},"paint":{"type":"string"}}}}}}}}`
 
-// TestLegacyDefinition is served as it is written: the versions share what stands at the top, are converted by the webhook in
-// reviews of v1beta1, and the definition comes back as it was sent.
+// A v1beta1 definition is served as written: its versions share the top-level fields, the webhook receives
+// reviews of v1beta1, and reads in v1beta1 return the definition as it was sent.
 func TestLegacyDefinition(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)

@@ -6,7 +6,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// registerModel is what one client after the other would be told.
+// registerModel is the sequential specification, in which clients send one request after the other.
 var registerModel = porcupine.Model{
 	Init: func() any { return registerState{} },
 	Step: func(state, in, out any) (bool, any) {
@@ -16,13 +16,13 @@ var registerModel = porcupine.Model{
 	},
 }
 
-// registerState is all keys, and the highest revision that anybody was told of.
+// registerState is the state of all keys, and the highest revision in any answer.
 type registerState struct {
 	cells [3]cell
 	last  uint64
 }
 
-// step makes of a state that after a request, and says whether its answer is right.
+// step returns the state after a request, and reports whether the answer is correct.
 func (s *registerState) step(in question, out response) bool {
 	if in.verb == "list" {
 		return s.list(out)
@@ -48,7 +48,8 @@ func (s *registerState) step(in question, out response) bool {
 	return newer && s.learn(in.key, out.cell)
 }
 
-// outcome is how a request of a key ends that finds a cell. Nobody names a revision that nobody was told.
+// outcome returns how a request of a key that finds a cell ends. No client names a revision that was in no
+// answer.
 func (in question) outcome(found cell) string {
 	switch {
 	case in.verb == "create" && found.there:
@@ -63,7 +64,7 @@ func (in question) outcome(found cell) string {
 	return "ok"
 }
 
-// learn says whether a key is as it was shown, and remembers its revision.
+// learn reports whether a key is as it was shown, and records its revision.
 func (s *registerState) learn(key int, shown cell) bool {
 	c := &s.cells[key]
 	if shown.there != c.there || shown.value != c.value || c.there && shown.revision == 0 {
@@ -77,7 +78,8 @@ func (s *registerState) learn(key int, shown cell) bool {
 	return true
 }
 
-// list says whether all keys are as a list shows them, at a revision that is not before any that was told.
+// list reports whether all keys are as a list shows them, at a revision that is not older than any in an
+// answer.
 func (s *registerState) list(out response) bool {
 	for key, shown := range out.cells {
 		if !s.learn(key, shown) {
@@ -89,7 +91,7 @@ func (s *registerState) list(out response) bool {
 	return current
 }
 
-// TestRegisterModelRefuses what no server may answer.
+// The model refuses answers that are never correct.
 func TestRegisterModelRefuses(t *testing.T) {
 	t.Parallel()
 	ok := func(value string, revision uint64) response {

@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// page is what a list answers with: the selected objects of one snapshot, or of a part of it.
+// page is the answer to a list: selected objects of one snapshot.
 type page struct {
 	items []*object.Object
 	meta  listMeta
@@ -31,12 +31,12 @@ type listMeta struct {
 	remaining *int64
 }
 
-// shown is the metadata as lists of typed kinds, tables and lists of metadata carry it.
+// shown returns the metadata as lists of typed kinds, tables and lists of metadata carry it.
 func (m listMeta) shown() *metav1.ListMeta {
 	return &metav1.ListMeta{ResourceVersion: m.revision.String(), Continue: m.next, RemainingItemCount: m.remaining}
 }
 
-// list answers with the objects of a resource.
+// list answers with the selected objects of a resource.
 func (s *Server) list(c *call) error {
 	if err := c.negotiate(asTable, asPartialList); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s *Server) list(c *call) error {
 	return s.answerPage(c, p)
 }
 
-// answerPage writes a list as the client wants it.
+// answerPage writes a list in the form that the client negotiated.
 func (s *Server) answerPage(c *call, p *page) error {
 	switch c.accept.as {
 	case asTable:
@@ -60,7 +60,7 @@ func (s *Server) answerPage(c *call, p *page) error {
 	return c.answerList(p)
 }
 
-// page reads the snapshot that the request asks for.
+// page reads the objects that the request selects.
 func (s *Server) page(c *call) (*page, error) {
 	c.spans.at(stageRead)
 	q := c.http.URL.Query()
@@ -86,8 +86,8 @@ func (s *Server) page(c *call) (*page, error) {
 	return collect(c, snapshot, selected, from, o.Limit)
 }
 
-// position is the snapshot and the key that a list begins at: Kubernetes' rules for resourceVersion,
-// resourceVersionMatch, limit and continue together.
+// position returns the snapshot and the key at which a list starts. It applies Kubernetes' rules for
+// resourceVersion, resourceVersionMatch, limit and continue.
 func position(o *internalversion.ListOptions, selected *selection) (which store.Which, from object.Key, err error) {
 	if o.Continue != "" && !selected.single() {
 		token, err := parseContinue(o.Continue)
@@ -116,16 +116,16 @@ func position(o *internalversion.ListOptions, selected *selection) (which store.
 	return store.AtLeast(r), "", nil
 }
 
-// invalidRevision is Kubernetes' text for a resourceVersion that is no number.
+// invalidRevision is Kubernetes' text for a resourceVersion that is not a number.
 func invalidRevision(v string) string {
 	_, err := strconv.ParseUint(v, 10, 64)
 	return fmt.Sprintf("resourceVersion: Invalid value: %q: %v", v, err)
 }
 
-// scanned is how many objects are looked at before a list asks whether anybody still waits for it.
+// scanned is the number of objects between two checks whether the request was canceled.
 const scanned = 4096
 
-// collect takes the selected objects from a snapshot, at most limit of them.
+// collect reads the selected objects of a snapshot, at most limit of them.
 func collect(c *call, snapshot *store.Snapshot, selected *selection, from object.Key, limit int64) (*page, error) {
 	p := &page{meta: listMeta{revision: snapshot.Revision()}}
 	if selected.single() {
@@ -167,8 +167,8 @@ func collect(c *call, snapshot *store.Snapshot, selected *selection, from object
 	return p, nil
 }
 
-// hidden is how many of the next objects of a list initializers have still to act on, so that its client does not see them.
-// Beyond those that are scanned it takes none to be: how many are left is an estimate.
+// hidden estimates how many of the next objects are uninitialized, which the client does not see. It looks at
+// no more than scanned objects with that mark, and counts none of the others.
 func (s *selection) hidden(snapshot *store.Snapshot, from object.Key) (n int) {
 	if s.uninitialized {
 		return 0
@@ -187,15 +187,16 @@ func (s *selection) hidden(snapshot *store.Snapshot, from object.Key) (n int) {
 	return n
 }
 
-// continueToken is where a page ended: what follows Start, in the snapshot of Revision, or in the latest one where that
-// is negative. Its wire form is Kubernetes' (continue tokens are opaque to clients, but tools decode them).
+// continueToken is the position at which a page ended: the list continues at Start, in the snapshot of
+// Revision, or in the latest one if that is negative. Its wire form is Kubernetes': it is opaque to clients,
+// but tools decode it.
 type continueToken struct {
 	Version  string `json:"v"`
 	Revision int64  `json:"rv"`
 	Start    string `json:"start"`
 }
 
-// latestRevision in a token goes on in the latest state.
+// latestRevision continues a list in the latest state.
 const latestRevision = -1
 
 func (t continueToken) String() string {
@@ -204,7 +205,7 @@ func (t continueToken) String() string {
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// parseContinue reads a token. The error is Kubernetes' text.
+// parseContinue parses a token. The error has Kubernetes' text.
 func parseContinue(text string) (continueToken, error) {
 	var t continueToken
 	data, err := base64.RawURLEncoding.DecodeString(text)
@@ -228,8 +229,8 @@ func parseContinue(text string) (continueToken, error) {
 	return t, nil
 }
 
-// expiredPage is the answer to a list whose snapshot is gone: 410, with a token to go on at the latest state where
-// the client was paging.
+// expiredPage returns the 410 of a list whose snapshot was compacted. If the client was paging, it carries a
+// token that continues in the latest state.
 func expiredPage(err error, o *internalversion.ListOptions) error {
 	if _, gone := err.(*store.CompactedError); !gone || o.Continue == "" {
 		return err

@@ -45,7 +45,7 @@ func TestGenerateName(t *testing.T) {
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"generateName":"UPPER-"}}`).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.generateName")
 }
 
-// taken gives every generated name an ending that is taken, until it has done so a number of times.
+// taken is a plugin that gives objects with a generated name an existing name, a limited number of times.
 type taken struct {
 	name  string
 	times int
@@ -64,7 +64,7 @@ func (p *taken) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) err
 }
 func (*taken) Admit(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
-// TestGeneratedNamesThatAreTakenAreMadeAgain and the client hears nothing of it.
+// A create with a generated name that exists is retried with another name. It fails after too many attempts.
 func TestGeneratedNamesThatAreTakenAreMadeAgain(t *testing.T) {
 	t.Parallel()
 	plugin := &taken{name: "there"}
@@ -82,7 +82,7 @@ func TestGeneratedNamesThatAreTakenAreMadeAgain(t *testing.T) {
 	}
 }
 
-// TestUidAndTimesAreTheServers whatever a client sends.
+// Clients cannot set the UID and the timestamps.
 func TestUidAndTimesAreTheServers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestUidAndTimesAreTheServers(t *testing.T) {
 	})
 }
 
-// TestGenerationCountsChangesOfTheSpec of kinds that count it, and neither those of metadata nor of the status.
+// The generation counts changes of the spec, for kinds that have one, but not changes of metadata or status.
 func TestGenerationCountsChangesOfTheSpec(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -157,7 +157,7 @@ func deploymentBody(name string) string {
 	return `{"metadata":{"name":"` + name + `"},"spec":{"replicas":3,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"web","image":"nginx:1"}]}}}}`
 }
 
-// TestRevisionStaysWhenAnUpdateChangesNothing and no watcher hears of it.
+// An update that changes nothing leaves the revision unchanged, and causes no event.
 func TestRevisionStaysWhenAnUpdateChangesNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -182,7 +182,7 @@ func TestRevisionStaysWhenAnUpdateChangesNothing(t *testing.T) {
 		w.send(t, http.MethodDelete, path, "").want(t, http.StatusOK)
 		s.want(t, "DELETED a")
 	}
-	// a typed client that asks in protobuf and writes in JSON changes nothing either
+	// a typed client that reads protobuf and writes JSON changes nothing either
 	must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("b", "k", "1"), metav1.CreateOptions{}))(t)
 	proto, plain := typed(t, w.config, protobufType), typed(t, w.config, jsonType)
 	read := must(plain.CoreV1().ConfigMaps("default").Get(t.Context(), "b", metav1.GetOptions{}))(t)
@@ -197,7 +197,7 @@ func TestRevisionStaysWhenAnUpdateChangesNothing(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreNone are refused with Kubernetes' causes.
+// Invalid names are refused with the causes of Kubernetes.
 func TestNamesThatAreNone(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// metrics are what one server counts. Names, labels and buckets are kube-apiserver's (1.37), which dashboards and alerts
-// are written for; what this server has nothing true to say of is left out.
+// metrics are the metrics of one server. Names, labels and buckets are those of kube-apiserver 1.37, which
+// dashboards and alerts expect. Metrics that do not apply to this server are left out.
 type metrics struct {
 	requests    *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
@@ -29,12 +29,12 @@ type metrics struct {
 	handler     http.Handler
 
 	reading, writing prometheus.Gauge
-	// mu guards series, which spares each request the search for its labels in every vector.
+	// mu guards series, which spares each request the lookup of its labels in every vector.
 	mu     sync.RWMutex
 	series map[requestLabels]*series
 }
 
-// component is what every series says that it is of.
+// component is the label of that name of every series.
 const component = "apiserver"
 
 var (
@@ -44,7 +44,7 @@ var (
 	slowBuckets = []float64{0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60}
 )
 
-// newMetrics makes the metrics of a server; more are what others count.
+// newMetrics registers the metrics of a server and those of other collectors.
 func newMetrics(more ...prometheus.Collector) *metrics {
 	m := &metrics{
 		series:      map[requestLabels]*series{},
@@ -84,7 +84,7 @@ func histograms(name, help string, buckets []float64, labels ...string) *prometh
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// buildInfo says which Kubernetes the wire is.
+// buildInfo returns the metric with the version of Kubernetes whose API is served.
 func buildInfo() prometheus.Collector {
 	v := KubernetesVersion()
 	info := gauges("kubernetes_build_info", "The version of Kubernetes whose API is served.",
@@ -93,14 +93,14 @@ func buildInfo() prometheus.Collector {
 	return info
 }
 
-// series are what is counted of the requests with the same labels.
+// series are the metrics of the requests with equal labels.
 type series struct {
 	duration, sli, sizes prometheus.Observer
 	mu                   sync.Mutex
 	codes                map[int]prometheus.Counter
 }
 
-// of finds the series of labels, or makes it.
+// of returns the series of some labels. It creates it on first use.
 func (m *metrics) of(l requestLabels) *series {
 	m.mu.RLock()
 	found := m.series[l]
@@ -124,8 +124,8 @@ func (m *metrics) of(l requestLabels) *series {
 	return made
 }
 
-// forget drops the series of a resource that is not served any longer: definitions come and go for as long as a server
-// lives. What is still under way is counted where nobody reads it.
+// forget removes the series of a resource that is no longer served, so that their number stays bounded as
+// definitions come and go. Requests in flight are recorded in the removed series.
 func (m *metrics) forget(gr schema.GroupResource) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -138,7 +138,7 @@ func (m *metrics) forget(gr schema.GroupResource) {
 	}
 }
 
-// request counts an answered request.
+// request records an answered request.
 func (m *metrics) request(l requestLabels, x *exchange, took time.Duration) {
 	s := m.of(l)
 	s.duration.Observe(took.Seconds())
@@ -158,7 +158,8 @@ func (m *metrics) request(l requestLabels, x *exchange, took time.Duration) {
 	count.Inc()
 }
 
-// begin counts a request in, until the function that it returns is called. Watches are counted where they begin to stream.
+// begin increments the number of requests in flight until end is called. Watches are counted when they start
+// to stream.
 func (m *metrics) begin(x *exchange) (end func()) {
 	switch x.route.verb {
 	case "watch":
@@ -171,7 +172,8 @@ func (m *metrics) begin(x *exchange) (end func()) {
 	return m.writing.Dec
 }
 
-// watching counts an open watch, until the function that it returns is called, and gives the count of its events.
+// watching increments the number of open watches until end is called, and returns the counter of the watch's
+// events.
 func (m *metrics) watching(r *route) (events prometheus.Counter, end func()) {
 	l := requestLabels{verb: "WATCH", group: r.gvr.Group, version: r.gvr.Version, resource: r.gvr.Resource, subresource: r.subresource, scope: r.scope()}
 	open := m.longRunning.WithLabelValues(l.values()...)
@@ -179,7 +181,7 @@ func (m *metrics) watching(r *route) (events prometheus.Counter, end func()) {
 	return m.watchEvents.WithLabelValues(l.group, l.version, l.resource), open.Dec
 }
 
-// admitted observes a step of admission, which is "admit" or "validate".
+// admitted records the duration of a step of admission, which is "admit" or "validate".
 func (m *metrics) admitted(step, operation string, begun time.Time, err error) {
 	m.admission.WithLabelValues(step, operation, strconv.FormatBool(err != nil)).Observe(time.Since(begun).Seconds())
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// BenchmarkTelling is what metrics cost each request.
+// BenchmarkTelling measures the cost of metrics per request.
 func BenchmarkTelling(b *testing.B) {
 	s := &Server{kinds: kind.NewRegistry(builtin.Kinds(object.NewCache(0))...), metrics: newMetrics()}
 	r := httptest.NewRequest(http.MethodGet, "/api/v1/namespaces/default/configmaps/a", nil)

@@ -10,18 +10,19 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// requestLabels tell the series of requests apart. Clients choose none of them freely: what is not served is counted
-// without a resource, and what is no method of HTTP as "other".
+// requestLabels identify a series of requests. Clients cannot create labels: a request for an unknown
+// resource has no resource labels, and an unknown method is "other".
 type requestLabels struct {
 	verb, group, version, resource, subresource, scope, dryRun string
 }
 
-// values are in the order of requestLabelNames.
+// values returns the labels in the order of requestLabelNames.
 func (l *requestLabels) values() []string {
 	return []string{l.verb, l.group, l.version, l.resource, l.subresource, l.scope, component}
 }
 
-// labels names a request as kube-apiserver does: the verb is the method, but for LIST, WATCH and APPLY.
+// labels returns the labels of a request, named as in kube-apiserver: the verb is the method, or LIST, WATCH
+// or APPLY.
 func (s *Server) labels(x *exchange, r *http.Request) requestLabels {
 	target := &x.route
 	l := requestLabels{verb: metricsVerb(target.verb, r), dryRun: dryRunLabel(r)}
@@ -41,7 +42,7 @@ func (s *Server) labels(x *exchange, r *http.Request) requestLabels {
 	l.group, l.version, l.resource, l.subresource = target.gvr.Group, target.gvr.Version, target.gvr.Resource, target.subresource
 	l.scope = target.scope()
 	if sub != nil && sub.Text != nil {
-		l.verb = "CONNECT" // as Kubernetes counts what a kubelet would answer
+		l.verb = "CONNECT" // as Kubernetes counts requests that it forwards to a kubelet
 	}
 	if warning := entry.Endpoint.Deprecated; warning != "" {
 		s.metrics.deprecated.WithLabelValues(l.group, l.version, l.resource, l.subresource, removedIn(warning)).Set(1)
@@ -49,7 +50,7 @@ func (s *Server) labels(x *exchange, r *http.Request) requestLabels {
 	return l
 }
 
-// scope is how much of a resource a request is about.
+// scope returns the label for how much of a resource a request addresses.
 func (r *route) scope() string {
 	switch {
 	case !r.resource:
@@ -85,7 +86,7 @@ func metricsVerb(verb string, r *http.Request) string {
 	return "other"
 }
 
-// dryRunLabel is empty for a request that is no dry run.
+// dryRunLabel is empty unless the request is a dry run.
 func dryRunLabel(r *http.Request) string {
 	if !strings.Contains(r.URL.RawQuery, "dryRun") {
 		return ""
@@ -100,7 +101,7 @@ func dryRunLabel(r *http.Request) string {
 	return "invalid"
 }
 
-// knownPath is a path that is no resource, as a label: one of a few.
+// knownPath returns one of a few labels for a path that is not that of a resource.
 func knownPath(path string) string {
 	for _, known := range []string{"/healthz", "/livez", "/readyz", "/metrics", "/version", "/openapi/v2", "/openapi/v3", "/debug/pprof"} {
 		if path == known || strings.HasPrefix(path, known+"/") {
@@ -110,7 +111,7 @@ func knownPath(path string) string {
 	return ""
 }
 
-// removedIn reads the release in which Kubernetes stops serving a deprecated version from the warning that says so.
+// removedIn parses the release in which Kubernetes removes a deprecated version from the deprecation warning.
 func removedIn(warning string) string {
 	_, release, _ := strings.Cut(warning, "unavailable in v")
 	release, _, _ = strings.Cut(release, "+")

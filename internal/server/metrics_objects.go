@@ -11,11 +11,11 @@ import (
 
 var (
 	resourceObjects = prometheus.NewDesc("apiserver_resource_objects", "Objects that are stored.", []string{"group", "resource"}, nil)
-	// storageObjects is what older dashboards ask for.
+	// storageObjects is the older name of the metric, for existing dashboards.
 	storageObjects = prometheus.NewDesc("apiserver_storage_objects", "Objects that are stored, by resource and group.", []string{"resource"}, nil)
 )
 
-// objectCounts counts stored objects when it is asked.
+// objectCounts collects the number of stored objects.
 type objectCounts struct{ s *Server }
 
 var _ prometheus.Collector = objectCounts{}
@@ -28,9 +28,9 @@ func (objectCounts) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c objectCounts) Collect(to chan<- prometheus.Metric) {
-	snapshot, err := c.s.store.Snapshot(context.Background(), store.AtLeast(0)) // which never waits
+	snapshot, err := c.s.store.Snapshot(context.Background(), store.AtLeast(0)) // never waits
 	if err != nil {
-		return // the store is closed: there is nothing to count
+		return // the store is closed
 	}
 	for _, k := range c.s.kinds.Kinds() {
 		resource := k.Info().GroupResource()

@@ -10,19 +10,19 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// scrape is what /metrics says.
+// scrape returns the body of /metrics.
 func (w *world) scrape(t *testing.T) string {
 	t.Helper()
 	return string(w.get(t, "/metrics").want(t, http.StatusOK).body)
 }
 
-// series are the lines of a metric.
+// series returns the lines of a metric.
 func series(scraped, name string) []string {
 	return regexp.MustCompile(`(?m)^`+name+`(\{.*| .*)$`).FindAllString(scraped, -1)
 }
 
-// TestRequestsAreCountedByKubernetesLabels: the verb is the method, but for LIST, WATCH and APPLY, and CONNECT for what a
-// kubelet would answer (k8s.io/apiserver/pkg/endpoints/metrics).
+// Requests have the labels of Kubernetes: the verb is the method, or LIST, WATCH or APPLY, or CONNECT for
+// requests that a kubelet would answer (k8s.io/apiserver/pkg/endpoints/metrics).
 func TestRequestsAreCountedByKubernetesLabels(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -76,7 +76,7 @@ func TestRequestsAreCountedByKubernetesLabels(t *testing.T) {
 	}
 }
 
-// TestNamesThatDashboardsAndAlertsAskFor are those in the queries of kubernetes-mixin that are about an API server.
+// The metrics have the names that the queries of kubernetes-mixin about API servers use.
 func TestNamesThatDashboardsAndAlertsAskFor(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Controllers = []string{"namespace"} })
@@ -109,7 +109,7 @@ func TestNamesThatDashboardsAndAlertsAskFor(t *testing.T) {
 	}
 }
 
-// TestClientsCannotMakeSeries: whatever they invent is counted together.
+// Clients cannot create series: unknown paths, resources and methods share labels.
 func TestClientsCannotMakeSeries(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -133,7 +133,7 @@ func TestClientsCannotMakeSeries(t *testing.T) {
 	}
 }
 
-// TestDeprecatedVersionsThatAreAskedForAreNamed with the release that drops them.
+// The metric of requested deprecated versions names the release that removes them.
 func TestDeprecatedVersionsThatAreAskedForAreNamed(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -144,7 +144,7 @@ func TestDeprecatedVersionsThatAreAskedForAreNamed(t *testing.T) {
 	}
 }
 
-// TestDefinitionsThatGoTakeTheirSeriesAlong: a server counts for as long as it lives, and definitions come and go.
+// The series of a definition's resource are removed with the definition.
 func TestDefinitionsThatGoTakeTheirSeriesAlong(t *testing.T) {
 	t.Parallel()
 	w := start(t)

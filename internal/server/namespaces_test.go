@@ -23,7 +23,7 @@ func TestNamespacesAtStart(t *testing.T) {
 	}
 }
 
-// TestCreateNeedsItsNamespace: a missing one is 404, one that is ending 403, for built-in and custom kinds.
+// A create in a missing namespace is a 404, and in a terminating one a 403, for built-in and custom kinds.
 func TestCreateNeedsItsNamespace(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -47,7 +47,7 @@ func TestCreateNeedsItsNamespace(t *testing.T) {
 			t.Errorf("%s: details %+v", resource, s.Details)
 		}
 	}
-	// what is there may still be changed and deleted, and reads of a missing namespace find nothing
+	// existing objects can still be changed and deleted, and lists of a missing namespace are empty
 	w.send(t, http.MethodPatch, "/api/v1/namespaces/going/configmaps/left", `{"data":{"k":"1"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, "/api/v1/namespaces/going/configmaps/left", "").want(t, http.StatusOK)
 	if got := w.names(t, "/api/v1/namespaces/nowhere/configmaps"); got != "" {
@@ -56,7 +56,7 @@ func TestCreateNeedsItsNamespace(t *testing.T) {
 	w.get(t, "/api/v1/namespaces/nowhere/configmaps/a").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `configmaps "a" not found`)
 }
 
-// slow is a plugin that takes its time over the creation of a ConfigMap, as a webhook may.
+// slow is a plugin that delays the creation of a ConfigMap, as a webhook may.
 type slow struct{ asked, answer chan struct{} }
 
 func (slow) Name() string { return "Slow" }
@@ -73,8 +73,8 @@ func (p slow) Admit(ctx, *admission.Attributes, admission.Reader) error {
 
 func (slow) Validate(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
-// TestNothingComesIntoANamespaceThatEndsMeanwhile: it was there when admission began. What came then would stay in a namespace
-// that is not there, and nobody would ever delete it.
+// A create fails if its namespace is deleted during admission. Otherwise the object would be left in a
+// namespace that does not exist, and would never be deleted.
 func TestNothingComesIntoANamespaceThatEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := slow{make(chan struct{}), make(chan struct{})}
@@ -132,7 +132,7 @@ func replace(path, namespace string) string {
 	return path
 }
 
-// TestFinalizeEndsANamespace: the last finalizer of its spec goes through the finalize subresource alone.
+// The last finalizer of a namespace's spec can only be removed through the subresource finalize.
 func TestFinalizeEndsANamespace(t *testing.T) {
 	t.Parallel()
 	w := start(t)

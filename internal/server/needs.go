@@ -9,11 +9,13 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// needs are the labels and fields that every selected object has, for the store to wake a watch by. A selector that only
-// says what objects do not have (!=, notin, !key) has none: its watches look at every change within their prefix.
+// needs returns labels and fields that every selected object has: the store wakes a watch by one of them. A
+// selector that only excludes objects (!=, notin, !key) returns none; its watch wakes for every change within
+// its prefix.
 func (s *selection) needs() (needs []store.Requirement) {
 	var of object.Writer
-	if s.converts { // labels and fields of what is shown are those of the header where that was written as it is shown
+	// The header has the shown labels and fields only if the object was written with this codec and form.
+	if s.converts {
 		of = object.Writer{Stamp: s.codec().Stamp(), Form: s.form}
 	}
 	if s.fields != nil {

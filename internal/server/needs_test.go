@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// TestSelectorsSeeWhatTheySelectFromEverything changes labels and fields at random: the events of each watch with
-// selectors are those that its selectors make of the events of a watch of everything.
+// Under random changes of labels and fields, the events of a watch with selectors are the selected events of
+// a watch of everything.
 func TestSelectorsSeeWhatTheySelectFromEverything(t *testing.T) {
 	t.Parallel()
 	const pods = "/api/v1/namespaces/default/pods"
@@ -34,9 +34,9 @@ func TestSelectorsSeeWhatTheySelectFromEverything(t *testing.T) {
 		for i, s := range selectors {
 			seen[i] = read(watchFrom(s[0], s[1]))
 		}
-		synctest.Wait() // each has begun with the state of now, which is none
+		synctest.Wait() // all watches have started, with an empty initial state
 		w.shufflePods(t, pods)
-		w.create(t, "/api/v1/namespaces", `{"metadata":{"name":"last"}}`) // a revision that no watch has an event of
+		w.create(t, "/api/v1/namespaces", `{"metadata":{"name":"last"}}`) // a revision without events
 		events := <-all
 		for i, s := range selectors {
 			want := selected(t, events, s[0], s[1])
@@ -76,7 +76,8 @@ func (w *world) shufflePods(t *testing.T, pods string) {
 	}
 }
 
-// read takes the events of a watch up to the first bookmark that does not end a state.
+// read receives the events of a watch up to the first bookmark that does not mark the end of the initial
+// state.
 func read(s *streaming) <-chan []event {
 	read := make(chan []event, 1)
 	go func() {
@@ -98,7 +99,7 @@ func read(s *streaming) <-chan []event {
 	return read
 }
 
-// selected is what selectors make of the events of everything.
+// selected computes the events of selectors from the events of everything.
 func selected(t *testing.T, all []event, labelSelector, fieldSelector string) (out []string) {
 	t.Helper()
 	byLabel := must(labels.Parse(labelSelector))(t)
@@ -125,7 +126,7 @@ func selected(t *testing.T, all []event, labelSelector, fieldSelector string) (o
 	return out
 }
 
-// typeOf is what a change is to a watch that had the object before, or has it now.
+// typeOf returns the type of a change for a watch that selects the previous state, the new one, or both.
 func typeOf(before, now bool) string {
 	switch {
 	case before && now:
@@ -138,8 +139,7 @@ func typeOf(before, now bool) string {
 	return ""
 }
 
-// TestSelectorsOfCustomResourcesKnowWhatOlderDefinitionsWrote: an object leaves the selection of a field that was not
-// selectable yet when the object was written.
+// An object leaves a selection by a field that was not yet selectable when the object was written.
 func TestSelectorsOfCustomResourcesKnowWhatOlderDefinitionsWrote(t *testing.T) {
 	t.Parallel()
 	w := start(t)

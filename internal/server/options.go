@@ -18,18 +18,20 @@ import (
 // writeOptions are the query parameters of a create, update or patch.
 type writeOptions struct {
 	dryRun bool
-	// strict refuses unknown and duplicate fields; warn answers with a Warning for each. Both false: they are ignored.
+	// strict rejects unknown and duplicate fields; warn answers with a Warning for each. If both are false
+	// they are ignored.
 	strict, warn bool
-	// manager is who becomes the owner of what the write changes; force lets an apply take fields of others.
+	// manager becomes the owner of the fields that the write changes; force lets an apply take fields from
+	// other managers.
 	manager string
 	force   bool
-	// asked is what the client said of manager, and of strict and warn; empty where it said nothing.
+	// asked holds the client's fieldManager and fieldValidation; empty if it sent none.
 	asked struct{ manager, validation string }
-	// admitted says that the plugins were asked about the act that the write is.
+	// admitted reports whether the plugins were already called, with the body of an act.
 	admitted bool
-	// owned says that the new state says already who owns what.
+	// owned reports whether the new state already has its ownership.
 	owned bool
-	// uninitialized says that a create does not wait for initializers.
+	// uninitialized reports whether a create does not wait for initializers.
 	uninitialized bool
 }
 
@@ -48,7 +50,8 @@ func newWriteOptions(r *http.Request, dryRun []string, fieldValidation, manager 
 	return o
 }
 
-// readOptions decodes query parameters into an options struct by the conversions that the struct's package generated.
+// readOptions decodes query parameters into an options struct with the conversion that the struct's package
+// generated.
 func readOptions[T any](q url.Values, into *T, convert func(*url.Values, *T, conversion.Scope) error) error {
 	if err := convert(&q, into, nil); err != nil {
 		return apierrors.NewBadRequest(err.Error())
@@ -56,7 +59,7 @@ func readOptions[T any](q url.Values, into *T, convert func(*url.Values, *T, con
 	return nil
 }
 
-// invalidOptions is the 422 of options that are wrong, or nil.
+// invalidOptions returns the 422 of invalid options, or nil.
 func invalidOptions(kind string, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil
@@ -96,8 +99,8 @@ func patchOptions(r *http.Request, t types.PatchType) (writeOptions, error) {
 	return w, invalidOptions("PatchOptions", metavalidation.ValidatePatchOptions(&o, t))
 }
 
-// listOptions reads the options of a list, watch or deletecollection. A watch from any state begins with the state, as
-// if its client had asked for that.
+// listOptions reads the options of a list, watch or deletecollection. A watch without a resourceVersion sends
+// the initial state, as if the client had set sendInitialEvents.
 func (c *call) listOptions(q url.Values) (*internalversion.ListOptions, error) {
 	var v1 metav1.ListOptions
 	if err := readOptions(q, &v1, metav1.Convert_url_Values_To_v1_ListOptions); err != nil {

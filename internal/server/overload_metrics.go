@@ -6,8 +6,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/fair"
 )
 
-// Names and labels are those of Kubernetes' priority and fairness (k8s.io/apiserver/pkg/util/flowcontrol/metrics). What it
-// calls global-default is the one level of all requests here, with a flow for each user: only that is counted.
+// Names and labels are those of Kubernetes' priority and fairness
+// (k8s.io/apiserver/pkg/util/flowcontrol/metrics). All requests are of one level and schema, which Kubernetes
+// names global-default.
 var (
 	levelLabels = []string{"priority_level"}
 	flowLabels  = []string{"priority_level", "flow_schema"}
@@ -23,7 +24,7 @@ var (
 
 const theLevel = "global-default"
 
-// fairness counts what a queue shares out when it is asked.
+// fairness collects the statistics of a queue.
 type fairness struct{ queue *fair.Queue }
 
 var _ prometheus.Collector = fairness{}

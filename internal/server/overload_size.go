@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// listed reads from a query whether a request goes over objects at all, and over how many at most, 0 for all: a page has its
-// limit, unless selectors make it look for its objects among the others. A watch begins with a list where its client wants
-// the state, or has none to begin from.
+// listed reports whether a request reads a list of objects, and the maximum number, 0 for all. A page reads
+// as many as its limit, unless selectors skip objects. A watch reads a list if its client asks for the
+// initial state, or names no revision.
 func listed(target *route, r *http.Request) (limit int64, lists bool) {
 	q := r.URL.Query()
 	lists = true
@@ -23,20 +23,20 @@ func listed(target *route, r *http.Request) (limit int64, lists bool) {
 		lists = asked && boolParameter(initial) || !asked && (revision == "" || revision == "0")
 	}
 	if q.Get("labelSelector") == "" && q.Get("fieldSelector") == "" {
-		limit, _ = strconv.ParseInt(q.Get("limit"), 10, 64) // what is no number is refused later
+		limit, _ = strconv.ParseInt(q.Get("limit"), 10, 64) // an invalid number is refused later
 	}
 	return max(0, limit), lists
 }
 
-// sample is how many objects the size of all is guessed from.
+// sample is the number of objects from which the size of all is estimated.
 const sample = 4
 
-// sizeOf is how many objects a resource has, or a namespace of it, and about how many bytes; of no more than limit, unless
-// that is 0.
+// sizeOf estimates the number of objects of a resource, or of a namespace of it, and their bytes; of at most
+// limit objects unless that is 0.
 func (s *Server) sizeOf(resource schema.GroupResource, namespace string, limit int64) (count, bytes int) {
-	snapshot, err := s.store.Snapshot(context.Background(), store.AtLeast(0)) // which never waits
+	snapshot, err := s.store.Snapshot(context.Background(), store.AtLeast(0)) // never waits
 	if err != nil {
-		return 0, 0 // the store is closed, and the request will be told
+		return 0, 0 // the store is closed; reading it will fail the request
 	}
 	prefix := object.Prefix(resource, namespace)
 	count = snapshot.Len(prefix, "")

@@ -17,9 +17,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 )
 
-// TestFloodIsNobodyElsesMatter over real connections: beside 500 requests at once of one user, creates of 256 KiB and
-// lists of everything, another user's gets and creates all succeed, and take less time than the flood's own do. What the
-// flood holds in memory is bounded.
+// A flood over real connections does not affect another user: during 500 concurrent requests of one user,
+// creates of 256 KiB and lists of everything, the gets and creates of another user succeed, and are faster
+// than those of the flood. The heap stays bounded.
 func TestFloodIsNobodyElsesMatter(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
@@ -33,7 +33,7 @@ func TestFloodIsNobodyElsesMatter(t *testing.T) {
 		must(w.clients.CoreV1().ConfigMaps("default").Create(t.Context(), cm, metav1.CreateOptions{}))(t)
 	}
 	flooder, bystander := connect("flooder"), connect("bystander")
-	must(bystander.clients.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}))(t) // it is connected
+	must(bystander.clients.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}))(t) // connects
 	ctx, cancel := context.WithCancel(t.Context())
 	beside := &latencies{stands: make(chan struct{})}
 	var flood sync.WaitGroup
@@ -71,13 +71,13 @@ func TestFloodIsNobodyElsesMatter(t *testing.T) {
 	}
 }
 
-// latencies are how long requests took.
+// latencies are the durations of requests.
 type latencies struct {
 	mu      sync.Mutex
 	took    []time.Duration
 	refused int
 	err     error
-	// stands is closed at the first refusal: the flood is as high as it gets.
+	// stands is closed at the first refusal, when the flood has reached its maximum.
 	stands chan struct{}
 }
 
@@ -96,7 +96,7 @@ func (l *latencies) time(request func() (code int, err error)) {
 	}
 }
 
-// at is a percentile; all requests must have been answered.
+// at returns a percentile of the durations. It fails the test if a request had no answer.
 func (l *latencies) at(t *testing.T, percent int) time.Duration {
 	t.Helper()
 	if l.err != nil {
@@ -106,7 +106,7 @@ func (l *latencies) at(t *testing.T, percent int) time.Duration {
 	return l.took[len(l.took)*percent/100]
 }
 
-// floodOver sends one request after another until the test has seen enough.
+// floodOver sends requests, one after the other, until ctx ends.
 func (w *world) floodOver(ctx context.Context, lists bool, l *latencies) {
 	for ctx.Err() == nil {
 		l.time(func() (int, error) {

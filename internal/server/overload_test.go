@@ -18,16 +18,16 @@ import (
 
 func named() io.Reader { return strings.NewReader(`{"metadata":{"generateName":"flood-"}}`) }
 
-// unread is a body that nobody is to read.
+// unread is a body that must not be read.
 type unread struct{ read *atomic.Int32 }
 
 func (u unread) Read([]byte) (int, error) { u.read.Add(1); return 0, io.EOF }
 
-// longest is how long a refusal is held back at most.
+// longest is the maximum delay of a refusal.
 const longest = 1500 * time.Millisecond
 
-// TestFloodHearsTooManyRequests, soon and before its bodies are read, while other users, and other programs of the same
-// user, do not wait at all. The rest of the flood waits for no longer than a quarter of its time.
+// A flood is refused with 429 soon and before its bodies are read. Other users, and other programs of the
+// same user, do not wait. The rest of the flood waits for at most a quarter of its time.
 func TestFloodHearsTooManyRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestFloodHearsTooManyRequests(t *testing.T) {
 	})
 }
 
-// TestClientGoTriesAgainByItself when it hears 429: an unmodified client notices a flood as time that passes.
+// An unmodified client-go retries after a 429: a flood only costs it time.
 func TestClientGoTriesAgainByItself(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -93,11 +93,11 @@ func TestClientGoTriesAgainByItself(t *testing.T) {
 	})
 }
 
-// heaviest is how many seats a request takes at most.
+// heaviest is the maximum number of seats of a request.
 const heaviest = 32
 
-// TestLargeBodiesHoldMoreSeats, so that few of them are in memory at once. A body that does not say how long it is counts as
-// the longest.
+// Large bodies take more seats, so that few are in memory at once. A body of unknown length counts as the
+// largest.
 func TestLargeBodiesHoldMoreSeats(t *testing.T) {
 	t.Parallel()
 	large := `{"metadata":{"generateName":"large-"}}` + strings.Repeat(" ", 2<<20)
@@ -125,7 +125,7 @@ func TestLargeBodiesHoldMoreSeats(t *testing.T) {
 	}
 }
 
-// TestSlowBodiesHoldTheirSeatsForABoundedTime, and other users' requests do not wait meanwhile.
+// Slow bodies hold their seats for a bounded time, and other users do not wait meanwhile.
 func TestSlowBodiesHoldTheirSeatsForABoundedTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestSlowBodiesHoldTheirSeatsForABoundedTime(t *testing.T) {
 	})
 }
 
-// trickle is a body that comes at a byte a second until it is closed.
+// trickle is a body that delivers a byte a second until it is closed.
 type trickle struct{ closed chan struct{} }
 
 func newTrickle() io.Reader { return trickle{make(chan struct{}, 10)} }
@@ -165,8 +165,8 @@ func (b trickle) Read(p []byte) (int, error) {
 	}
 }
 
-// TestOpenWatchesHoldNoSeats once they have begun, with or without the state. They come in groups that find places to wait,
-// however slowly the first of a group begins: one who sends all at the same time is a flood.
+// Open watches hold no seats, with or without the initial state. The watches start in groups that may all
+// wait, since a user who starts all at the same time is a flood.
 func TestOpenWatchesHoldNoSeats(t *testing.T) {
 	t.Parallel()
 	for _, query := range []string{"?watch=1", "?watch=1&resourceVersion=0", "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"} {
@@ -195,7 +195,7 @@ func TestOpenWatchesHoldNoSeats(t *testing.T) {
 	}
 }
 
-// TestWhoGoesWhileWaitingFreesTheirPlace: what was cancelled is not done later.
+// A request that is canceled while it waits is not run later.
 func TestWhoGoesWhileWaitingFreesTheirPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestWhoGoesWhileWaitingFreesTheirPlace(t *testing.T) {
 	})
 }
 
-// TestHealthAndTheProcessItselfNeedNoSeats, even when none is left.
+// Health checks and requests of the process itself are served even if no seat is free.
 func TestHealthAndTheProcessItselfNeedNoSeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -257,5 +257,5 @@ func TestHealthAndTheProcessItselfNeedNoSeats(t *testing.T) {
 	})
 }
 
-// cores are what seats are counted by.
+// cores returns the number of cores from which the seats are derived.
 func cores() int { return max(2, runtime.GOMAXPROCS(0)) }

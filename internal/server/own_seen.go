@@ -11,9 +11,9 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// ownershipSeen is what an object says of its ownership at one moment, to find out later whether that was written over.
-// Custom resources have it as maps, which their GetManagedFields decodes at the cost of decoding all else in them: so the
-// maps are compared, each entry by its items, and the fields of an entry by being the same map.
+// ownershipSeen is a snapshot of an object's ownership, to detect later whether it was changed.
+// GetManagedFields of a custom resource decodes everything in it, so its maps are compared instead: each
+// entry by its items, and the field set of an entry by the identity of its map.
 type ownershipSeen struct {
 	entries []metav1.ManagedFieldsEntry
 	items   []map[string]any
@@ -36,7 +36,8 @@ func seeOwnership(obj kind.Object) ownershipSeen {
 	return seen
 }
 
-// rawOwnership is the ownership in a custom resource, nil when there is none that can be read; ok is false for other objects.
+// rawOwnership returns the undecoded ownership of a custom resource, or nil if it is absent or malformed. ok
+// is false for other objects.
 func rawOwnership(obj kind.Object) (entries []any, ok bool) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -47,7 +48,8 @@ func rawOwnership(obj kind.Object) (entries []any, ok bool) {
 	return entries, true
 }
 
-// stillOf says that an object's ownership is what was seen. False says nothing.
+// stillOf reports whether an object's ownership equals the snapshot. A false result is inconclusive; the
+// caller runs the full check.
 func (s ownershipSeen) stillOf(obj kind.Object) bool {
 	raw, ok := rawOwnership(obj)
 	if !ok {
@@ -67,7 +69,7 @@ func sameEntry(a, b metav1.ManagedFieldsEntry) bool {
 	return a == b
 }
 
-// sameItem compares maps by identity and texts by value.
+// sameItem compares maps by identity and strings by value.
 func sameItem(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -79,7 +81,7 @@ func sameItem(a, b any) bool {
 	return false
 }
 
-// restore gives an object the ownership that was seen.
+// restore sets an object's ownership to the snapshot.
 func (s ownershipSeen) restore(obj kind.Object) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -99,8 +101,8 @@ func (s ownershipSeen) restore(obj kind.Object) {
 	}
 }
 
-// light is a custom resource whose GetManagedFields leaves out which fields they are, which the rules of metadata do not
-// look at.
+// light is a custom resource whose GetManagedFields leaves out the field sets, which the validation of
+// metadata does not read.
 type light struct {
 	kind.Object
 	entries []metav1.ManagedFieldsEntry
@@ -109,7 +111,7 @@ type light struct {
 // GetManagedFields implements metav1.Object.
 func (l light) GetManagedFields() []metav1.ManagedFieldsEntry { return l.entries }
 
-// lightOwnership is an object for the rules of its metadata.
+// lightOwnership returns an object for the validation of its metadata.
 func lightOwnership(obj kind.Object) kind.Object {
 	raw, _ := rawOwnership(obj)
 	if len(raw) == 0 {

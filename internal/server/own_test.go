@@ -26,7 +26,8 @@ const (
 const ownedDeployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},` +
 	`"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`
 
-// owners are who owns what of the object in an answer: "MANAGER OPERATION[/SUBRESOURCE] APIVERSION FIELDS", in order.
+// owners returns the ownership of the object in an answer: "MANAGER OPERATION[/SUBRESOURCE] APIVERSION
+// FIELDS", in order.
 func (r reply) owners(t testing.TB) []string {
 	t.Helper()
 	var obj metav1.PartialObjectMetadata
@@ -42,7 +43,8 @@ func (r reply) owners(t testing.TB) []string {
 	return out
 }
 
-// owned fails the test unless the object in an answer is owned as lines says, in any order: that depends on when a second ends.
+// owned compares the ownership of the object in an answer with lines, in any order: the order depends on the
+// second of the write.
 func (r reply) owned(t testing.TB, lines ...string) {
 	t.Helper()
 	r.want(t, http.StatusOK)
@@ -52,7 +54,7 @@ func (r reply) owned(t testing.TB, lines ...string) {
 	}
 }
 
-// TestOwnersStandInOrder: who applies before who updates, then by the second of the write, then by name.
+// Owners are ordered by operation (apply before update), then by the second of the write, then by name.
 func TestOwnersStandInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +76,8 @@ func TestOwnersStandInOrder(t *testing.T) {
 	})
 }
 
-// TestEachWriteOwnsWhatItChanges: the manager is that of the request, or the beginning of its User-Agent.
+// A write owns the fields that it changes. The manager is that of the request, or the beginning of its
+// User-Agent.
 func TestEachWriteOwnsWhatItChanges(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -95,7 +98,7 @@ func TestEachWriteOwnsWhatItChanges(t *testing.T) {
 	w.get(t, configMaps+"/long").owned(t, long[:128]+` Update v1 {"f:data":{".":{},"f:k":{}}}`)
 }
 
-// TestSubresourcesOwnApart: the status is owned by who writes it there, a scale by who scales, and a binding by nobody.
+// The status is owned by its writer at the subresource, a scale by its writer, and a binding by no manager.
 func TestSubresourcesOwnApart(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -117,7 +120,7 @@ func TestSubresourcesOwnApart(t *testing.T) {
 	w.get(t, podsPath+"/p").owned(t, before...)
 }
 
-// TestOwnershipThatClientsSend counts when it can be read, and an empty list makes nobody the owner.
+// Ownership in a body is used if it can be parsed; an empty list clears it.
 func TestOwnershipThatClientsSend(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -132,12 +135,13 @@ func TestOwnershipThatClientsSend(t *testing.T) {
 	put(`[{"manager":"z","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":{"f:data":{"f:k":{}}}}]`).
 		owned(t, `z Apply v1 {"f:data":{"f:k":{}}}`)
 	put(`[]`).owned(t)
-	put(`null`).owned(t)                                                                                  // nobody owns what nobody changes
-	w.send(t, http.MethodPut, a+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"2"}}`).owned(t) // nor is what was left alone followed
+	// A write without changes gains no ownership, and later writes leave it cleared.
+	put(`null`).owned(t)
+	w.send(t, http.MethodPut, a+"?fieldManager=m", `{"metadata":{"name":"a"},"data":{"k":"2"}}`).owned(t)
 	w.send(t, http.MethodPatch, a+"?fieldManager=m", `{"metadata":{"managedFields":[{}]}}`, "Content-Type", mergeType).owned(t)
 }
 
-// TestOldestManagersBecomeOne when more than ten have updated an object.
+// When more than ten managers have updated an object, the oldest are merged.
 func TestOldestManagersBecomeOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -154,7 +158,7 @@ func TestOldestManagersBecomeOne(t *testing.T) {
 	})
 }
 
-// TestWriteThatChangesNothingKeepsRevisionAndTimes, whichever way it is made.
+// A write of any verb that changes nothing leaves revision and timestamps unchanged.
 func TestWriteThatChangesNothingKeepsRevisionAndTimes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -184,7 +188,7 @@ func TestWriteThatChangesNothingKeepsRevisionAndTimes(t *testing.T) {
 	})
 }
 
-// spoiler is a plugin that makes something of the ownership that nobody can read.
+// spoiler is a plugin that sets invalid ownership.
 type spoiler struct{}
 
 func (spoiler) Name() string { return "Spoiler" }
@@ -202,7 +206,7 @@ func (spoiler) Admit(_ context.Context, a *admission.Attributes, _ admission.Rea
 
 func (spoiler) Validate(context.Context, *admission.Attributes, admission.Reader) error { return nil }
 
-// TestPluginsCannotSpoilOwnership: it is put back, and the writer is warned.
+// Invalid ownership of a plugin is reverted, with a warning.
 func TestPluginsCannotSpoilOwnership(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{spoiler{}} })
@@ -221,7 +225,7 @@ func TestPluginsCannotSpoilOwnership(t *testing.T) {
 	}
 }
 
-// TestDeleteOwnsNothing: an object that waits for its finalizers is owned as before.
+// A delete does not change the ownership of an object that waits for its finalizers.
 func TestDeleteOwnsNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)

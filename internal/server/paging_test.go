@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestPagesAreOfOneSnapshot pages through config maps while they are written, and sees the state of the first page.
+// The pages of a list show the state of the first page, despite writes in between.
 func TestPagesAreOfOneSnapshot(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{jsonType, protobufType} {
@@ -60,7 +60,7 @@ func TestPagesAreOfOneSnapshot(t *testing.T) {
 	}
 }
 
-// TestPagesWithASelectorDoNotCountWhatRemains because that would have to look at everything.
+// Pages with a selector have no remainingItemCount, which would require reading all objects.
 func TestPagesWithASelectorDoNotCountWhatRemains(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -71,7 +71,7 @@ func TestPagesWithASelectorDoNotCountWhatRemains(t *testing.T) {
 	}
 }
 
-// TestPagesAcrossNamespaces continues in the namespace where the last page ended.
+// A page that ends within a list of all namespaces continues at the next object, in any namespace.
 func TestPagesAcrossNamespaces(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -94,7 +94,7 @@ func TestPagesAcrossNamespaces(t *testing.T) {
 	}
 }
 
-// TestExpiredContinueTokenIsGone lets the history of the first page pass, and goes on by the token that the 410 gives.
+// A continue token whose revision was compacted is a 410, with a token that continues in the current state.
 func TestExpiredContinueTokenIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,13 +137,13 @@ func TestBrokenContinueTokens(t *testing.T) {
 	list := w.get(t, configMaps+"?limit=1").want(t, http.StatusOK).object(t)
 	next := at(list, "metadata", "continue").(string)
 	w.get(t, configMaps+"?resourceVersion=5&continue="+next).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "not allowed when using continue")
-	// a token of one list gives nothing away of another
+	// a token of one list returns nothing of another
 	if got := w.names(t, "/api/v1/namespaces/kube-system/configmaps", "continue", next); got != "" {
 		t.Errorf("another namespace's token lists %q", got)
 	}
 }
 
-// TestListsAtARevision reads the past exactly, and the present not older than asked.
+// Lists at an exact revision return the past state, and lists with a minimum revision the current one.
 func TestListsAtARevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -173,7 +173,7 @@ func TestListsAtARevision(t *testing.T) {
 	w.get(t, configMaps+"?resourceVersion=0&resourceVersionMatch=Exact").refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "resourceVersionMatch")
 }
 
-// TestRevisionsThatNeverWere are refused in each place where a client may name one.
+// Invalid and future revisions are refused wherever a client may name one.
 func TestRevisionsThatNeverWere(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -181,7 +181,7 @@ func TestRevisionsThatNeverWere(t *testing.T) {
 	const future = "9999999999999999999"
 	for _, negative := range []string{"-1", "x", "1.5", "99999999999999999999999"} {
 		w.get(t, configMaps+"?resourceVersion="+negative).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "nvalid")
-		for _, path := range []string{"/a?", "?watch=1&"} { // Kubernetes takes it for its own failure
+		for _, path := range []string{"/a?", "?watch=1&"} { // Kubernetes answers these with a 500
 			if r := w.get(t, configMaps+path+"resourceVersion="+negative); r.code != http.StatusInternalServerError {
 				t.Errorf("%s from %s: %d %s", path, negative, r.code, r.body)
 			}

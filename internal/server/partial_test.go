@@ -15,8 +15,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestMetadataIsTheSameInEveryForm: an object that was written as JSON or as protobuf, a custom one that is kept as JSON
-// alone, each read as JSON, protobuf and YAML, alone and in a list, in both versions: always its own metadata, whole.
+// The metadata of an object is equal in every form: written as JSON or protobuf, or a custom resource, which
+// is stored as JSON only; read as JSON, protobuf or YAML, alone or in a list, in both versions.
 func TestMetadataIsTheSameInEveryForm(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -86,7 +86,8 @@ func decodePartial(t *testing.T, r reply, media string, into runtime.Object) run
 	return into
 }
 
-// TestShapesThatDoNotFit are refused in Kubernetes' words: one object as a list's metadata, a list as one object's.
+// Forms that do not fit are refused with the texts of Kubernetes: a list's form for one object, and an
+// object's for a list.
 func TestShapesThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -101,6 +102,6 @@ func TestShapesThatDoNotFit(t *testing.T) {
 	} {
 		w.get(t, c.path, "Accept", c.accept).refused(t, http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable, c.message)
 	}
-	// an error is a Status, whatever was asked for
+	// an error is always a Status
 	w.get(t, configMaps+"/none", "Accept", tableType).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, "not found")
 }

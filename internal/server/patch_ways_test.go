@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestMergePatchesOfMapsAndOfTextsAreAlike patches two custom resources that differ in one number: that of the second is no
-// integer, so that patch and object are merged as texts. Answers and states must be the same but for that.
+// Merge patches on decoded objects and on encoded ones have the same result. The test patches two custom
+// resources that differ in one number: that of the second is no integer, so the server merges patch and
+// object in their encoded form.
 func TestMergePatchesOfMapsAndOfTextsAreAlike(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -42,7 +43,7 @@ func TestMergePatchesOfMapsAndOfTextsAreAlike(t *testing.T) {
 	}
 }
 
-// metadataPatches are patches of the metadata, good ones and bad ones.
+// metadataPatches are valid and invalid patches of metadata.
 var metadataPatches = []string{
 	`{"labels":{"a":null,"b":"2"}}`, `{"labels":null}`, `{"labels":{"a":1}}`, `{"labels":{"-":"2"}}`, `{"labels":[]}`,
 	`{"annotations":{"a":"1","a":"2"}}`, `{"annotations":{"a":"1"},"annotations":{"b":"1"}}`, `{"annotations":{"a":{"b":null}}}`,
@@ -57,8 +58,9 @@ var metadataPatches = []string{
 	`{"managedFields":[{}]}`, `{"labels":{"c":"3"},"generation":7}`, `{"$patch":"replace","labels":{"b":"1"}}`,
 }
 
-// TestPatchesOfTheMetadataAloneAndOfTextsAreAlike patches two objects that are the same. The second patch also says their
-// kind, which changes nothing, but that a text of the whole object is patched.
+// Patches of metadata alone and patches of the whole encoded object have the same result. The second of two
+// equal objects is patched with its kind in addition, which has no effect except that the server patches the
+// whole object.
 func TestPatchesOfTheMetadataAloneAndOfTextsAreAlike(t *testing.T) {
 	t.Parallel()
 	const meta = `"metadata":{"name":"x","labels":{"a":"1"},"finalizers":["a.b/c","d.e/f"],
@@ -96,10 +98,10 @@ func TestPatchesOfTheMetadataAloneAndOfTextsAreAlike(t *testing.T) {
 	}
 }
 
-// eachTime is what differs each time in an object, and in one that an error quotes.
+// eachTime matches what differs between writes of an object, also where an error quotes it.
 var eachTime = regexp.MustCompile(`"(uid|resourceVersion|creationTimestamp|time)":"[^"]*"`)
 
-// alike is an object or an error without that.
+// alike returns an object or an error without these parts.
 func alike(body []byte) string {
 	return eachTime.ReplaceAllString(strings.ReplaceAll(string(body), `\`, ""), "$1")
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// whyPath is where administrators ask why controllers did what they did. It is a path of no API resource, which nobody else
-// may ask.
+// whyPath is where administrators query the journal of controllers. It is not the path of an API resource;
+// only administrators may request it.
 const whyPath = "/bowline/why"
 
-// servePath answers what is no API resource: health, version, metrics, discovery, OpenAPI.
+// servePath serves the paths that are not API resources: health, version, metrics, discovery, OpenAPI.
 func (s *Server) servePath(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	if endpoint, check, ok := healthPath(path); ok {
@@ -42,7 +42,7 @@ func (s *Server) servePath(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// servePprof shows profiles of the process, to who may read that path.
+// servePprof serves profiles of the process.
 func servePprof(w http.ResponseWriter, r *http.Request) {
 	switch strings.TrimPrefix(r.URL.Path, "/debug/pprof/") {
 	case "cmdline":
@@ -58,8 +58,8 @@ func servePprof(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveDiscovery answers with what is served. A version that is not there, of a group that is, is a Status; the rest
-// is the 404 of a path.
+// serveDiscovery answers with what is served. An unknown version of a known group is a Status; other unknown
+// paths are the plain 404 page.
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	if s.discovery.Serve(w, r) {
 		return
@@ -81,7 +81,7 @@ func (s *Server) servesGroup(name string) bool {
 	return false
 }
 
-// index lists the paths, as a hint to who looks at the root.
+// index lists the paths of the server.
 func (s *Server) index(w http.ResponseWriter) {
 	paths := []string{"/api", "/api/v1", "/apis"}
 	for _, g := range s.kinds.Groups() {
@@ -98,7 +98,7 @@ func (s *Server) index(w http.ResponseWriter) {
 	writeBody(w, http.StatusOK, mediaJSON, data)
 }
 
-// writeVersion says which Kubernetes the wire is.
+// writeVersion answers with the version of Kubernetes whose API is served.
 func writeVersion(w http.ResponseWriter) {
 	data, _ := json.MarshalIndent(KubernetesVersion(), "", "  ") // a struct of strings always marshals
 	writeBody(w, http.StatusOK, mediaJSON, data)

@@ -17,13 +17,14 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// What plugins' methods take, in short.
+// Abbreviations of the parameters of plugins.
 type (
 	ctx        = context.Context
 	resourceOf = schema.GroupResource
 )
 
-// policy is a plugin as a user of the library writes one: it numbers config maps by what is there, warns, and refuses.
+// policy is a plugin as users of the library write them: it labels config maps by the number of existing
+// ones, warns, and refuses writes.
 type policy struct {
 	mu   sync.Mutex
 	seen []string
@@ -73,7 +74,7 @@ func (p *policy) Validate(ctx context.Context, a *admission.Attributes, state ad
 	return nil
 }
 
-// TestPluginOfALibraryUser changes, warns about and refuses writes, of built-in and of custom kinds, and reads state.
+// A plugin changes, warns about and refuses writes of built-in and custom kinds, and reads the state.
 func TestPluginOfALibraryUser(t *testing.T) {
 	t.Parallel()
 	p := &policy{}
@@ -99,7 +100,7 @@ func TestPluginOfALibraryUser(t *testing.T) {
 
 	w.send(t, http.MethodPatch, configMaps+"/a", `{"metadata":{"labels":{"keep":"yes"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"/a", "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "it is to be kept")
-	w.send(t, http.MethodDelete, configMaps+"/needs-boss", "").want(t, http.StatusOK) // or it might be refused as well
+	w.send(t, http.MethodDelete, configMaps+"/needs-boss", "").want(t, http.StatusOK) // may be refused too
 	w.send(t, http.MethodDelete, configMaps, "").refused(t, http.StatusForbidden, metav1.StatusReasonForbidden, "it is to be kept")
 	w.get(t, configMaps+"/a").want(t, http.StatusOK)
 	p.mu.Lock()
@@ -109,7 +110,7 @@ func TestPluginOfALibraryUser(t *testing.T) {
 	}
 }
 
-// breaking changes what it must not, or fails in the rudest way.
+// breaking is a plugin that makes invalid changes, and panics.
 type breaking struct{}
 
 func (breaking) Name() string { return "Breaking" }
@@ -129,7 +130,7 @@ func (breaking) Admit(_ ctx, a *admission.Attributes, _ admission.Reader) error 
 }
 func (breaking) Validate(ctx, *admission.Attributes, admission.Reader) error { return nil }
 
-// TestPluginThatBreaks harms its own request alone, and gets nothing past validation.
+// A faulty plugin affects only its own request, and its changes are validated.
 func TestPluginThatBreaks(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(o *bowline.Options) { o.Plugins = []admission.Plugin{breaking{}} })

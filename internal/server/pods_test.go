@@ -11,14 +11,14 @@ import (
 
 const podsPath = "/api/v1/namespaces/default/pods"
 
-// bound creates a pod that a node runs.
+// bound creates a pod that is bound to a node.
 func (w *world) bound(t testing.TB, name string) {
 	t.Helper()
 	w.create(t, podsPath, `{"metadata":{"name":"`+name+`"},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
 	w.create(t, podsPath+"/"+name+"/binding", `{"apiVersion":"v1","kind":"Binding","metadata":{"name":"`+name+`"},"target":{"kind":"Node","name":"n1"}}`)
 }
 
-// TestPodsThatRunEndGracefully: a delete gives them their time, and the node's own delete, of no time, removes them.
+// A delete of a running pod sets its grace period; the node's delete with a period of zero removes it.
 func TestPodsThatRunEndGracefully(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestPodsThatRunEndGracefully(t *testing.T) {
 	})
 }
 
-// TestEvictionsAreDeletes with the options that they carry.
+// An eviction deletes the pod with the options of the eviction.
 func TestEvictionsAreDeletes(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -70,7 +70,7 @@ func TestEvictionsAreDeletes(t *testing.T) {
 	w.send(t, http.MethodPost, podsPath+"/nothing/eviction", eviction("nothing", "")).refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, `pods "nothing" not found`)
 }
 
-// TestPodsAreBoundOnce and a pod that is bound stays where it is.
+// A bound pod cannot be bound again.
 func TestPodsAreBoundOnce(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// wantsPretty says whether JSON is to be indented: by the parameter pretty, or because people read it, as Kubernetes
-// takes of curl, Wget and browsers. A watch never is: its events are a line each.
+// wantsPretty reports whether JSON is indented: with the parameter pretty, or, like in Kubernetes, for curl,
+// Wget and browsers. The events of a watch never are: each is one line.
 func wantsPretty(r *http.Request, target *route) bool {
 	if target.verb == "watch" || strings.HasPrefix(r.URL.Path, "/openapi/") {
 		return false
@@ -24,7 +24,7 @@ func wantsPretty(r *http.Request, target *route) bool {
 	return strings.HasPrefix(agent, "curl") || strings.HasPrefix(agent, "Wget") || strings.HasPrefix(agent, "Mozilla/5.0")
 }
 
-// prettyWriter holds back a JSON answer, to indent it once it is whole. Others pass.
+// prettyWriter buffers a JSON answer to indent it. Other answers are not buffered.
 type prettyWriter struct {
 	http.ResponseWriter
 	json bool
@@ -32,7 +32,7 @@ type prettyWriter struct {
 	body bytes.Buffer
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController reach the connection.
 func (w *prettyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
@@ -56,7 +56,7 @@ func (w *prettyWriter) Write(data []byte) (int, error) {
 	return w.ResponseWriter.Write(data)
 }
 
-// finish sends what was held back. What is no JSON goes as it is.
+// finish writes the buffered answer, without indentation if it is not valid JSON.
 func (w *prettyWriter) finish() {
 	if !w.json {
 		return

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPrettyAnswers are for people: who asks for them, and who reads JSON with curl or a browser.
+// JSON is indented if the query asks for it, and for curl, wget and browsers.
 func TestPrettyAnswers(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)

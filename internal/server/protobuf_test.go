@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestProtobufBothWays sends and asks in each mix of JSON and protobuf, and gets the same object.
+// Requests and answers in any mix of JSON and protobuf result in the same object.
 func TestProtobufBothWays(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -47,7 +47,7 @@ func TestProtobufBothWays(t *testing.T) {
 	}
 }
 
-// TestErrorsInProtobuf are Statuses like those in JSON.
+// An error in protobuf is the same Status as in JSON.
 func TestErrorsInProtobuf(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -76,7 +76,7 @@ func TestErrorsInProtobuf(t *testing.T) {
 	}
 }
 
-// TestBrokenProtobuf is a 400 that says what is wrong.
+// Malformed protobuf is a 400 that describes the error.
 func TestBrokenProtobuf(t *testing.T) {
 	t.Parallel()
 	w := start(t)

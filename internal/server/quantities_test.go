@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestQuantitiesWithVastExponents: the library that reads quantities would write out a thousand million digits.
+// Quantities with huge exponents are refused; the library that parses them would allocate a billion digits.
 func TestQuantitiesWithVastExponents(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -33,7 +33,7 @@ func TestQuantitiesWithVastExponents(t *testing.T) {
 	w.send(t, http.MethodPost, pods, strings.Replace(binary, "1e7777", "1e9999", 1), "Content-Type", protobufType).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, refusal)
 }
 
-// protobufPod is a pod with a limit of CPUs, as a client sends it.
+// protobufPod returns an encoded pod with a CPU limit.
 func protobufPod(t *testing.T, cpu string) string {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Name: "a", Image: "a", Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": resource.MustParse(cpu)}},

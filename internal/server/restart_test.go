@@ -11,12 +11,12 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// on keeps a plane's objects in a journal, for another plane to go on with.
+// on stores a plane's objects in a journal, from which another plane can start.
 func on(journal *storetest.Journal) func(*bowline.Options) {
 	return func(o *bowline.Options) { o.Storage = journal.Open() }
 }
 
-// again ends a world and begins one on the same journal.
+// again closes a world and starts another one with the same journal.
 func (w *world) again(t *testing.T, journal *storetest.Journal) *world {
 	t.Helper()
 	if err := w.Close(); err != nil {
@@ -25,8 +25,7 @@ func (w *world) again(t *testing.T, journal *storetest.Journal) *world {
 	return start(t, on(journal))
 }
 
-// TestLoadedObjectsAreServedAsTheyWereWritten: definitions are known later than the objects, which nevertheless need not be
-// decoded to be served.
+// Loaded objects are served without decoding them, although the definitions of their kinds are loaded later.
 func TestLoadedObjectsAreServedAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
@@ -46,8 +45,8 @@ func TestLoadedObjectsAreServedAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// TestLoadedObjectsAreReadByTheDefinitionOfNow: one that changed since they were written, before the restart or in another
-// version, has defaults, unknown fields and selectable fields of its own.
+// Loaded objects are read with the current definition, which may have changed since they were written: its
+// defaults, its fields and its selectable fields, in each version.
 func TestLoadedObjectsAreReadByTheDefinitionOfNow(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()
@@ -87,7 +86,7 @@ func TestLoadedObjectsAreReadByTheDefinitionOfNow(t *testing.T) {
 	}
 }
 
-// TestWatchGoesOnOverARestart reads what happened before it by the definition of now.
+// A watch resumes after a restart. Events from before it are read with the current definition.
 func TestWatchGoesOnOverARestart(t *testing.T) {
 	t.Parallel()
 	journal := storetest.NewJournal()

@@ -14,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// revisions are moments in the life of config maps a, b and c: gone is before b and compacted, old before c, now the
-// latest, and future never was.
+// revisions are points in the history of config maps a, b and c: gone is before b and compacted, old is
+// before c, now is the latest, and future does not exist yet.
 type revisions struct{ gone, old, now, future string }
 
-// aged makes such a life. It is for a synctest bubble.
+// aged creates such a history. It must be called in a synctest bubble.
 func (w *world) aged(t *testing.T) revisions {
 	t.Helper()
 	revision := func() string {
@@ -37,7 +37,7 @@ func (r revisions) named(name string) string {
 	return map[string]string{"gone": r.gone, "old": r.old, "now": r.now, "future": r.future}[name]
 }
 
-// query replaces the names of revisions in a query by what they are.
+// query replaces the names of revisions in a query.
 func (r revisions) query(text string) string {
 	for _, name := range []string{"gone", "old", "now", "future"} {
 		text = strings.ReplaceAll(text, "{"+name+"}", r.named(name))
@@ -45,12 +45,13 @@ func (r revisions) query(text string) string {
 	return text
 }
 
-// TestResourceVersionOfLists is the table of Kubernetes' API concepts ("Semantics for get and list"), every cell: by
-// resourceVersion, resourceVersionMatch and limit, for a list and for the list that deletecollection begins with. What is
-// refused is refused by ValidateListOptions of k8s.io/apimachinery or k8s.io/apiserver/pkg/storage.
+// TestResourceVersionOfLists covers every cell of the table in Kubernetes' API concepts ("Semantics for get
+// and list"): by resourceVersion, resourceVersionMatch and limit, for a list and for the list of a
+// deletecollection. The refusals are those of ValidateListOptions in k8s.io/apimachinery and
+// k8s.io/apiserver/pkg/storage.
 func TestResourceVersionOfLists(t *testing.T) {
 	t.Parallel()
-	const latest, old = "a b c", "a b" // what is there
+	const latest, old = "a b c", "a b" // names at these revisions
 	cells := []struct{ version, match, all, paged string }{
 		{"", "", latest, latest},
 		{"", "Exact", "422", "422"},
@@ -61,7 +62,7 @@ func TestResourceVersionOfLists(t *testing.T) {
 		{"{now}", "", latest, latest},
 		{"{now}", "Exact", latest, latest},
 		{"{now}", "NotOlderThan", latest, latest},
-		{"{old}", "", latest, old}, // the old way: with a limit, exactly
+		{"{old}", "", latest, old}, // legacy semantics: exact because of the limit
 		{"{old}", "Exact", old, old},
 		{"{old}", "NotOlderThan", latest, latest},
 		{"{gone}", "", latest, "410"},
@@ -88,11 +89,12 @@ func TestResourceVersionOfLists(t *testing.T) {
 				}
 			}
 		}
-		// without a body, the query is that of DeleteOptions, too: there resourceVersion is a precondition
+		// without a body, the query holds DeleteOptions too, in which resourceVersion is a precondition
 		if got := listed(t, w.send(t, http.MethodDelete, configMaps+"?dryRun=All&resourceVersion="+r.now, "")); got != "409" {
 			t.Errorf("DELETE with a revision that not all objects have: %s, want a conflict", got)
 		}
-		// one object by its name is read, not listed: a limit does not make its revision an exact one
+		// a single object selected by name is read rather than listed: a limit does not make its revision
+		// exact
 		one := configMaps + r.query("?fieldSelector=metadata.name%3Dc&limit=1&resourceVersion={old}")
 		if got := listed(t, w.get(t, one)); got != "c" {
 			t.Errorf("one object with a limit at an old revision: %s, want c", got)
@@ -103,7 +105,7 @@ func TestResourceVersionOfLists(t *testing.T) {
 	})
 }
 
-// listed is the code of a refusal, else the names that a list has.
+// listed returns the names in a list, or the code of a refusal.
 func listed(t *testing.T, r reply) string {
 	t.Helper()
 	if r.code != http.StatusOK {
@@ -118,8 +120,8 @@ func listed(t *testing.T, r reply) string {
 	return strings.Join(names, " ")
 }
 
-// TestContinueTokens: what a token says of its revision, with what else a client may send (DecodeContinue and
-// ValidateListOptions of k8s.io/apiserver/pkg/storage).
+// TestContinueTokens combines tokens with other parameters (DecodeContinue and ValidateListOptions of
+// k8s.io/apiserver/pkg/storage).
 func TestContinueTokens(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -131,8 +133,8 @@ func TestContinueTokens(t *testing.T) {
 		for _, c := range []struct{ revision, start, more, want string }{
 			{"{old}", `/a\u0000`, "", "b"},
 			{"{now}", `/a\u0000`, "", "b c"},
-			{"-1", `/a\u0000`, "", "b c"}, // go on in the latest state
-			{"-1", `a\u0000`, "", "b c"},  // the slash may be missing
+			{"-1", `/a\u0000`, "", "b c"}, // continue in the latest state
+			{"-1", `a\u0000`, "", "b c"},  // the slash is optional
 			{"-1", `/zz`, "", ""},
 			{"{now}", `/a\u0000`, "&resourceVersion=0", "b c"},
 			{"{now}", `/a\u0000`, "&resourceVersion={now}", "400"},
@@ -163,7 +165,7 @@ func TestContinueTokens(t *testing.T) {
 	})
 }
 
-// TestContinueTokensOfClusterScopedKinds have no namespace in them, as Kubernetes' have none.
+// Continue tokens of cluster-scoped kinds have no namespace, as in Kubernetes.
 func TestContinueTokensOfClusterScopedKinds(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -177,7 +179,7 @@ func TestContinueTokensOfClusterScopedKinds(t *testing.T) {
 	}
 }
 
-// TestResourceVersionOfGets: any state that is not older will do, and the latest always is.
+// A get at a minimum revision returns the latest state.
 func TestResourceVersionOfGets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -195,9 +197,9 @@ func TestResourceVersionOfGets(t *testing.T) {
 	})
 }
 
-// TestResourceVersionOfWatches: where a watch begins, by every parameter that says so (KEP-3157; SetListOptionsDefaults and
-// ValidateListOptions of k8s.io/apimachinery). Only a revision that never was is Bowline's own: Kubernetes waits for it,
-// and a client of a restored server would wait for ever.
+// TestResourceVersionOfWatches covers where a watch starts, by every parameter that determines it (KEP-3157;
+// SetListOptionsDefaults and ValidateListOptions of k8s.io/apimachinery). Only future revisions differ from
+// Kubernetes, which waits for them: a client of a restored server would wait forever.
 func TestResourceVersionOfWatches(t *testing.T) {
 	t.Parallel()
 	const state, marked, later = "ADDED a, ADDED b, ADDED c", ", BOOKMARK end", "ADDED c"
@@ -238,7 +240,7 @@ func TestResourceVersionOfWatches(t *testing.T) {
 	})
 }
 
-// watched is the code of a refusal, else the events of a watch that has ended.
+// watched returns the events of a watch that has ended, or the code of a refusal.
 func watched(t *testing.T, r reply) string {
 	t.Helper()
 	if r.code != http.StatusOK {
@@ -260,7 +262,7 @@ func watched(t *testing.T, r reply) string {
 	return strings.Join(events, ", ")
 }
 
-// TestTheLastBookmarkComesBeforeTheEnd of a watch, so that its client resumes where it stood.
+// A watch sends a last bookmark before it ends, so that its client can resume there.
 func TestTheLastBookmarkComesBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 )
 
-// rights is the server as who answers what anybody may do, as conditions in CEL ask it:
+// rights adapts the server's authorizer for CEL conditions such as
 // authorizer.group("").resource("pods").check("get").
 type rights Server
 

@@ -14,26 +14,27 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 )
 
-// route is what a URL and a method ask for.
+// route is where the method and the URL of a request lead.
 type route struct {
-	// resource says that the path is that of an API resource: /api/VERSION/... or /apis/GROUP/VERSION/...; the members
-	// below, but path, are only set then.
+	// resource reports whether the path is that of an API resource: /api/VERSION/... or
+	// /apis/GROUP/VERSION/.... The fields below, except path, are only set if it is.
 	resource    bool
 	verb        string
 	gvr         schema.GroupVersionResource
 	subresource string
 	namespace   string
 	name        string
-	// selected is the name of the one object that a list or watch selects: authorizers decide about that one.
+	// selected is the name of the one object that the field selector of a list or watch leaves: authorizers
+	// decide about it.
 	selected string
 	// path is the URL's path.
 	path string
 }
 
-// parseRoute reads method and URL. The verb is Kubernetes': a GET is get, list or watch.
+// parseRoute parses method and URL. The verb is Kubernetes': a GET is a get, list or watch.
 func parseRoute(r *http.Request) route {
 	out := route{path: r.URL.Path, verb: strings.ToLower(r.Method)}
-	var room [8]string // which most paths fit in
+	var room [8]string // most paths fit
 	parts := slices.AppendSeq(room[:0], strings.SplitSeq(strings.Trim(r.URL.Path, "/"), "/"))
 	switch {
 	case len(parts) >= 3 && parts[0] == "api":
@@ -56,9 +57,10 @@ func parseRoute(r *http.Request) route {
 	return out
 }
 
-// locate reads what stands after the group-version: [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]].
+// locate parses the path after the group and version: [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]].
 func (r *route) locate(parts []string) {
-	// namespaces/NAME/finalize and namespaces/NAME/status are subresources of a namespace, not resources in one.
+	// namespaces/NAME/finalize and namespaces/NAME/status are subresources of a namespace, not resources in
+	// one.
 	if parts[0] == "namespaces" && len(parts) > 1 {
 		r.namespace = parts[1]
 		if len(parts) > 2 && parts[2] != "finalize" && parts[2] != "status" {
@@ -74,10 +76,10 @@ func (r *route) locate(parts []string) {
 	}
 }
 
-// verbOf names what the method does to the resource.
+// verbOf returns the verb of a method on a resource.
 func verbOf(r *http.Request, name string, watching bool) string {
 	if watching {
-		return "watch" // by the old path, whatever the method
+		return "watch" // the deprecated path of watches, for any method
 	}
 	switch r.Method {
 	case http.MethodPost:
@@ -104,13 +106,14 @@ func verbOf(r *http.Request, name string, watching bool) string {
 	return strings.ToLower(r.Method)
 }
 
-// asksToWatch reads ?watch as Kubernetes reads a bool parameter: present means true, but for "false" and "0".
+// asksToWatch reads ?watch like Kubernetes reads a bool parameter: it is true if present, unless it is
+// "false" or "0".
 func asksToWatch(q url.Values) bool {
 	values, present := q["watch"]
 	return present && boolParameter(values)
 }
 
-// boolParameter is the value of a bool query parameter that is present.
+// boolParameter returns the value of a bool query parameter that is present.
 func boolParameter(values []string) bool {
 	if len(values) == 0 {
 		return true
@@ -119,7 +122,7 @@ func boolParameter(values []string) bool {
 	return v != "false" && v != "0"
 }
 
-// selectedName is the name that a field selector leaves, if it leaves one.
+// selectedName returns the name that a field selector requires, if it requires one.
 func selectedName(selector string) string {
 	parsed, err := fields.ParseSelector(selector)
 	if err != nil {
@@ -132,7 +135,7 @@ func selectedName(selector string) string {
 	return name
 }
 
-// attributes are the route as an authorizer wants them.
+// attributes returns the route as an authorizer sees it.
 func (r *route) attributes(user *auth.User) auth.Attributes {
 	return auth.Attributes{
 		User: user, Verb: r.verb, IsResource: r.resource,
@@ -141,7 +144,8 @@ func (r *route) attributes(user *auth.User) auth.Attributes {
 	}
 }
 
-// outlastsItsClient says that a request goes on when its client has gone: a write of a definition, after which more is to be done.
+// outlastsItsClient reports whether a request continues when its client disconnects: a write of a definition,
+// whose commit is followed by other work.
 func (r *route) outlastsItsClient(q *http.Request) bool {
 	return r.resource && r.gvr.GroupResource() == definitionsResource && q.Method != http.MethodGet
 }

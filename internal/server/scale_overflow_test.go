@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAppliedScaleHasReplicasThatFit: a number beyond what replicas may be is refused, and not cut to one that fits.
+// An applied scale with replicas out of range is refused rather than truncated.
 func TestAppliedScaleHasReplicasThatFit(t *testing.T) {
 	t.Parallel()
 	w := start(t)

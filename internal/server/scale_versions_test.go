@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestEveryWorkloadHasAScaleInEveryVersion: whoever scales one knows no kind but Scale, which is the same in all of them.
+// Every workload has the same Scale in all its versions, so clients that scale need to know no other kind.
 func TestEveryWorkloadHasAScaleInEveryVersion(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -18,7 +18,7 @@ func TestEveryWorkloadHasAScaleInEveryVersion(t *testing.T) {
 	apps := []string{"/apis/apps/v1", "/apis/apps/v1beta2", "/apis/apps/v1beta1", "/apis/extensions/v1beta1"}
 	for _, c := range []struct {
 		resource, spec string
-		groups         []string // the first makes it
+		groups         []string // the first one creates the object
 	}{
 		{"deployments", pods, apps},
 		{"replicasets", pods, []string{apps[0], apps[1], apps[3]}},

@@ -33,7 +33,7 @@ var partsDefinition = oneVersion("Part", "parts", `
               selector: {type: object, x-kubernetes-map-type: atomic, additionalProperties: {type: string}}
 `)
 
-// TestWordsOfSchemas: what each x-kubernetes extension, nullable and default make of a field, or refuse.
+// TestWordsOfSchemas covers the effect of each x-kubernetes extension, nullable and default on a field.
 func TestWordsOfSchemas(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -18,9 +18,8 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// TestEveryFormOfWatchSeesWhatItSelects: watches with selectors that are put together at random, of one namespace or all, as
-// JSON, tables, metadata or protobuf, that begin between random changes or with older ones, are sent what their selectors make
-// of the events of a watch of everything.
+// Watches with random selectors, of one namespace or all, as JSON, tables, metadata or protobuf, from the
+// current or an older revision, receive exactly the selected events of a watch of everything.
 func TestEveryFormOfWatchSeesWhatItSelects(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -36,7 +35,7 @@ func TestEveryFormOfWatchSeesWhatItSelects(t *testing.T) {
 				var watches []*selecting
 				for range 60 {
 					from := w.revision(t)
-					if len(watches) > 0 && random.IntN(2) == 0 { // what has happened since is read from the history
+					if len(watches) > 0 && random.IntN(2) == 0 { // starts with events from the history
 						from = watches[random.IntN(len(watches))].from
 					}
 					s := randomSelecting(random, from)
@@ -46,7 +45,7 @@ func TestEveryFormOfWatchSeesWhatItSelects(t *testing.T) {
 						w.changeLabels(t, random)
 					}
 				}
-				w.create(t, "/api/v1/namespaces", `{"metadata":{"name":"last"}}`) // what bookmarks tell of
+				w.create(t, "/api/v1/namespaces", `{"metadata":{"name":"last"}}`) // a revision for the last bookmarks
 				events, sent := <-all, 0
 				for _, s := range watches {
 					got, want := <-s.got, s.of(t, events)
@@ -65,7 +64,7 @@ func TestEveryFormOfWatchSeesWhatItSelects(t *testing.T) {
 
 var namespacesOfForms = []string{"n1", "n2", "n3"}
 
-// selecting is a watch: of which namespace, empty for all, with which selectors, after which revision, in which form.
+// selecting is a watch: its namespace (empty for all), selectors, start revision and form.
 type selecting struct {
 	namespace, labels, fields, from, form string
 	got                                   <-chan []string
@@ -106,13 +105,13 @@ func (w *world) changeLabels(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// revision is that of the state of now.
+// revision returns the current revision.
 func (w *world) revision(t *testing.T) string {
 	t.Helper()
 	return must(w.clients.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{Limit: 1}))(t).ResourceVersion
 }
 
-// watchForm reads a watch up to its first bookmark: a line for each event.
+// watchForm reads a watch up to its first bookmark, as one line per event.
 func (w *world) watchForm(t *testing.T, s selecting, form string) <-chan []string {
 	t.Helper()
 	path := "/api/v1/configmaps"
@@ -155,7 +154,7 @@ func (w *world) watchForm(t *testing.T, s selecting, form string) <-chan []strin
 	return got
 }
 
-// readTyped reads a watch of client-go's.
+// readTyped reads a watch of client-go.
 func (s selecting) readTyped(t *testing.T, of corev1client.ConfigMapInterface, got chan<- []string) {
 	o := metav1.ListOptions{LabelSelector: s.labels, FieldSelector: s.fields, ResourceVersion: s.from, AllowWatchBookmarks: true}
 	watching, err := of.Watch(t.Context(), o)
@@ -176,12 +175,13 @@ func (s selecting) readTyped(t *testing.T, of corev1client.ConfigMapInterface, g
 	got <- lines
 }
 
-// line is an event of a watch, in words without spaces.
+// line formats an event of a watch as words without spaces.
 func line(kind, namespace, name, revision string, set labels.Set) string {
 	return strings.Join([]string{kind, namespace, name, revision, set.String()}, " ")
 }
 
-// of is what the watch is sent of the events of everything. What leaves the selection is shown as it was in it.
+// of computes the events of the watch from the events of everything. An object that leaves the selection is
+// shown with its previous labels.
 func (s *selecting) of(t *testing.T, events []string) (out []string) {
 	t.Helper()
 	byLabel := must(labels.Parse(s.labels))(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// BenchmarkSelectByLabel looks through 100,000 objects for 1,000.
+// BenchmarkSelectByLabel selects 1,000 of 100,000 objects.
 func BenchmarkSelectByLabel(b *testing.B) {
 	objects := make([]*object.Object, 100_000)
 	for i := range objects {

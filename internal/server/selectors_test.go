@@ -43,7 +43,7 @@ func TestLabelSelectors(t *testing.T) {
 	}
 }
 
-// names are those of a list's items, sorted, with query parameters in names and values.
+// names returns the sorted names in a list; query holds parameter names and values in turn.
 func (w *world) names(t testing.TB, path string, query ...string) string {
 	t.Helper()
 	q := url.Values{}
@@ -90,8 +90,8 @@ func TestEveryKindSelectsByNameAndNamespace(t *testing.T) {
 	}
 }
 
-// TestKindsSelectByTheFieldsThatKubernetesSelectsBy holds every built-in kind's own selectable fields: those of the
-// AddFieldLabelConversionFunc calls of Kubernetes' API groups.
+// The selectable fields of every built-in kind are those of Kubernetes, from the AddFieldLabelConversionFunc
+// calls of its API groups.
 func TestKindsSelectByTheFieldsThatKubernetesSelectsBy(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -124,7 +124,7 @@ func TestKindsSelectByTheFieldsThatKubernetesSelectsBy(t *testing.T) {
 	}
 }
 
-// selectable creates what the fields are selected of.
+// selectable creates the objects that the test selects.
 func (w *world) selectable(t *testing.T) {
 	t.Helper()
 	ctx, core := t.Context(), w.clients.CoreV1()
@@ -167,7 +167,7 @@ func TestFieldsThatAreNotSelectableAreRefused(t *testing.T) {
 	w.get(t, configMaps+"?fieldSelector=metadata.name").refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "")
 }
 
-// TestDeleteCollectionTakesSelectors deletes what is selected and nothing else.
+// A deletecollection deletes the selected objects only.
 func TestDeleteCollectionTakesSelectors(t *testing.T) {
 	t.Parallel()
 	w := start(t)

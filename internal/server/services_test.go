@@ -25,7 +25,7 @@ func service(name string, kind corev1.ServiceType, ports ...int32) *corev1.Servi
 	return s
 }
 
-// TestAddressesAndPortsAreExactUnderManyWriters: 50 creators get an address and node ports that nobody else has.
+// 50 concurrent creators receive unique addresses and node ports.
 func TestAddressesAndPortsAreExactUnderManyWriters(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -55,7 +55,8 @@ func TestAddressesAndPortsAreExactUnderManyWriters(t *testing.T) {
 	}
 }
 
-// TestOneOfManyGetsTheAddressThatAllAskFor and the others are told whose fault it is.
+// If many creators request the same address or port, one gets it, and the errors of the others name it as
+// allocated.
 func TestOneOfManyGetsTheAddressThatAllAskFor(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -89,7 +90,8 @@ func TestOneOfManyGetsTheAddressThatAllAskFor(t *testing.T) {
 	}
 }
 
-// TestAddressesAndPortsAreReleased on delete, when the type no longer has them, and when a port goes.
+// Addresses and ports are released when the Service is deleted, when its type no longer has them, and when a
+// port is removed.
 func TestAddressesAndPortsAreReleased(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -108,7 +110,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 	if err := again("taken", a.Spec.ClusterIP, 0); !apierrors.IsInvalid(err) {
 		t.Errorf("an address that is taken: %v", err)
 	}
-	// one port goes
+	// a port is removed
 	p := must(services.Patch(t.Context(), "a", types.JSONPatchType, []byte(`[{"op":"remove","path":"/spec/ports/1"}]`), metav1.PatchOptions{}))(t)
 	if p.Spec.ClusterIP != a.Spec.ClusterIP || p.Spec.Ports[0].NodePort != a.Spec.Ports[0].NodePort {
 		t.Errorf("a patch of one port changed %+v to %+v", a.Spec, p.Spec)
@@ -131,7 +133,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 	if err := again("d", a.Spec.ClusterIP, 0); err != nil {
 		t.Errorf("the address of the type that went: %v", err)
 	}
-	// the object goes, one by one and all together
+	// the Services are deleted, individually and as a collection
 	d := must(services.Get(t.Context(), "d", metav1.GetOptions{}))(t)
 	if err := services.Delete(t.Context(), "d", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -145,7 +147,7 @@ func TestAddressesAndPortsAreReleased(t *testing.T) {
 	}
 }
 
-// TestRefusedServiceTakesNothing: what it asked for is free for the next.
+// A refused Service holds no claims; the next one can get what it requested.
 func TestRefusedServiceTakesNothing(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -163,7 +165,7 @@ func TestRefusedServiceTakesNothing(t *testing.T) {
 	must(services.Create(t.Context(), ask, metav1.CreateOptions{}))(t)
 }
 
-// TestUpdatedServiceKeepsWhatItHas when the update leaves it out, and may not take another address.
+// An update that omits addresses and ports preserves them, and cannot change the address.
 func TestUpdatedServiceKeepsWhatItHas(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -181,7 +183,7 @@ func TestUpdatedServiceKeepsWhatItHas(t *testing.T) {
 	if _, err := services.Update(t.Context(), b, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
 		t.Errorf("another's address: %v", err)
 	}
-	// the writers of one service do not get in each other's way
+	// concurrent writers of one Service do not conflict
 	w.together(t, 20, func(ctx context.Context, i int) error {
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"l%d":"1"}},"spec":{"type":%q}}`, i, []string{"NodePort", "ClusterIP"}[i%2])
 		_, err := services.Patch(ctx, "a", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
@@ -192,7 +194,8 @@ func TestUpdatedServiceKeepsWhatItHas(t *testing.T) {
 	}
 }
 
-// thief takes what the server is about to give to the first service, for another.
+// thief is a plugin that creates another Service with the address and port that the server is about to
+// assign.
 type thief struct {
 	stole  bool
 	create func(*corev1.Service) error
@@ -214,7 +217,7 @@ func (p *thief) Validate(_ ctx, a *admission.Attributes, _ admission.Reader) err
 	return p.create(other)
 }
 
-// TestAddressThatAnotherTakesInBetween is assigned anew, and the client hears nothing of it.
+// A create whose assigned address is taken before the commit is retried with another address.
 func TestAddressThatAnotherTakesInBetween(t *testing.T) {
 	t.Parallel()
 	p := &thief{}

@@ -18,8 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Source is the server as the informers of its own process read it: the same authorization, the store's own objects,
-// no bytes.
+// Source returns the in-process list and watch of a user. Requests are authorized like those over HTTP, and
+// yield the store's own objects: nothing is encoded.
 func (s *Server) Source(user *auth.User) client.Source { return source{s, user} }
 
 type source struct {
@@ -29,7 +29,7 @@ type source struct {
 
 var _ client.Source = source{}
 
-// call is the typed request that a list or watch over HTTP would have become.
+// call authorizes a list or watch and returns its selection.
 func (src source) call(ctx context.Context, verb string, gvr schema.GroupVersionResource, o client.Options) (*selection, error) {
 	c := &call{route: &route{resource: true, verb: verb, gvr: gvr, namespace: o.Namespace, path: "in process"}, user: src.user}
 	if err := src.s.authorize(ctx, *c.route, src.user); err != nil {
@@ -96,18 +96,18 @@ func (src source) Watch(ctx context.Context, gvr schema.GroupVersionResource, o 
 	return &sourceWatch{s: src.s, selected: selected, changes: changes, closed: closed, ended: selected.ended, stopped: make(chan struct{})}, nil
 }
 
-// wireError is an error of the store as a client of the API sees it.
+// wireError returns an error of the store as the Status that a client of the API receives.
 func wireError(err error) error {
 	status := statusOf(err)
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// sourceWatch is a watch in process.
+// sourceWatch is an in-process watch.
 type sourceWatch struct {
 	s        *Server
 	selected *selection
 	changes  *store.Watch
-	closed   func() // counts the watch out
+	closed   func() // decrements the metric of open watches
 	ended    <-chan struct{}
 	stopped  chan struct{}
 	once     sync.Once
@@ -132,7 +132,7 @@ func (w *sourceWatch) Next(ctx context.Context) ([]client.Event, error) {
 			return nil, io.EOF
 		}
 		select {
-		case <-w.ended: // what was written until then is still told
+		case <-w.ended: // changes up to now are still returned
 			last = true
 		case <-changed:
 		case <-w.stopped:
@@ -145,8 +145,8 @@ func (w *sourceWatch) Next(ctx context.Context) ([]client.Event, error) {
 	}
 }
 
-// seen are the events that the watch selects. An event whose state cannot be shown ends the watch: its reader lists again
-// rather than miss a change.
+// seen returns the selected events. An event whose object cannot be converted ends the watch, so that its
+// reader lists again and misses no change.
 func (w *sourceWatch) seen(events []*object.Event) ([]client.Event, error) {
 	var out []client.Event
 	codec := w.selected.codec()
@@ -171,12 +171,13 @@ func (w *sourceWatch) seen(events []*object.Event) ([]client.Event, error) {
 	return out, nil
 }
 
-// unshown is the end of a watch before an event that cannot be shown: it would come again where the watch ended.
+// unshown is the error of a watch whose next event cannot be converted. A new watch would receive the same
+// event.
 func unshown(err error) error {
 	return apierrors.NewResourceExpired(fmt.Sprintf("this watch came to an event that cannot be shown; list again: %v", err))
 }
 
-// sourceEnd is the end of a watch: orderly, or with what makes the reader list again.
+// sourceEnd maps the end of a watch to io.EOF, or to an error that makes the reader list again.
 func sourceEnd(err error) error {
 	if errors.Is(err, store.ErrClosed) {
 		return io.EOF

@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// TestSourceShowsTheVersionAskedFor: informers of the same process read custom resources as clients over the wire do, and
-// their watches end with the definition that they began with.
+// In-process informers receive custom resources in the requested version, like clients over HTTP, and their
+// watches end when the definition changes.
 func TestSourceShowsTheVersionAskedFor(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
@@ -43,7 +43,7 @@ func TestSourceShowsTheVersionAskedFor(t *testing.T) {
 	}
 }
 
-// TestWatchInProcessThatCannotShowAnEventHasItsReaderListAgain: to begin again at the same place would be of no use.
+// An in-process watch that cannot convert an event fails such that its reader lists again.
 func TestWatchInProcessThatCannotShowAnEventHasItsReaderListAgain(t *testing.T) {
 	t.Parallel()
 	w, h := start(t), startHook(t)
@@ -61,7 +61,7 @@ func TestWatchInProcessThatCannotShowAnEventHasItsReaderListAgain(t *testing.T) 
 	}
 }
 
-// TestNameThatIsLetGoIsFree: another definition that waited for it is served at once.
+// When a name is released, another definition that waited for it is served at once.
 func TestNameThatIsLetGoIsFree(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -1,8 +1,8 @@
 package server
 
-// roomy makes room on the stack of a new goroutine for all that a write does. Go begins with a few KiB and, each time they
-// are used up, doubles and copies what is there, frame by frame: done once, before there are frames, it costs a tenth of
-// doubling three times on the way. The garbage collector takes back what a long request does not use.
+// roomy grows the stack of a new goroutine to the size that a write needs. Go starts with a few KiB and
+// doubles the stack each time it is full, copying each frame. Growing once, before there are frames, costs a
+// tenth of doubling three times later. The garbage collector shrinks the stack of a long request.
 //
 //go:noinline
 func roomy(n int) byte {

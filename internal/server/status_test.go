@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestStatusIsWrittenThroughItsSubresourceAlone and the rest is not.
+// The status is only written through its subresource, which writes nothing else.
 func TestStatusIsWrittenThroughItsSubresourceAlone(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -41,7 +41,8 @@ func TestStatusIsWrittenThroughItsSubresourceAlone(t *testing.T) {
 	w.get(t, configMaps+"/a/status").refused(t, http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 }
 
-// TestCustomKindWithoutStatusSubresource has its status written like anything else, and the generation counts it.
+// Without a status subresource, the status of a custom resource is an ordinary field, and the generation
+// counts its changes.
 func TestCustomKindWithoutStatusSubresource(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -56,7 +57,7 @@ func TestCustomKindWithoutStatusSubresource(t *testing.T) {
 	w.send(t, http.MethodPatch, widgetsPath+"/a/status", `{}`, "Content-Type", mergeType).want(t, http.StatusNotFound)
 }
 
-// TestScale of deployments, replica sets and custom kinds, by its own kind.
+// Deployments, replica sets and custom kinds have a scale.
 func TestScale(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -8,31 +8,32 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// stream is the body of a watch: frames are gathered and written together, and a client that stops reading is cut off.
+// stream is the body of a watch. It gathers frames and writes them together, and disconnects a client that
+// stops reading.
 type stream struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	buf    []byte
 	events int
-	// sent counts the frames that were flushed, of which counted are in it.
+	// sent is the metric of flushed frames; counted is how many of events it includes.
 	sent    prometheus.Counter
 	counted int
-	// rested is how many events there were at the last rest.
+	// rested is the value of events at the last rest.
 	rested int
-	// dirty says that something was written and not flushed.
+	// dirty reports whether bytes were written and not flushed.
 	dirty bool
-	// stall cuts off a client that leaves a write waiting for as long as patience lasts.
+	// stall disconnects a client that blocks a write for the duration of patience.
 	stall  *time.Timer
 	broken bool
 
-	// mu orders the end of the stream and stall, which must not touch the ResponseWriter after it.
+	// mu serializes close with stall, which must not use the ResponseWriter after close.
 	mu       sync.Mutex
 	patience time.Duration
 	writing  bool
 	ended    bool
 }
 
-// lastPatience is how long a write may wait once the server closes.
+// lastPatience is how long a write may block once the server closes.
 const lastPatience = time.Second
 
 // newStream sends the head of the answer.
@@ -47,7 +48,7 @@ func newStream(c *call, patience time.Duration, sent prometheus.Counter) *stream
 	return s
 }
 
-// write adds a frame, and writes what was gathered once it is enough. The stream keeps no part of the frame.
+// write adds a frame, and writes the gathered frames once there are enough. The stream does not retain frame.
 func (s *stream) write(frame []byte) error {
 	s.events++
 	if len(s.buf) == 0 && len(frame) >= batchBytes {
@@ -78,7 +79,7 @@ func (s *stream) put(data []byte) error {
 	return err
 }
 
-// flush sends what was gathered to the client.
+// flush sends the gathered frames to the client.
 func (s *stream) flush() error {
 	if len(s.buf) > 0 {
 		if err := s.spill(); err != nil {
@@ -98,7 +99,7 @@ func (s *stream) flush() error {
 	return err
 }
 
-// rest gives back the room that gathering took, when nothing was sent since the last rest.
+// rest frees the buffer if nothing was sent since the last rest.
 func (s *stream) rest() {
 	if s.events == s.rested {
 		s.buf = nil
@@ -106,7 +107,7 @@ func (s *stream) rest() {
 	s.rested = s.events
 }
 
-// begin and done are around each write: stall runs in between.
+// begin and done surround each write: stall runs in between.
 func (s *stream) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +122,7 @@ func (s *stream) done() {
 	s.stall.Stop()
 }
 
-// hurry leaves writes little time from now on.
+// hurry reduces the time that a write may block to lastPatience.
 func (s *stream) hurry() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +132,7 @@ func (s *stream) hurry() {
 	}
 }
 
-// cutOff makes a write that waits fail.
+// cutOff makes a blocked write fail.
 func (s *stream) cutOff() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

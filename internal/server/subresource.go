@@ -8,7 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// decodeSubresource reads the body of a request to a subresource that has a kind of its own.
+// decodeSubresource reads the body of a request to a subresource that has its own kind.
 func (c *call) decodeSubresource(o writeOptions) (runtime.Object, error) {
 	c.spans.at(stageDecode)
 	body, err := c.readBody()
@@ -34,7 +34,8 @@ func (c *call) decodeSubresource(o writeOptions) (runtime.Object, error) {
 	return obj, c.strictness(o, header, append(strict, found...))
 }
 
-// readTyped reads JSON into a new Go struct; found are unknown and duplicate fields, where somebody wants to know.
+// readTyped decodes JSON into a new Go struct. found are unknown and duplicate fields, if the options ask for
+// them.
 func readTyped(data []byte, make func() runtime.Object, o writeOptions) (obj runtime.Object, found []string, err error) {
 	obj = make()
 	if !o.strict && !o.warn {
@@ -47,7 +48,7 @@ func readTyped(data []byte, make func() runtime.Object, o writeOptions) (obj run
 	return obj, found, err
 }
 
-// updateSubresource serves a PUT to a subresource that has a kind of its own (scale).
+// updateSubresource serves a PUT to a subresource that has its own kind (scale).
 func (s *Server) updateSubresource(c *call, o writeOptions) error {
 	body, err := c.decodeSubresource(o)
 	if err != nil {
@@ -60,10 +61,11 @@ func (s *Server) updateSubresource(c *call, o writeOptions) error {
 	return s.answerWritten(c, w)
 }
 
-// writeView writes an object through what a subresource shows of it: next makes the new view of the current one.
+// writeView writes an object through what a subresource shows of it: next makes the new view from the current
+// one.
 func (s *Server) writeView(c *call, o writeOptions, next func(view kind.Object) (runtime.Object, error)) (*written, error) {
 	whole := o
-	whole.owned = true // by ownView
+	whole.owned = true // ownView sets the ownership
 	return s.write(c, whole, func(current kind.Object) (kind.Object, error) {
 		return s.ownView(c, o, current.DeepCopyObject().(kind.Object), next)
 	})

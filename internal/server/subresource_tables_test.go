@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestTablesOfSubresources: kubectl get --subresource shows of a scale its numbers, and of a status the object's columns.
+// Tables for kubectl get --subresource show the numbers of a scale, and the object's columns for a status.
 func TestTablesOfSubresources(t *testing.T) {
 	t.Parallel()
 	w := start(t)

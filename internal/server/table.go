@@ -14,14 +14,14 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// What a client may ask for instead of objects.
+// The kinds that a client may ask for instead of the objects.
 const (
 	asTable       = "Table"
 	asPartial     = "PartialObjectMetadata"
 	asPartialList = "PartialObjectMetadataList"
 )
 
-// metaVersion is the apiVersion of Table and PartialObjectMetadata that was asked for.
+// metaVersion returns the apiVersion of the Table or PartialObjectMetadata that the client asked for.
 func (c *call) metaVersion() string { return "meta.k8s.io/" + c.accept.version }
 
 // answerTable writes objects as the rows of a table.
@@ -44,7 +44,7 @@ func (s *Server) answerTable(c *call, code int, items []*object.Object, m listMe
 	return nil
 }
 
-// includeObject reads how much of each object goes with its row.
+// includeObject reads how much of each object its row carries.
 func (c *call) includeObject() (metav1.IncludeObjectPolicy, error) {
 	include := metav1.IncludeObjectPolicy(c.http.URL.Query().Get("includeObject"))
 	if include == "" {
@@ -56,7 +56,7 @@ func (c *call) includeObject() (metav1.IncludeObjectPolicy, error) {
 	return include, nil
 }
 
-// table makes the rows. Only the first table of a watch has columns.
+// table makes the rows. Only the first table of a watch has column definitions.
 func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy, columns bool) (*metav1.Table, error) {
 	apiVersion := c.endpoint.APIVersion()
 	t := &metav1.Table{
@@ -85,13 +85,13 @@ func (c *call) table(items []*object.Object, include metav1.IncludeObjectPolicy,
 	return t, nil
 }
 
-// row is the cells of one object.
+// row returns the cells of one object.
 func (c *call) row(obj kind.Object, counted time.Time) (row metav1.TableRow, err error) {
 	row.Cells, err = c.kind.Row(obj, c.endpoint.APIVersion(), counted)
 	return row, err
 }
 
-// rowObject is what goes with the cells of an object.
+// rowObject returns the part of an object that its row carries.
 func (c *call) rowObject(o *object.Object, include metav1.IncludeObjectPolicy) ([]byte, error) {
 	switch include {
 	case metav1.IncludeObject:
@@ -107,7 +107,7 @@ func (c *call) rowObject(o *object.Object, include metav1.IncludeObjectPolicy) (
 	return nil, nil
 }
 
-// uncommittedBody is an object that was not stored as the client wants it.
+// uncommittedBody encodes an object that is not stored, in the form that the client negotiated.
 func (c *call) uncommittedBody(obj kind.Object) ([]byte, error) {
 	switch c.accept.as {
 	case asPartial:
@@ -144,7 +144,7 @@ func (c *call) uncommittedTable(obj kind.Object) ([]byte, error) {
 	return json.Marshal(table)
 }
 
-// shape is what a subresource shows, as the client wants it.
+// shape returns a subresource's view in the form that the client negotiated.
 func (c *call) shape(view runtime.Object) (runtime.Object, error) {
 	obj, hasMeta := view.(kind.Object)
 	switch {
@@ -171,7 +171,8 @@ func (c *call) shape(view runtime.Object) (runtime.Object, error) {
 	}, nil
 }
 
-// transformed is an object of a watch as the client wants it; first says that it is the stream's first.
+// transformed encodes an object of a watch as a Table or metadata. first reports whether it is the first of
+// the stream.
 func (c *call) transformed(o *object.Object, first bool) ([]byte, error) {
 	if c.accept.as == asPartial {
 		return c.partialBody(o)
@@ -188,7 +189,7 @@ func (c *call) transformed(o *object.Object, first bool) ([]byte, error) {
 	return json.Marshal(t)
 }
 
-// transformedBookmark is the object of a bookmark as the client wants it.
+// transformedBookmark encodes the object of a bookmark as a Table or metadata.
 func (c *call) transformedBookmark(obj kind.Object) ([]byte, error) {
 	if c.accept.as == asPartial {
 		return kind.Marshal(c.accept.format(), partial(obj, c.metaVersion()))

@@ -15,7 +15,7 @@ const (
 	partialList = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 )
 
-// row is a table's row in one line: its cells, and the kind of the object that goes with them.
+// row formats a row of a table as one line: its cells and the kind of its object.
 func row(t testing.TB, r metav1.TableRow) string {
 	t.Helper()
 	kind := "-"
@@ -55,7 +55,7 @@ func TestTables(t *testing.T) {
 			t.Fatalf("%s: %d rows", c.path, len(table.Rows))
 		}
 		got := row(t, table.Rows[0])
-		got = strings.Replace(got, " 1s ", " 0s ", 1) // the clock may have ticked
+		got = strings.Replace(got, " 1s ", " 0s ", 1) // a second may have passed
 		if got != c.row {
 			t.Errorf("%s: row %q, want %q", c.path, got, c.row)
 		}
@@ -63,7 +63,7 @@ func TestTables(t *testing.T) {
 	w.get(t, configMaps+"?includeObject=Some", "Accept", tableType).refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "includeObject")
 }
 
-// TestTablesPage: limit and continue work in a table as in a list.
+// Paging with limit and continue works for tables as for lists.
 func TestTablesPage(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -79,7 +79,7 @@ func TestTablesPage(t *testing.T) {
 	}
 }
 
-// TestWatchAsTables has columns in the first event alone.
+// Only the first event of a watch as tables has columns.
 func TestWatchAsTables(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -97,7 +97,7 @@ func TestWatchAsTables(t *testing.T) {
 	}
 }
 
-// TestPartialObjectMetadata shows the metadata of objects, lists and events, and nothing else, in JSON and protobuf.
+// Partial metadata of objects, lists and events contains nothing but metadata, in JSON and protobuf.
 func TestPartialObjectMetadata(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -124,7 +124,7 @@ func TestPartialObjectMetadata(t *testing.T) {
 	}
 }
 
-// TestWritesAnswerWithTables and metadata when they are asked to.
+// Writes answer with tables and metadata if the client accepts these.
 func TestWritesAnswerWithTables(t *testing.T) {
 	t.Parallel()
 	w := start(t)

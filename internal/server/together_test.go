@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// together runs n writers at once, and ends the test when one fails.
+// together runs n writers concurrently, and ends the test if one fails.
 func (w *world) together(t testing.TB, n int, write func(ctx context.Context, i int) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())

@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 )
 
-// stage is a part of a request's way, and the name of its span. docs/request.md draws the way.
+// stage is a part of the path of a request, and the name of its span. docs/request.md lists the stages.
 type stage string
 
 const (
@@ -34,9 +34,9 @@ const (
 	stageAnswer       stage = "answer"       // the bytes that the client gets
 )
 
-// spans trace one request: a span for it, and below that one for each stage, one after the other without a gap. A stage
-// that a write goes through again, because another writer came in between, is there again. Nil traces nothing, for the
-// cost of a comparison. It belongs to the request's goroutine.
+// spans trace one request: a span for it, and below it one for each stage, without gaps. If a write retries
+// after a conflict, the repeated stages have new spans. A nil spans traces nothing, at the cost of a
+// comparison. It belongs to the request's goroutine.
 type spans struct {
 	x       *exchange
 	tracer  trace.Tracer
@@ -46,7 +46,7 @@ type spans struct {
 	current stage
 }
 
-// tracer is what spans of requests are made with; nil without a provider.
+// tracer returns the tracer of requests; nil without a provider.
 func tracer(provider trace.TracerProvider) trace.Tracer {
 	if provider == nil {
 		return nil
@@ -54,12 +54,12 @@ func tracer(provider trace.TracerProvider) trace.Tracer {
 	return provider.Tracer("github.com/bowline-dev/bowline/internal/server", trace.WithInstrumentationVersion(KubernetesVersion().GitVersion))
 }
 
-// privileged are those whose trace a request may continue (W3C Trace Context, the header traceparent), as in
-// kube-apiserver: anybody else would decide what this server's operators have to keep. Theirs is linked to instead.
+// privileged are the groups whose requests may continue a trace (W3C Trace Context, the header traceparent),
+// as in kube-apiserver: the sender of a trace decides how much of it is recorded. Traces of other senders are
+// linked to.
 var privileged = []string{auth.AdminGroup, "system:monitoring"}
 
-// trace begins the spans of a request, with the stage that found out who sends it, which has just ended. user is nil when
-// nobody was found.
+// trace starts the spans of a request. The stage authenticate has just ended; user is nil if it failed.
 func (s *Server) trace(x *exchange, r *http.Request, user *auth.User) *spans {
 	if s.tracer == nil {
 		return nil
@@ -92,7 +92,7 @@ func mayTrace(user *auth.User) bool {
 	return false
 }
 
-// at ends the stage before, and begins one.
+// at ends the current stage and starts the next.
 func (p *spans) at(next stage) {
 	if p == nil || p.current == next {
 		return
@@ -103,7 +103,7 @@ func (p *spans) at(next stage) {
 	_, p.stage = p.tracer.Start(p.ctx, string(next), now)
 }
 
-// context is ctx with the request's span, for spans that plugins put below it.
+// context returns ctx with the request's span, the parent of spans that plugins start.
 func (p *spans) context(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx
@@ -111,8 +111,8 @@ func (p *spans) context(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, p.request)
 }
 
-// end ends the last stage and the request. It may be called again: a watch is traced until its stream begins, because
-// nobody wants to wait for the trace until it ends.
+// end ends the last stage and the request. It may be called again: a watch is traced until its stream starts,
+// so that its trace does not stay open until the watch ends.
 func (p *spans) end() {
 	if p == nil {
 		return
@@ -127,12 +127,13 @@ func (p *spans) end() {
 	p.request.End(now)
 }
 
-// spanName is the method and the route, which are few: neither a name nor a namespace is in it.
+// spanName returns the method and the route. It contains neither name nor namespace, to bound the number of
+// span names.
 func (x *exchange) spanName(r *http.Request) string {
 	return strings.TrimSpace(knownMethod(r.Method) + " " + x.route.pattern())
 }
 
-// pattern is the route with its variables in braces; empty for what is no resource.
+// pattern returns the route with its variables in braces; empty if the path is not that of a resource.
 func (r *route) pattern() string {
 	if !r.resource {
 		return ""
@@ -155,7 +156,7 @@ func (r *route) pattern() string {
 	return path
 }
 
-// knownMethod is what OpenTelemetry calls a method that is none of HTTP's.
+// knownMethod returns a method of HTTP, or OpenTelemetry's name for an unknown one.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
@@ -165,7 +166,7 @@ func knownMethod(method string) string {
 	return "HTTP"
 }
 
-// requestAttributes are OpenTelemetry's for HTTP servers, and what Kubernetes makes of the URL.
+// requestAttributes returns OpenTelemetry's attributes of HTTP servers and the parts of the route.
 func requestAttributes(x *exchange, r *http.Request) []attribute.KeyValue {
 	target := &x.route
 	method := semconv.HTTPRequestMethodKey.String(knownMethod(r.Method))

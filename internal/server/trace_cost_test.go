@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestNobodyTracingCostsNothing but comparisons.
+// Without tracing, requests only pay for comparisons, and allocate nothing.
 func TestNobodyTracingCostsNothing(t *testing.T) {
 	var none *spans
 	ctx := context.Background()

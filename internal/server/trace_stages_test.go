@@ -16,7 +16,7 @@ const (
 	secretRoute     = "/api/v1/namespaces/{namespace}/secrets/{name}"
 )
 
-// requestsOfVerbs are requests about objects called a, each as the document's row of the verb has it.
+// requestsOfVerbs are requests about objects named a, one or more for each row of the document.
 var requestsOfVerbs = []struct{ verb, method, route, body, sent string }{
 	{"get", http.MethodGet, configMapsRoute, "", ""},
 	{"get", http.MethodGet, configMapRoute, "", ""},
@@ -31,7 +31,7 @@ var requestsOfVerbs = []struct{ verb, method, route, body, sent string }{
 	{"deletecollection", http.MethodDelete, configMapRoute, "", ""},
 }
 
-// TestEachVerbHasItsStages in the order that docs/request.md draws.
+// Each verb has the stages that docs/request.md lists.
 func TestEachVerbHasItsStages(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
@@ -55,7 +55,8 @@ func TestEachVerbHasItsStages(t *testing.T) {
 	}
 }
 
-// drawnStages are those after the route that the document draws for each verb but create, by the first word of its row.
+// drawnStages returns the stages after route that the document lists for each verb except create, by the
+// first word of the row.
 func drawnStages(t *testing.T) map[string]string {
 	t.Helper()
 	_, rows, _ := strings.Cut(string(must(os.ReadFile("../../docs/request.md"))(t)), "## The other verbs")

@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// tracing is a world whose spans are kept.
+// tracing is a world whose spans are recorded.
 type tracing struct {
 	*world
 	spans *tracetest.SpanRecorder
@@ -31,7 +31,7 @@ func startTraced(t *testing.T, start func(testing.TB, ...func(*bowline.Options))
 	return &tracing{w, recorder}
 }
 
-// requests are the spans of requests to a route, in the order of their ends.
+// requests returns the spans of requests to a route, in the order in which they ended.
 func (w *tracing) requests(name string) []sdktrace.ReadOnlySpan {
 	var out []sdktrace.ReadOnlySpan
 	for _, s := range w.spans.Ended() {
@@ -42,7 +42,7 @@ func (w *tracing) requests(name string) []sdktrace.ReadOnlySpan {
 	return out
 }
 
-// one is the only request to a route.
+// one returns the only request to a route.
 func (w *tracing) one(t *testing.T, name string) sdktrace.ReadOnlySpan {
 	t.Helper()
 	found := w.requests(name)
@@ -52,7 +52,7 @@ func (w *tracing) one(t *testing.T, name string) sdktrace.ReadOnlySpan {
 	return found[0]
 }
 
-// stages are the names of the spans below a request's, as they began. They leave no gap and do not overlap.
+// stages returns the names of the child spans of a request, in order. They must not overlap or leave a gap.
 func (w *tracing) stages(t *testing.T, request sdktrace.ReadOnlySpan) []string {
 	t.Helper()
 	var below []sdktrace.ReadOnlySpan
@@ -97,7 +97,7 @@ const (
 	configMapsRoute = configMapRoute + "/{name}"
 )
 
-// TestWayOfACreateIsThatOfTheDocument: docs/request.md has a row for each stage, and what it names is in the code.
+// The stages of a create are the rows of docs/request.md, and the functions that the document names exist.
 func TestWayOfACreateIsThatOfTheDocument(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../docs/request.md")
@@ -121,7 +121,7 @@ func TestWayOfACreateIsThatOfTheDocument(t *testing.T) {
 	}
 }
 
-// TestSpanTellsOfTheRequest in OpenTelemetry's words, and of what Kubernetes makes of its URL.
+// A span has OpenTelemetry's attributes of HTTP, and those of the Kubernetes request.
 func TestSpanTellsOfTheRequest(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
@@ -142,7 +142,7 @@ func TestSpanTellsOfTheRequest(t *testing.T) {
 	}
 }
 
-// TestWatchIsTracedUntilItStreams: its span does not wait for its end.
+// The span of a watch ends when its stream begins.
 func TestWatchIsTracedUntilItStreams(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
@@ -156,7 +156,7 @@ func TestWatchIsTracedUntilItStreams(t *testing.T) {
 	}
 }
 
-// TestDeleteOfManyIsOneStage: ten thousand objects are not to make ten thousand spans.
+// A deletecollection has one span for all objects, so that the size of its trace is bounded.
 func TestDeleteOfManyIsOneStage(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)
@@ -167,7 +167,7 @@ func TestDeleteOfManyIsOneStage(t *testing.T) {
 	}
 }
 
-// TestRefusedRequestIsTracedToWhereItWasRefused.
+// The trace of a refused request ends with the stage that refused it.
 func TestRefusedRequestIsTracedToWhereItWasRefused(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, startTLS)
@@ -190,8 +190,8 @@ func TestRefusedRequestIsTracedToWhereItWasRefused(t *testing.T) {
 	}
 }
 
-// TestOnlyThePrivilegedContinueATrace (W3C Trace Context): others' traces are linked to, so that nobody else decides
-// what is kept.
+// Only privileged users can continue a trace (W3C Trace Context). The traces of other users are linked, so
+// that these users do not control the sampling.
 func TestOnlyThePrivilegedContinueATrace(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, startTLS)

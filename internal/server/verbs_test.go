@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// TestEveryVerbByTypedClients takes a config map through its life, in each content type that clients send.
+// Typed clients create, read, update, patch, watch and delete a config map, in each content type that clients
+// send.
 func TestEveryVerbByTypedClients(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{"", jsonType, protobufType} {
@@ -25,7 +26,7 @@ func TestEveryVerbByTypedClients(t *testing.T) {
 	}
 }
 
-// TestEveryVerbOverTLS is the same over a socket, in protobuf.
+// The same works over a socket, in protobuf.
 func TestEveryVerbOverTLS(t *testing.T) {
 	t.Parallel()
 	life(t, typed(t, startTLS(t).config, protobufType))
@@ -67,7 +68,7 @@ func life(t *testing.T, clients kubernetes.Interface) {
 	wantEvents(t, watching, "ADDED a", "MODIFIED a", "MODIFIED a", "MODIFIED a", "MODIFIED a", "DELETED a", "ADDED b", "DELETED b")
 }
 
-// wantEvents takes as many events as are wanted.
+// wantEvents receives as many events as are wanted, and compares them.
 func wantEvents(t testing.TB, w watch.Interface, want ...string) {
 	t.Helper()
 	for i, text := range want {
@@ -85,7 +86,7 @@ func wantEvents(t testing.TB, w watch.Interface, want ...string) {
 	}
 }
 
-// TestEveryVerbByTheDynamicClient does it with an object that has no Go struct, beside one that has.
+// The dynamic client supports every verb, for an object without a Go struct and for one with a struct.
 func TestEveryVerbByTheDynamicClient(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -121,7 +122,7 @@ func dynamicLife(t *testing.T, client dynamic.ResourceInterface, body map[string
 	wantEvents(t, watching, "MODIFIED a", "MODIFIED a", "MODIFIED a", "DELETED a")
 }
 
-// TestMetadataClientSeesEveryKind reads and writes metadata alone, of a typed and of a custom kind.
+// The metadata client reads and writes metadata of a typed and of a custom kind.
 func TestMetadataClientSeesEveryKind(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -10,16 +10,16 @@ import (
 	"testing"
 )
 
-// transcript is a request of a document, the code of its answer and what the answer has.
+// transcript matches a request in a document, the code of its answer, and the expected fields.
 var transcript = regexp.MustCompile("(?s)```http\n([A-Z]+) (\\S+)\n(.*?)\n\n?([0-9]{3})\n(.*?)\n```")
 
-// TestVersionsGoTheWayThatTheDocumentDraws sends the requests of docs/versions.md.
+// The requests of docs/versions.md have the documented answers.
 func TestVersionsGoTheWayThatTheDocumentDraws(t *testing.T) {
 	t.Parallel()
 	followDocument(t, "../../docs/versions.md")
 }
 
-// followDocument sends the requests of a document, and compares the answers.
+// followDocument sends the requests of a document and compares the answers.
 func followDocument(t *testing.T, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -52,7 +52,7 @@ func followDocument(t *testing.T, file string) {
 	}
 }
 
-// lacks says where a value does not have what is wanted; null stands for nothing.
+// lacks describes where a value lacks what is wanted; null stands for an absent value.
 func lacks(got, want any, path string) string {
 	switch want := want.(type) {
 	case map[string]any:

@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// What the texts of all Warnings of an answer, and each one where they are too many, may take, in characters: no client
-// reads headers without end.
+// The maximum length of all Warnings of an answer and, if they exceed it, of each one, in characters. Clients
+// limit the size of headers.
 const (
 	maxWarnings = 4096
 	maxWarning  = 256
 )
 
-// sendable are the warnings of an answer, each once. As in Kubernetes, when they are too much for the headers, each is
-// cut short and the last ones are left out.
+// sendable returns the distinct warnings of an answer. Like in Kubernetes, if they are too long in total,
+// each is truncated and the last ones are left out.
 func sendable(texts []string) []string {
 	all, total := make([]string, 0, len(texts)), 0
 	seen := make(map[string]bool, len(texts))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWarningsFitIntoHeaders sends what there is too much to warn of: HTTP/2 clients take no more than some headers.
+// The number and length of warnings are limited, because HTTP/2 clients limit the size of headers.
 func TestWarningsFitIntoHeaders(t *testing.T) {
 	t.Parallel()
 	w := startTLS(t)
@@ -16,7 +16,7 @@ func TestWarningsFitIntoHeaders(t *testing.T) {
 		name   string
 		fields int
 		length int
-		want   int // how many warnings, each of how many characters at most
+		want   int // maximum number of warnings
 	}{
 		{"a few", 20, 5, 20},
 		{"many", 30_000, 5, 200},
@@ -35,7 +35,7 @@ func TestWarningsFitIntoHeaders(t *testing.T) {
 	}
 }
 
-// TestWarningsAreNotRepeated sends the same finding twice.
+// Repeated warnings are sent once.
 func TestWarningsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -45,7 +45,7 @@ func TestWarningsAreNotRepeated(t *testing.T) {
 	}
 }
 
-// TestACreateWarnsAlthoughItsNameIsTaken, as Kubernetes does, which has warned by the time that it stores.
+// A create of an existing name warns, as in Kubernetes, which warns before it stores the object.
 func TestACreateWarnsAlthoughItsNameIsTaken(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline"
 )
 
-// TestWatchOnACompactedRevision is a 200 with an ERROR event of 410.
+// A watch from a compacted revision is a 200 with an ERROR event of 410.
 func TestWatchOnACompactedRevision(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestWatchOnACompactedRevision(t *testing.T) {
 	})
 }
 
-// TestWatchOfTheFuture is told at once, and is not left waiting.
+// A watch from a future revision fails at once.
 func TestWatchOfTheFuture(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -52,7 +52,7 @@ func TestWatchOfTheFuture(t *testing.T) {
 	}
 }
 
-// TestWatchEndsAtItsTimeout in an orderly way, on the second.
+// A watch ends cleanly at its timeout.
 func TestWatchEndsAtItsTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestWatchEndsAtItsTimeout(t *testing.T) {
 	})
 }
 
-// TestWatchOfATimeThatHasPassedEndsAtOnce, and one whose time is longer than can be counted does not.
+// A watch with a negative timeout ends at once, and one with a timeout that overflows does not.
 func TestWatchOfATimeThatHasPassedEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestWatchOfATimeThatHasPassedEndsAtOnce(t *testing.T) {
 	})
 }
 
-// TestWatchWithoutTimeoutEndsWithinTheHour so that clients spread over servers again.
+// A watch without a timeout ends within an hour, so that clients are redistributed.
 func TestWatchWithoutTimeoutEndsWithinTheHour(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestWatchWithoutTimeoutEndsWithinTheHour(t *testing.T) {
 	})
 }
 
-// TestWatchesEndWhenThePlaneCloses and do not hold it up.
+// Watches end when the plane closes, and do not delay it.
 func TestWatchesEndWhenThePlaneCloses(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(testing.TB, ...func(*bowline.Options)) *world{"in process": start, "TLS": startTLS} {

@@ -8,7 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// drain sends what there is, in one write where it fits. more says that there may be more at once.
+// drain sends one batch of events and flushes it. more reports whether further events may be ready.
 func (w *watching) drain() (more bool, err error) {
 	events, err := w.changes.Take(batch)
 	if err != nil || len(events) == 0 {
@@ -27,7 +27,7 @@ func (w *watching) drain() (more bool, err error) {
 	return len(events) == batch, w.stream.flush()
 }
 
-// send writes one event in what the client wants to see.
+// send writes one event in the form that the client negotiated.
 func (w *watching) send(e *object.Event, kind watch.EventType) error {
 	if w.c.accept.as != "" {
 		return w.sendTransformed(e, kind)
@@ -39,7 +39,7 @@ func (w *watching) send(e *object.Event, kind watch.EventType) error {
 	return w.stream.write(frame)
 }
 
-// sendTransformed writes an event whose object is shown as a Table or by its metadata alone.
+// sendTransformed writes an event whose object is shown as a Table or as metadata alone.
 func (w *watching) sendTransformed(e *object.Event, kind watch.EventType) error {
 	shown, err := e.Shown(kind)
 	if err != nil {
@@ -52,8 +52,8 @@ func (w *watching) sendTransformed(e *object.Event, kind watch.EventType) error 
 	return w.stream.write(object.AppendFrame(nil, kind, w.c.accept.format(), data))
 }
 
-// progress sends what there is, and a bookmark: of how far the watch is, and, where nothing happens, that it lives. Clients
-// take a server that is silent for long for dead.
+// progress sends the events that are ready, then a bookmark. The bookmark also shows that the connection is
+// alive: clients give up on a server that is silent for long.
 func (w *watching) progress() error {
 	if _, err := w.drain(); err != nil {
 		return err

@@ -26,7 +26,7 @@ type streaming struct {
 	lines  *bufio.Scanner
 }
 
-// open begins a raw watch, which ends with the test.
+// open starts a raw watch, which ends with the test.
 func (w *world) open(t testing.TB, path string, headers ...string) *streaming {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -44,7 +44,7 @@ func (w *world) open(t testing.TB, path string, headers ...string) *streaming {
 	return &streaming{resp.Header, lines}
 }
 
-// next is the next event; ok is false at the end of the watch.
+// next returns the next event; ok is false at the end of the watch.
 func (s *streaming) next(t testing.TB) (e event, ok bool) {
 	t.Helper()
 	if !s.lines.Scan() {
@@ -56,7 +56,7 @@ func (s *streaming) next(t testing.TB) (e event, ok bool) {
 	return e, true
 }
 
-// want takes events, and compares their types and names.
+// want receives events, and compares their types and names.
 func (s *streaming) want(t testing.TB, want ...string) (last event) {
 	t.Helper()
 	for i, text := range want {

@@ -16,7 +16,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 )
 
-// TestWatchFromARevision sends what came after it, from the history.
+// A watch from a revision receives the later events from the history.
 func TestWatchFromARevision(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -42,7 +42,8 @@ func TestWatchFromARevision(t *testing.T) {
 	one.want(t, "ADDED b", "DELETED b")
 }
 
-// TestWatchHasBegunWhenItsHeadIsSent: what a client writes once it has the head of a watch's answer, it sees as a change.
+// A watch has begun when its head is sent: it receives every change that is made after the client received
+// the head.
 func TestWatchHasBegunWhenItsHeadIsSent(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
@@ -74,7 +75,7 @@ func TestWatchHasBegunWhenItsHeadIsSent(t *testing.T) {
 	}
 }
 
-// headed is an answer that says when its head is sent.
+// headed is a ResponseWriter that reports when the head is sent.
 type headed struct {
 	recorded
 	sent func()
@@ -92,7 +93,7 @@ func (h *headed) Write(p []byte) (int, error) {
 	return h.recorded.Write(p)
 }
 
-// TestDeletedEventsCarryTheRevisionOfTheDeletion so that a watch may resume after them.
+// The object of a DELETED event carries the revision of the deletion, so that a watch can resume after it.
 func TestDeletedEventsCarryTheRevisionOfTheDeletion(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -110,7 +111,7 @@ func TestDeletedEventsCarryTheRevisionOfTheDeletion(t *testing.T) {
 	again.want(t, "ADDED b")
 }
 
-// TestWatchBySelector turns changes into and out of the selection into ADDED and DELETED.
+// A change that enters or leaves the selection is an ADDED or DELETED event.
 func TestWatchBySelector(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -133,8 +134,8 @@ func TestWatchBySelector(t *testing.T) {
 	byField.want(t, "ADDED p")
 }
 
-// TestBookmarksTellHowFarAQuietWatchIs: they come only when asked for, carry nothing but kind and revision, and a watch
-// resumes at them.
+// Bookmarks are sent only if requested, contain nothing but kind and revision, and a watch can resume at
+// them.
 func TestBookmarksTellHowFarAQuietWatchIs(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{jsonType, protobufType} {
@@ -158,7 +159,7 @@ func TestBookmarksTellHowFarAQuietWatchIs(t *testing.T) {
 					t.Fatalf("%s %+v, want a bookmark at %s", e.Type, e.Object, now)
 				}
 				heard := time.Now()
-				for range 10 { // also where nothing happens, so that a dead connection can be told from a quiet one
+				for range 10 { // sent without changes as well, so that a client can detect a dead connection
 					if e := <-marked.ResultChan(); e.Type != watch.Bookmark || e.Object.(*corev1.ConfigMap).ResourceVersion != now {
 						t.Fatalf("%s %+v, want another bookmark at %s", e.Type, e.Object, now)
 					}
@@ -179,7 +180,7 @@ func TestBookmarksTellHowFarAQuietWatchIs(t *testing.T) {
 	}
 }
 
-// TestWatchesOfOneResourceSeeTheSameOrder has many writers, and watchers that begin at any time.
+// Watches of one resource receive the same order, with many writers, and whenever they start.
 func TestWatchesOfOneResourceSeeTheSameOrder(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -223,7 +224,7 @@ func TestWatchesOfOneResourceSeeTheSameOrder(t *testing.T) {
 	}
 }
 
-// TestWatchOfLargeObjects whose events are each more than what is gathered before a write.
+// A watch delivers events that are larger than its buffer.
 func TestWatchOfLargeObjects(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -13,8 +13,8 @@ import (
 
 const everyRule = `"rules":[{"operations":["*"],"apiGroups":["*"],"apiVersions":["*"],"resources":["pods","pods/*"]}]`
 
-// TestWebhooksAreShownEvictions and bindings, as they are sent, and not what they do to the pod (in Kubernetes,
-// pkg/registry/core/pod/storage).
+// Webhooks receive evictions and bindings as they are sent, not the resulting writes of the pod (in
+// Kubernetes, pkg/registry/core/pod/storage).
 func TestWebhooksAreShownEvictions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -47,7 +47,7 @@ func TestWebhooksAreShownEvictions(t *testing.T) {
 	}
 }
 
-// TestWebhooksDecideAboutEvictions: they refuse them, and change what is asked for.
+// Webhooks can refuse evictions, and change their options.
 func TestWebhooksDecideAboutEvictions(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -70,7 +70,7 @@ func TestWebhooksDecideAboutEvictions(t *testing.T) {
 		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "the namespace of the provided object does not match")
 }
 
-// TestNoEvictionsWhereTheNamespaceEnds: who drains a node is told the cause.
+// An eviction in a terminating namespace is refused with that cause.
 func TestNoEvictionsWhereTheNamespaceEnds(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -84,7 +84,7 @@ func TestNoEvictionsWhereTheNamespaceEnds(t *testing.T) {
 	}
 }
 
-// TestReviewHasTheOptionsAsTheyWereSent: nothing that the server made of them.
+// A review has the options of the request as they were sent, without changes of the server.
 func TestReviewHasTheOptionsAsTheyWereSent(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -110,6 +110,6 @@ func TestReviewHasTheOptionsAsTheyWereSent(t *testing.T) {
 }
 
 func jsonText(v any) string {
-	text, _ := json.Marshal(v) // what was read can be written
+	text, _ := json.Marshal(v) // decoded JSON can be encoded
 	return string(text)
 }

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestWebhookIsAskedOfWhatItSelects: by labels of the object, of what it was before, and of its namespace.
+// A webhook is called for the objects that it selects, by the labels of the new and the old object and of the
+// namespace.
 func TestWebhookIsAskedOfWhatItSelects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -22,7 +23,8 @@ func TestWebhookIsAskedOfWhatItSelects(t *testing.T) {
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"web","labels":{"app":"web"}}}`).want(t, http.StatusCreated)
 	w.send(t, http.MethodPatch, configMaps+"/web", `{"metadata":{"labels":null}}`, "Content-Type", mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodPatch, configMaps+"/web", `{"data":{"a":"b"}}`, "Content-Type", mergeType).want(t, http.StatusOK)
-	w.send(t, http.MethodPost, "/api/v1/nodes", `{"metadata":{"name":"n"}}`).want(t, http.StatusCreated) // in no namespace: always
+	// A namespaceSelector does not apply to cluster-scoped objects other than namespaces.
+	w.send(t, http.MethodPost, "/api/v1/nodes", `{"metadata":{"name":"n"}}`).want(t, http.StatusCreated)
 	w.send(t, http.MethodPatch, "/api/v1/namespaces/default", `{"metadata":{"labels":{"guard":"yes"}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodPatch, "/api/v1/namespaces/default", `{"metadata":{"labels":{"guard":null}}}`, "Content-Type", mergeType).want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"/web", "").want(t, http.StatusOK)
@@ -34,8 +36,8 @@ func TestWebhookIsAskedOfWhatItSelects(t *testing.T) {
 	}
 }
 
-// TestConditionsOfWebhooks decide in CEL who is asked about what. One that cannot be evaluated refuses the write, or, where the
-// failure policy says so, has the webhook not asked.
+// Match conditions in CEL select the requests that a webhook reviews. If a condition cannot be evaluated, the
+// write is refused, or the webhook is skipped if its failure policy is Ignore.
 func TestConditionsOfWebhooks(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -57,7 +59,7 @@ func TestConditionsOfWebhooks(t *testing.T) {
 	}
 }
 
-// TestConditionsAreToldTheKindOfASubresource, as Kubernetes' are.
+// Conditions see the kind of a subresource, as in Kubernetes.
 func TestConditionsAreToldTheKindOfASubresource(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -76,7 +78,7 @@ func TestConditionsAreToldTheKindOfASubresource(t *testing.T) {
 	}
 }
 
-// TestConditionsAskWhatSomebodyMay: the writer, or a service account.
+// Conditions can check the permissions of the writer, or of a service account.
 func TestConditionsAskWhatSomebodyMay(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -92,7 +94,8 @@ func TestConditionsAskWhatSomebodyMay(t *testing.T) {
 	}
 }
 
-// TestDryRunsReachWebhooksWithoutSideEffects, and no others, whatever the failure policy; each is told that it is one.
+// A dry run is only sent to webhooks without side effects, marked as a dry run, and refused if there are
+// others, whatever their failure policy.
 func TestDryRunsReachWebhooksWithoutSideEffects(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -100,7 +103,7 @@ func TestDryRunsReachWebhooksWithoutSideEffects(t *testing.T) {
 		"None": "", "NoneOnDryRun": "", "Some": "does not support dry run", "Unknown": "does not support dry run",
 	} {
 		g, name := startGuard(t, nil), strings.ToLower(effects)
-		path := strings.Replace(validatingPath, "/v1/", "/v1beta1/", 1) // which has all four
+		path := strings.Replace(validatingPath, "/v1/", "/v1beta1/", 1) // v1beta1 allows all four values
 		w.register(t, path, name, g, `"failurePolicy":"Ignore","sideEffects":"`+effects+`"`)
 		r := w.send(t, http.MethodPost, configMaps+"?dryRun=All", `{"metadata":{"name":"a"}}`)
 		if text == "" {

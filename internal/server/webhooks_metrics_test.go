@@ -12,11 +12,11 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// metrics is what the names of all metrics of webhooks begin with.
+// metrics is the prefix of the metrics of webhooks.
 const metrics = "apiserver_admission_webhook_"
 
-// TestWebhooksAreCounted by Kubernetes' names (k8s.io/apiserver/pkg/admission/metrics): how long they took, what they refused,
-// and what went on without them. What is configured no longer is forgotten.
+// The metrics of webhooks have Kubernetes' names (k8s.io/apiserver/pkg/admission/metrics): durations,
+// refusals, and failures that were ignored. Series of removed configurations are removed.
 func TestWebhooksAreCounted(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -56,7 +56,8 @@ func TestWebhooksAreCounted(t *testing.T) {
 	}
 }
 
-// counted compares what was counted of a webhook that two writes were refused by, or went on without.
+// counted compares the metrics of a webhook that two writes were refused by, or that failed for them and was
+// ignored.
 func counted(t *testing.T, name, scraped string) {
 	t.Helper()
 	var got []string

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// patched answers with a JSON Patch.
+// patched answers with a JSON patch.
 func patched(patch string) func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 	return func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{Allowed: true, Patch: []byte(patch), PatchType: new(admissionv1.PatchTypeJSONPatch)}
 	}
 }
 
-// reading answers with the patch that a function makes of the object.
+// reading answers with a patch that a function derives from the object.
 func reading(patch func(u *unstructured.Unstructured) string) func(*admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 	return func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 		u := &unstructured.Unstructured{}
@@ -31,8 +31,8 @@ func reading(patch func(u *unstructured.Unstructured) string) func(*admissionv1.
 	}
 }
 
-// TestSidecarIsPutIntoAPod that declares one container, with the defaults of every container, before anybody sees it; and the
-// other plugins see the pod once more.
+// A webhook adds a sidecar to a pod with one container. The sidecar gets the defaults of containers before
+// the pod is stored, and the other plugins run again for the changed pod.
 func TestSidecarIsPutIntoAPod(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -53,8 +53,8 @@ func TestSidecarIsPutIntoAPod(t *testing.T) {
 	}
 }
 
-// TestMutatingWebhooksAreAskedByName, one after the other: each sees what those before it made, and validating webhooks what
-// came of all.
+// Mutating webhooks are called one after the other, in the order of their names. Each receives the changes of
+// those before it, and validating webhooks the final object.
 func TestMutatingWebhooksAreAskedByName(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -75,8 +75,8 @@ func TestMutatingWebhooksAreAskedByName(t *testing.T) {
 	}
 }
 
-// TestWebhookIsAskedAgain where it wants that and another changed the object after it: once more, and not for what it changed
-// itself.
+// A webhook with the reinvocation policy IfNeeded is called once more if another one changed the object after
+// it, but not for its own changes.
 func TestWebhookIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -103,7 +103,8 @@ func TestWebhookIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestWebhookThatChangesNothingHasNobodyAskedAgain, however it writes what was there: empty labels, a quantity.
+// A patch that changes nothing, such as empty labels or another notation of a quantity, causes no second call
+// of other webhooks.
 func TestWebhookThatChangesNothingHasNobodyAskedAgain(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -119,7 +120,7 @@ func TestWebhookThatChangesNothingHasNobodyAskedAgain(t *testing.T) {
 	}
 }
 
-// TestWebhookOfCustomResources patches them too; what the schema does not know is pruned, what it says is wrong is refused.
+// Webhooks can patch custom resources: unknown fields are pruned, and invalid values refused.
 func TestWebhookOfCustomResources(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -131,7 +132,8 @@ func TestWebhookOfCustomResources(t *testing.T) {
 	}
 }
 
-// TestWebhookOfAnotherVersion of the resource is asked in that, where it takes equivalent ones, and its patch is converted back.
+// With the match policy Equivalent, a webhook for another version of a resource receives the object in that
+// version, and its patch is converted back.
 func TestWebhookOfAnotherVersion(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -151,7 +153,7 @@ func TestWebhookOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestWebhookOfAScale is shown the Scale, and may change it.
+// For the subresource scale, a webhook receives the Scale and may change it.
 func TestWebhookOfAScale(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -168,7 +170,7 @@ func TestWebhookOfAScale(t *testing.T) {
 	}
 }
 
-// TestWebhooksWarn: each text goes to the writer once, also with a refusal.
+// Each warning of a webhook is sent to the client once, also with a refusal.
 func TestWebhooksWarn(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -190,7 +192,7 @@ func TestWebhooksWarn(t *testing.T) {
 	}
 }
 
-// TestWebhookHearsOfNoDryRun that it has side effects in.
+// A webhook that has side effects is not called for a dry run.
 func TestWebhookHearsOfNoDryRun(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -204,8 +206,8 @@ func TestWebhookHearsOfNoDryRun(t *testing.T) {
 	}
 }
 
-// TestWebhooksOfOldReviews are asked in the first version that they and the server know. Of an old answer neither kind nor uid
-// nor type of the patch is missed.
+// Webhooks are called with the first version of reviews that both they and the server support. An answer of
+// v1beta1 need not have a kind, uid or patch type.
 func TestWebhooksOfOldReviews(t *testing.T) {
 	t.Parallel()
 	w := start(t)

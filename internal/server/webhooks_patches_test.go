@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestPatchedObjectIsValidated like any other, and nothing of a wrong one is stored; the failure policy has no say in it.
+// An object that a webhook patched is validated as any other, and not stored if it is invalid, whatever the
+// failure policy.
 func TestPatchedObjectIsValidated(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]struct {
@@ -39,8 +40,8 @@ func TestPatchedObjectIsValidated(t *testing.T) {
 	}
 }
 
-// TestPatchesOfWebhooksHaveLimits, as those of clients have: what doubles the object again and again, or makes the library
-// panic, refuses the write and does nothing else.
+// Patches of webhooks have the same limits as those of clients. One that doubles the object repeatedly, or
+// that makes the library panic, only refuses the write.
 func TestPatchesOfWebhooksHaveLimits(t *testing.T) {
 	t.Parallel()
 	copies := make([]string, 40)
@@ -65,8 +66,8 @@ func TestPatchesOfWebhooksHaveLimits(t *testing.T) {
 	}
 }
 
-// TestServerDecidesWhatIsItsOwn of a new object's metadata, whatever a webhook says of it; which sees none of that yet, while
-// validating ones see the object as it will be.
+// The server sets its own metadata of a new object, whatever a webhook sets. Mutating webhooks do not see
+// these values yet; validating ones see the object as it will be stored.
 func TestServerDecidesWhatIsItsOwn(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -94,7 +95,8 @@ func TestServerDecidesWhatIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestWebhookMayNameWhatIsNamedByTheServer otherwise, and a taken name is then nobody's to make again.
+// A webhook may replace a generated name. If its name exists, the create fails, and no other name is
+// generated.
 func TestWebhookMayNameWhatIsNamedByTheServer(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -109,7 +111,7 @@ func TestWebhookMayNameWhatIsNamedByTheServer(t *testing.T) {
 		refused(t, http.StatusBadRequest, metav1.StatusReasonBadRequest, "does not match the name on the URL")
 }
 
-// TestWebhookCannotChangeWhatNoUpdateMay, and a delete has nothing to patch.
+// A webhook cannot change immutable metadata in an update, and cannot patch a delete.
 func TestWebhookCannotChangeWhatNoUpdateMay(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -124,7 +126,7 @@ func TestWebhookCannotChangeWhatNoUpdateMay(t *testing.T) {
 	w.send(t, http.MethodPatch, configMaps+"/a", patch, "Content-Type", mergeType).refused(t, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "metadata.uid: Invalid value")
 }
 
-// TestWebhookIsAskedForEachTry of a write that another came before, and of what is there then.
+// If a write conflicts and is retried, the webhook is called again with the new state.
 func TestWebhookIsAskedForEachTry(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -133,7 +135,7 @@ func TestWebhookIsAskedForEachTry(t *testing.T) {
 	once <- true
 	g := startGuard(t, func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 		select {
-		case <-once: // another writer comes while the webhook thinks
+		case <-once: // another write commits during the call
 			other := w.send(t, http.MethodPatch, configMaps+"/a", `{"data":{"other":"x"}}`, "Content-Type", mergeType)
 			if other.code != http.StatusOK {
 				t.Errorf("the other writer is told %d: %s", other.code, other.body)

@@ -14,7 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
-// startGuardAs starts a webhook whose certificate names a host, with the authority that vouches for it.
+// startGuardAs starts a webhook whose certificate is valid for a host, and returns the authority that signed
+// it.
 func startGuardAs(t testing.TB, host string) (g *guard, authority []byte) {
 	t.Helper()
 	keys := must(pki.New([]string{host}))(t)
@@ -26,7 +27,8 @@ func startGuardAs(t testing.TB, host string) (g *guard, authority []byte) {
 	return g, keys.AuthorityPEM()
 }
 
-// byService is a clientConfig that names the Service hook in default, at the port of the webhook.
+// byService returns a clientConfig that names the Service hook in the namespace default, at the webhook's
+// port.
 func (g *guard) byService(t testing.TB, authority []byte) string {
 	t.Helper()
 	port := must(url.Parse(g.URL))(t).Port()
@@ -34,7 +36,8 @@ func (g *guard) byService(t testing.TB, authority []byte) string {
 	return `{"service":{"namespace":"default","name":"hook","path":"/review","port":` + port + `},"caBundle":` + bundle + `}`
 }
 
-// TestWebhookBehindAService is reached where the Service is, and shows the certificate of the Service's name.
+// A webhook behind a Service is called at the Service's address, and its certificate must have the Service's
+// name.
 func TestWebhookBehindAService(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -65,7 +68,7 @@ func TestWebhookBehindAService(t *testing.T) {
 	failed(`cannot route to service with ClusterIP "None"`)
 }
 
-// TestWebhookIsBelievedByItsBundle alone, and by the next one from the moment that it is there.
+// Only the CA bundle of a webhook's configuration is trusted, and a new bundle takes effect at once.
 func TestWebhookIsBelievedByItsBundle(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -76,7 +79,7 @@ func TestWebhookIsBelievedByItsBundle(t *testing.T) {
 	for _, s := range []struct {
 		name   string
 		bundle []byte
-		text   string // of the failure; empty where there is none
+		text   string // of the error; empty if the call succeeds
 	}{
 		{"its own", own, ""},
 		{"somebody else's", stranger, "x509: certificate signed by unknown authority"},
@@ -96,7 +99,7 @@ func TestWebhookIsBelievedByItsBundle(t *testing.T) {
 		metav1.StatusReasonInternalError, "unable to load root certificates: unable to parse bytes as PEM block")
 }
 
-// TestWebhookThatIsNotThere refuses the write, and is asked again by the next: it may have come meanwhile.
+// A webhook that cannot be reached refuses the write, and each later write tries it again.
 func TestWebhookThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -112,7 +115,7 @@ func TestWebhookThatIsNotThere(t *testing.T) {
 	w.send(t, http.MethodPost, configMaps, `{"metadata":{"name":"a"}}`).want(t, http.StatusCreated)
 }
 
-// TestConfigurationsTakeEffectForTheNextWrite, each of them, and so does the end of each.
+// Creating and deleting a configuration takes effect for the next write.
 func TestConfigurationsTakeEffectForTheNextWrite(t *testing.T) {
 	t.Parallel()
 	w := start(t)

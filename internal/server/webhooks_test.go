@@ -20,19 +20,19 @@ const (
 	mutatingPath   = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 )
 
-// guard is an admission webhook with an address of its own.
+// guard is an admission webhook with its own address.
 type guard struct {
 	*httptest.Server
-	// answer decides about a review; nil allows everything.
+	// answer returns the response to a review; nil allows everything.
 	answer func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse
-	// raw answers instead, where it is set. It is told the uid of the question.
+	// raw replaces answer if it is set. It receives the uid of the review.
 	raw func(w http.ResponseWriter, r *http.Request, uid string)
 
 	mu    sync.Mutex
 	asked []*admissionv1.AdmissionRequest
 }
 
-// startGuard starts a webhook. It is changed only before it is registered.
+// startGuard starts a webhook, which may only be changed before it is registered.
 func startGuard(t testing.TB, answer func(r *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse) *guard {
 	t.Helper()
 	g := &guard{answer: answer}
@@ -68,7 +68,7 @@ func (g *guard) serve(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(admissionv1.AdmissionReview{TypeMeta: review.TypeMeta, Response: response})
 }
 
-// requests are what the webhook was asked so far: operation, resource, subresource and name.
+// requests returns the reviews so far: operation, resource, subresource and name.
 func (g *guard) requests() (texts []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -78,21 +78,21 @@ func (g *guard) requests() (texts []string) {
 	return texts
 }
 
-// last is the newest request.
+// last returns the latest request.
 func (g *guard) last() *admissionv1.AdmissionRequest {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.asked[len(g.asked)-1]
 }
 
-// client is the clientConfig of the webhook.
+// client returns the clientConfig of the webhook.
 func (g *guard) client() string {
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
 	text, _ := json.Marshal(map[string]any{"url": g.URL + "/review", "caBundle": bundle})
 	return string(text)
 }
 
-// register makes a configuration with one webhook about config maps; more replaces its members.
+// register creates a configuration with one webhook for config maps; more replaces members of it.
 func (w *world) register(t testing.TB, path, name string, g *guard, more string) {
 	t.Helper()
 	hook := map[string]any{}
@@ -114,8 +114,8 @@ func deny(message string) func(*admissionv1.AdmissionReview) *admissionv1.Admiss
 	}
 }
 
-// TestValidatingWebhookRefuses creates, updates, patches and deletes, from the moment its configuration is there until that is
-// gone; nothing of what it refused is stored, and it is asked about nothing else.
+// A validating webhook refuses creates, updates, patches and deletes from the creation of its configuration
+// to its deletion. Refused writes are not stored, and it receives no other requests.
 func TestValidatingWebhookRefuses(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -144,13 +144,13 @@ func TestValidatingWebhookRefuses(t *testing.T) {
 	w.send(t, http.MethodDelete, validatingPath+"/sunday", "").want(t, http.StatusOK)
 	w.send(t, http.MethodDelete, configMaps+"/a", "").want(t, http.StatusOK)
 	want := "CREATE configmaps/ b, UPDATE configmaps/ a, UPDATE configmaps/ a, DELETE configmaps/ a, " +
-		"DELETE configmaps/" // of a collection, without a name
+		"DELETE configmaps/" // a deletecollection has no name
 	if got := strings.Join(g.requests(), ", "); got != want {
 		t.Errorf("asked about %s, want %s", got, want)
 	}
 }
 
-// TestReviewSaysWhatIsWritten, by whom, and of which version.
+// A review has the objects, the user and the version of the request.
 func TestReviewSaysWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	w := start(t)
@@ -184,7 +184,8 @@ func TestReviewSaysWhatIsWritten(t *testing.T) {
 	}
 }
 
-// TestConfigurationsAreNeverAskedAbout, so that one which refuses everything can be deleted.
+// Configurations of webhooks are not reviewed, so that a configuration that refuses everything can be
+// deleted.
 func TestConfigurationsAreNeverAskedAbout(t *testing.T) {
 	t.Parallel()
 	w := start(t)

@@ -10,7 +10,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 )
 
-// TestTraceHasACallOfEachWebhook below its request, with what the webhook says to an audit log, and with why it failed.
+// The trace of a request has a child span for each webhook, with its audit annotations and the error if it
+// failed.
 func TestTraceHasACallOfEachWebhook(t *testing.T) {
 	t.Parallel()
 	w := startTraced(t, start)

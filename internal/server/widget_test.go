@@ -19,16 +19,16 @@ var definitionsResource = apiextensionsv1.SchemeGroupVersion.WithResource("custo
 
 var widgetsResource = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// widgets is a definition with all that a definition may have, for tests to change.
+// widgets returns a definition that uses most features of definitions, for tests to change.
 func widgets() *apiextensionsv1.CustomResourceDefinition {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.UnmarshalStrict([]byte(widgetDefinition), &crd); err != nil {
-		panic(err) // the text below is no definition
+		panic(err) // unreachable: widgetDefinition is valid
 	}
 	return &crd
 }
 
-// oneVersion is a definition of a kind with the version v1 alone; the rest of that version is YAML below it.
+// oneVersion returns a definition of a kind with the single version v1; rest is the YAML of that version.
 func oneVersion(kind, plural, rest string) string {
 	return `
 apiVersion: apiextensions.k8s.io/v1
@@ -79,7 +79,7 @@ spec:
               size: {type: integer}
 `
 
-// define creates a definition that has to be accepted.
+// define creates a definition, which must be accepted.
 func (w *world) define(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	w.create(t, definitionsPath, must(jsonOf(crd))(t))
@@ -95,12 +95,12 @@ func (w *world) undefine(t testing.TB, name string) {
 	w.send(t, http.MethodDelete, definitionsPath+"/"+name, "").want(t, http.StatusOK)
 }
 
-// widget is a widget in JSON; spec is JSON too.
+// widget returns a widget in JSON; spec is JSON too.
 func widget(name, spec string) string {
 	return `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"` + name + `"},"spec":` + spec + `}`
 }
 
-// definitionOf reads a definition in YAML.
+// definitionOf decodes a definition in YAML.
 func definitionOf(t testing.TB, text string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	var crd apiextensionsv1.CustomResourceDefinition

@@ -6,31 +6,31 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// audience is who watches one prefix: all of it, or what meets a requirement. A commit asks with the labels and fields
-// that its objects have, so that it costs by those and by who is concerned, and not by how many watch. The state's lock
-// guards it.
+// audience indexes the watchers of one prefix: those of all its objects, and those of objects that meet a
+// requirement. A commit looks up its objects' labels and fields, so its cost depends on these and on the
+// watchers concerned, not on the total number of watchers. The state's lock protects it.
 type audience struct {
-	// topics are all that there are, whole the one without a requirement, nil for none.
+	// topics holds all topics; whole is the one without a requirement, or nil.
 	topics map[identity]*topic
 	whole  *topic
-	// needs are the others, by whose objects they read.
+	// needs indexes the other topics by the writer whose labels and fields they read.
 	needs map[object.Writer]*needs
 }
 
-// needs are the topics with requirements, by the name of the label or the field.
+// needs indexes the topics with requirements by the name of the label or field.
 type needs struct {
 	labels, fields map[string]*byValue
-	// all are the same topics again.
+	// all lists the same topics.
 	all []*topic
 }
 
-// byValue is the topics that require one label or one field. An object has one value of it.
+// byValue indexes the topics that require one label or field by its value.
 type byValue struct {
-	any    *topic // nil for none
+	any    *topic // accepts every value; may be nil
 	values map[string][]*topic
 }
 
-// topic is the one of a requirement, nil for none, made when it is new.
+// topic returns the topic of a requirement, nil for none, creating it if needed.
 func (a *audience) topic(need *Requirement, create func() *topic) *topic {
 	var id identity
 	if need != nil {
@@ -55,7 +55,7 @@ func (a *audience) topic(need *Requirement, create func() *topic) *topic {
 	return t
 }
 
-// remove takes a topic out.
+// remove removes a topic.
 func (a *audience) remove(t *topic) {
 	delete(a.topics, t.id)
 	if t.need == nil {
@@ -69,7 +69,8 @@ func (a *audience) remove(t *topic) {
 	}
 }
 
-// concerned appends the topics that an event concerns: by what its object is, and by what it was. Some come twice.
+// concerned appends the topics that an event concerns, by the object's new and previous state. Some may
+// appear twice.
 func (a *audience) concerned(e *object.Event, to []*topic) []*topic {
 	if a.whole != nil {
 		to = append(to, a.whole)
@@ -80,14 +81,14 @@ func (a *audience) concerned(e *object.Event, to []*topic) []*topic {
 			continue
 		}
 		to = n.metBy(e.Object, to)
-		if e.Previous != nil && !e.Deleted { // a deleted object is as it was
+		if e.Previous != nil && !e.Deleted { // the object of a deletion has the previous labels and fields
 			to = n.metBy(e.Previous, to)
 		}
 	}
 	return to
 }
 
-// named are the topics that require a label, or a field.
+// named returns the index of the topics that require a field, or a label.
 func (n *needs) named(field bool) map[string]*byValue {
 	if field {
 		return n.fields

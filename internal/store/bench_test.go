@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// payload makes an encoding as large as that of a ConfigMap with one KiB of data.
+// payload yields an encoding as large as that of a ConfigMap with one KiB of data.
 var payload = strings.Repeat("x", 1280)
 
 func open(b *testing.B) *store.Store {
@@ -43,7 +43,7 @@ func mustCommit(b *testing.B, s *store.Store, changes ...store.Change) {
 	}
 }
 
-// batch is how many objects a benchmark makes ahead while the clock stands.
+// batch is the number of objects that a benchmark creates ahead while its timer is stopped.
 const batch = 10_000
 
 func BenchmarkCreate(b *testing.B) {
@@ -71,7 +71,8 @@ func makeChanges(from, n int) []store.Change {
 
 func perSecond(b *testing.B, n int) { b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "ops/s") }
 
-// BenchmarkCreateParallel is 8 writers for each processor. It includes the making of the objects, which are small here.
+// BenchmarkCreateParallel runs 8 writers per processor. It includes creating the objects, which are small
+// here.
 func BenchmarkCreateParallel(b *testing.B) {
 	s := open(b)
 	b.SetParallelism(8)
@@ -84,7 +85,8 @@ func BenchmarkCreateParallel(b *testing.B) {
 	perSecond(b, b.N)
 }
 
-// BenchmarkUpdateWithSnapshots takes a snapshot before each update, so that every update copies its way into the tree.
+// BenchmarkUpdateWithSnapshots takes a snapshot before each update, so that every update copies its path in
+// the tree.
 func BenchmarkUpdateWithSnapshots(b *testing.B) {
 	s := open(b)
 	fill(b, s, 10_000)
@@ -151,8 +153,8 @@ func BenchmarkLen(b *testing.B) {
 	}
 }
 
-// BenchmarkWatchers1000Updates500 lets 1,000 watchers of one resource take 500 updates: each iteration is all of it. The writer's part
-// is the time that its commits take, which share two processors with the watchers.
+// BenchmarkWatchers1000Updates500 delivers 500 updates to each of 1,000 watchers of one resource per
+// iteration. The watchers compete with the committing writer for the processors.
 func BenchmarkWatchers1000Updates500(b *testing.B) {
 	const watchers, updates = 1000, 500
 	s := open(b)
@@ -177,7 +179,7 @@ func BenchmarkWatchers1000Updates500(b *testing.B) {
 	b.ReportMetric(events/float64(takes.Load()), "events/take")
 }
 
-// drain takes n events as they come and returns in how many portions.
+// drain takes n events as they arrive and returns the number of calls of Take.
 func drain(b *testing.B, w *store.Watch, n int) (takes int64) {
 	defer w.Stop()
 	for n > 0 {
@@ -193,7 +195,7 @@ func drain(b *testing.B, w *store.Watch, n int) (takes int64) {
 	return takes
 }
 
-// BenchmarkMemory100000 prints what 100,000 objects cost beside their bytes: with their history, and after it has gone.
+// BenchmarkMemory100000 reports the memory of 100,000 objects, in total and in excess of their encodings.
 func BenchmarkMemory100000(b *testing.B) {
 	const n = 100_000
 	for b.Loop() {
@@ -216,7 +218,7 @@ func BenchmarkMemory100000(b *testing.B) {
 	}
 }
 
-// heap is what is reachable now.
+// heap returns the size of the reachable heap.
 func heap() int {
 	runtime.GC()
 	runtime.GC()

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// entry is a key with its object.
+// entry is an object with its key.
 type entry struct {
 	key    object.Key
 	object *object.Object
@@ -20,8 +20,8 @@ type entry struct {
 
 func lessEntry(a, b entry) bool { return a.key < b.key }
 
-// The candidates for the copy-on-write tree, each with the items that it could hold: the object alone, or its key
-// beside it. See docs/decisions/0001-btree.md.
+// candidate is an implementation of the copy-on-write tree. Each library is tested with the items that it
+// could hold: the object alone, or with its key. See docs/decisions/0001-btree.md.
 type candidate interface {
 	set(o *object.Object)
 	get(k object.Key) *object.Object
@@ -45,7 +45,7 @@ func (t tidwallPointers) get(k object.Key) *object.Object      { o, _ := t.Get(p
 func (t tidwallPointers) walk(yield func(*object.Object) bool) { t.Scan(yield) }
 func (t tidwallPointers) fork() candidate                      { return tidwallPointers{t.Copy()} }
 
-// tidwallMarked is what the store has: see item.
+// tidwallMarked is the store's own tree: see item.
 type tidwallMarked struct{ *tree }
 
 func newTidwallMarked() candidate { return tidwallMarked{newTree()} }
@@ -90,8 +90,8 @@ func (t googlePointers) get(k object.Key) *object.Object      { o, _ := t.Get(pi
 func (t googlePointers) walk(yield func(*object.Object) bool) { t.Ascend(yield) }
 func (t googlePointers) fork() candidate                      { return googlePointers{t.Clone()} }
 
-// BenchmarkTree compares the candidates on 100,000 keys: a lookup, a replacement, a replacement right after a root
-// was given out, a walk over all, and what the tree itself holds for each object.
+// BenchmarkTree compares the candidates on 100,000 keys: a lookup, a replacement, a replacement right after a
+// copy, a walk over all objects, and the tree's own memory per object.
 func BenchmarkTree(b *testing.B) {
 	const n = 100_000
 	objects := make([]*object.Object, n)
@@ -148,10 +148,11 @@ func benchmarkCandidate(b *testing.B, objects []*object.Object, make func() cand
 	})
 }
 
-// BenchmarkSelect looks through 100,000 objects for 1,000 with a label: by their marks, and by a look at each object.
+// BenchmarkSelect selects 1,000 of 100,000 objects by a label: with the marks in the tree, or by reading each
+// object.
 func BenchmarkSelect(b *testing.B) {
 	tree := newTree()
-	for i := range 100_000 { // the order of keys is not that of memory
+	for i := range 100_000 { // the key order differs from the memory order
 		key := object.Key(fmt.Sprintf("/configmaps/n-%02d/m-%06d", i%100, i))
 		tree.set(object.New(object.Header{Key: key, Labels: map[string]string{"share": fmt.Sprint(i / 100 % 100)}}, nil, object.Encoding{}))
 	}
@@ -175,7 +176,7 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
-// liveHeap is what is reachable now.
+// liveHeap returns the size of the reachable heap.
 func liveHeap() uint64 {
 	runtime.GC()
 	runtime.GC()

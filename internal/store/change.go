@@ -9,22 +9,22 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Change is what a commit does to one key, and what it expects to find there.
+// Change is the effect of a commit on one key, with a precondition.
 type Change struct {
 	Key object.Key
-	// Object is the new state; nil deletes. The store owns it from a successful commit on, and stamps it; after a commit
-	// that failed it may be committed again.
+	// Object is the new state; nil deletes. The store owns it from a successful commit on, and stamps it;
+	// after a failed commit it may be committed again.
 	Object *object.Object
-	// Last is, of a deletion, what its event shows as the last state instead of the one that was there: that with a word about why.
-	// Its labels and fields are those that were there. It is the store's as Object is, and nothing keeps it but the event: who reads
-	// the log again sees what was there.
+	// Last, for a deletion, replaces the last state that its event shows, for example to add a reason. Its
+	// labels and fields must equal those of the actual last state. The store owns it like Object. Only the
+	// event retains it: reading the log again yields the actual last state.
 	Last   *object.Object
 	Expect Expect
-	// Unchanged leaves the key as it is: the other changes of the commit are made only while it is as expected. Object is nil.
+	// Unchanged leaves the key unchanged: the commit only checks Expect. Object is nil.
 	Unchanged bool
 }
 
-// Expect is what a change expects of the state before it. The zero value is Anything.
+// Expect is a precondition on the state of a key before a change. The zero value is Anything.
 type Expect struct {
 	kind     expectation
 	revision object.Revision
@@ -38,13 +38,13 @@ const (
 	atRevision
 )
 
-// Anything always holds. A delete that expects it changes nothing where nothing is, and removes what cannot be read.
+// Anything always holds. A deletion that expects it ignores an absent key and removes an unreadable object.
 func Anything() Expect { return Expect{} }
 
-// Absent holds when the key has no object.
+// Absent holds if the key has no object.
 func Absent() Expect { return Expect{kind: absent} }
 
-// At holds when the key's object is the one that was committed at a revision.
+// At holds if the key's object was committed at this revision.
 func At(revision object.Revision) Expect { return Expect{kind: atRevision, revision: revision} }
 
 func (e Expect) String() string {
@@ -57,7 +57,7 @@ func (e Expect) String() string {
 	return "anything"
 }
 
-// holds says whether actual, nil for absent, is what is expected.
+// holds reports whether actual, nil for absent, meets the precondition.
 func (e Expect) holds(actual *object.Object) bool {
 	switch e.kind {
 	case absent:
@@ -68,13 +68,13 @@ func (e Expect) holds(actual *object.Object) bool {
 	return true
 }
 
-// validate finds what no state could make right.
+// validate checks what does not depend on the state of the store.
 func validate(changes []Change) error {
 	for i, c := range changes {
 		if c.Key == "" {
 			return errors.New("commit: a change has no key")
 		}
-		if slices.ContainsFunc(changes[:i], func(before Change) bool { return before.Key == c.Key }) { // there are few
+		if slices.ContainsFunc(changes[:i], func(before Change) bool { return before.Key == c.Key }) { // few
 			return fmt.Errorf("commit: %s is changed twice", c.Key)
 		}
 		if c.Object != nil && c.Last != nil {
@@ -90,7 +90,7 @@ func validate(changes []Change) error {
 	return nil
 }
 
-// fits says what is wrong with an object, which may be nil, of the change.
+// fits checks that an object, which may be nil, belongs to the change.
 func (c Change) fits(o *object.Object) error {
 	switch {
 	case o == nil:

@@ -10,30 +10,30 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// proposal is a commit on its way: judged and stamped, but not durable.
+// proposal is a commit in progress: checked and stamped, but not durable.
 type proposal struct {
 	commit log.Commit
 	events []*object.Event
-	// discarded are the keys of objects that cannot be read and are deleted: see DamagedError.
+	// discarded lists the keys of unreadable objects that the commit deletes: see DamagedError.
 	discarded []object.Key
-	// settled is closed when the outcome is known; err is it.
+	// settled is closed when the outcome is known; then err holds it.
 	settled chan struct{}
 	err     error
 }
 
-// staged is what a proposal makes of a key; a nil object deletes.
+// staged is the state of a key in a proposal; a nil object is a deletion.
 type staged struct {
 	object   *object.Object
 	proposal *proposal
 }
 
-// Commit makes changes, all or none, and returns the revision that they have in common, once they are durable and every
-// reader sees them. Each key may be named once. *ConflictError says that a key is not as its change expects. Where
-// nothing changes, since all that was asked is to delete what is absent or to leave a key as it is, there is no commit, and the
-// revision is the current one.
+// Commit applies changes atomically. It returns their common revision once they are durable and visible to
+// every reader. Each key may be named once. Commit returns *ConflictError if a key does not meet its change's
+// precondition. If nothing changes, because the changes only delete absent objects or leave keys unchanged,
+// there is no commit and the current revision is returned.
 //
-// When ctx ends before the outcome is known the changes may or may not come to be, as the error says, and their objects
-// stay the store's.
+// If ctx ends before the outcome is known, the error says so; the changes may or may not be applied, and the
+// store keeps their objects.
 func (s *Store) Commit(ctx context.Context, changes ...Change) (object.Revision, error) {
 	if err := validate(changes); err != nil {
 		return 0, err
@@ -47,8 +47,9 @@ func (s *Store) Commit(ctx context.Context, changes ...Change) (object.Revision,
 	}
 }
 
-// try judges changes against the newest state and sees them through. errAgain when that state was not to be, or was not
-// new enough: fresh is the revision that it must have, 0 until that matters.
+// try checks changes against the newest state and commits them. It returns errAgain if that state was not
+// committed, or is older than fresh, the revision that it must include; fresh is 0 until an outcome
+// depends on it.
 func (s *Store) try(ctx context.Context, changes []Change, fresh *object.Revision) (object.Revision, error) {
 	s.mu.Lock()
 	if err := s.closed; err != nil {
@@ -61,7 +62,7 @@ func (s *Store) try(ctx context.Context, changes []Change, fresh *object.Revisio
 		s.mu.Unlock()
 		return 0, again(undecided.wait(ctx))
 	case p == nil:
-		judged := s.state.current // which nobody changes while mu is held
+		judged := s.state.current // mu prevents commits, so it cannot change
 		s.mu.Unlock()
 		return s.unchanged(ctx, judged, err, fresh)
 	case s.instant:
@@ -78,7 +79,7 @@ func (s *Store) try(ctx context.Context, changes []Change, fresh *object.Revisio
 	return p.outcome(p.err)
 }
 
-// outcome is what Commit returns of a proposal.
+// outcome returns the result of Commit for a proposal.
 func (p *proposal) outcome(err error) (object.Revision, error) {
 	if err != nil {
 		return 0, err
@@ -86,8 +87,9 @@ func (p *proposal) outcome(err error) (object.Revision, error) {
 	return p.commit.Revision, nil
 }
 
-// unchanged is the outcome of changes that made no commit when they were judged at a published revision: an error, or
-// nothing to do. On a shared log that holds only if the judgement had seen what others committed before the call.
+// unchanged returns the outcome of changes that result in no commit when checked at a published revision: an
+// error, or the revision if there is nothing to do. With a shared log the outcome is valid only if the check
+// included everything that others had committed before the call.
 func (s *Store) unchanged(ctx context.Context, judged object.Revision, err error, fresh *object.Revision) (object.Revision, error) {
 	if *fresh == 0 {
 		current, unknown := s.log.Current(ctx)
@@ -105,7 +107,7 @@ func (s *Store) unchanged(ctx context.Context, judged object.Revision, err error
 	return judged, nil
 }
 
-// again is errAgain, unless waiting was cut short.
+// again returns errAgain, or an error if waiting was interrupted.
 func again(err error) error {
 	if err != nil {
 		return fmt.Errorf("commit: waiting for another one: %w", err)
@@ -123,9 +125,10 @@ func (p *proposal) wait(ctx context.Context) error {
 	}
 }
 
-// judge makes a proposal of changes, nil when there is nothing to do or an expectation fails. Where that rests on
-// another proposal, even for a key whose expectation holds, nothing can be said until that one is decided, and it is
-// returned: an answer must not show what is not durable. mu is held.
+// judge makes a proposal of changes. It returns nil if there is nothing to do or a precondition fails. If
+// that result depends on another proposal, even through a key whose precondition holds, judge returns this
+// proposal as undecided, and the caller waits for it: a response must not reveal what is not durable. The
+// caller holds mu.
 func (s *Store) judge(changes []Change) (p, undecided *proposal, err error) {
 	events := make([]*object.Event, 0, len(changes))
 	var discarded []object.Key
@@ -153,8 +156,8 @@ func (s *Store) judge(changes []Change) (p, undecided *proposal, err error) {
 	return p, nil, err
 }
 
-// before is the newest state of a key, nil for absent, and the proposal that made it, nil when it is durable. mu is held,
-// so that nobody publishes.
+// before returns the newest state of a key, nil if absent, and the proposal that wrote it, nil if it is
+// durable. The caller holds mu, so that nothing is published.
 func (s *Store) before(key object.Key) (*object.Object, *proposal) {
 	if staged, ok := s.staged[key]; ok {
 		return staged.object, staged.proposal
@@ -162,8 +165,8 @@ func (s *Store) before(key object.Key) (*object.Object, *proposal) {
 	return s.state.objects.get(key), nil
 }
 
-// propose stamps the objects of events. Of a deletion that has none it makes the object: the last state, at the new revision;
-// of what cannot be read there is none.
+// propose stamps the objects of events. For a deletion without an object it uses the last state at the new
+// revision; the deletion of an unreadable object has no event.
 func propose(revision object.Revision, events []*object.Event, discarded []object.Key) (*proposal, error) {
 	p := &proposal{
 		events: events, discarded: discarded,
@@ -193,7 +196,7 @@ func propose(revision object.Revision, events []*object.Event, discarded []objec
 	return p, nil
 }
 
-// withdraw gives the objects back to their writer, uncommitted.
+// withdraw resets the objects to uncommitted, so that their writer can use them again.
 func (p *proposal) withdraw() {
 	for _, e := range p.events {
 		if e.Object != nil {
@@ -202,7 +205,7 @@ func (p *proposal) withdraw() {
 	}
 }
 
-// finish sees a proposal through on an instant log, and returns whom to wake. mu is held.
+// finish commits a proposal to an instant log and returns the channels to close. The caller holds mu.
 func (s *Store) finish(ctx context.Context, p *proposal) ([]chan struct{}, error) {
 	if err := s.log.Append(ctx, []log.Commit{p.commit}); err != nil {
 		p.withdraw()
@@ -214,5 +217,5 @@ func (s *Store) finish(ctx context.Context, p *proposal) ([]chan struct{}, error
 	return waiting, nil
 }
 
-// tidy does what publishing leaves for later.
+// tidy does the maintenance that publishing defers.
 func (s *Store) tidy() { s.log.Compact(s.state.tidy()) }

@@ -9,27 +9,27 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// UnreadableError is returned for an object that the log has and cannot read. It is not known what it was, so that nothing can
-// be made of it: it is not listed, and no write but its deletion is taken.
+// UnreadableError is returned for an object in the log that cannot be read. Its contents are unknown: it is
+// not listed, and the only write accepted for it is its deletion.
 type UnreadableError struct {
 	Key object.Key
-	// Err is what the log says of it.
+	// Err is the log's error.
 	Err error
 }
 
 func (e *UnreadableError) Error() string { return fmt.Sprintf("%s cannot be read: %v", e.Key, e.Err) }
 
-// Unwrap is what the log says.
+// Unwrap returns the log's error.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// DamagedError is returned by New for a log with objects that cannot be read, unless Options.AcceptDamage says to go on
-// without them. Nothing was changed.
+// DamagedError is returned by New for a log with unreadable objects, unless Options.AcceptDamage is set.
+// Nothing was changed.
 type DamagedError struct {
-	// Damaged are all of them, in the order of their keys.
+	// Damaged lists all unreadable objects in key order.
 	Damaged []*UnreadableError
 }
 
-// named is how many damaged objects an error names.
+// named is the maximum number of damaged objects named in an error.
 const named = 10
 
 func (e *DamagedError) Error() string {
@@ -48,10 +48,11 @@ func (e *DamagedError) Error() string {
 	return text.String()
 }
 
-// Damaged are the objects that cannot be read, in the order of their keys; none of a store that is well.
+// Damaged returns the unreadable objects in key order.
 func (s *Store) Damaged() []*UnreadableError { return s.DamagedIn("") }
 
-// DamagedIn is Damaged of a prefix, as Watch takes it; of everything when it is empty.
+// DamagedIn returns the unreadable objects of a prefix, as Watch defines it; all of them if the prefix is
+// empty.
 func (s *Store) DamagedIn(prefix object.Key) []*UnreadableError {
 	defer s.state.lock.read().RUnlock()
 	if len(s.state.damaged) == 0 {
@@ -66,7 +67,8 @@ func (s *Store) DamagedIn(prefix object.Key) []*UnreadableError {
 	return found
 }
 
-// Damage is why the object at a key, which Get does not find, cannot be read; nil when none is there.
+// Damage returns why the object at a key cannot be read, nil if the key has no unreadable object. Get does
+// not find such an object.
 func (s *Store) Damage(key object.Key) error {
 	defer s.state.lock.read().RUnlock()
 	if d := s.state.damaged[key]; d != nil {
@@ -75,7 +77,7 @@ func (s *Store) Damage(key object.Key) error {
 	return nil
 }
 
-// damage is a log's telling of what it cannot read.
+// damage records an unreadable object that the log reports.
 func (s *state) damage(key object.Key, err error) error {
 	if s.damaged == nil {
 		s.damaged = map[object.Key]*UnreadableError{}
@@ -84,8 +86,8 @@ func (s *state) damage(key object.Key, err error) error {
 	return nil
 }
 
-// assess decides, when everything was loaded, whether to go on without what is damaged. The history does not: who knew an
-// object that is listed no longer has to list again, rather than to believe that it is as it was.
+// assess decides, after loading, whether to continue without the damaged objects. It discards the history, so
+// that a client that knew a missing object must list again instead of assuming that the object is unchanged.
 func (s *Store) assess(options Options) error {
 	if len(s.state.damaged) == 0 {
 		return nil
@@ -97,8 +99,8 @@ func (s *Store) assess(options Options) error {
 	return nil
 }
 
-// discards says whether a change is the deletion of an object that cannot be read, which no watcher knows: it is taken from
-// the log without an event. Any other change of such an object is refused. mu is held.
+// discards reports whether a change deletes an unreadable object. No watcher knows this object, so it is
+// removed from the log without an event. Any other change of such an object is rejected. The caller holds mu.
 func (s *Store) discards(c Change) (bool, error) {
 	damage := s.state.damaged[c.Key]
 	if damage == nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// hurt makes logs in which so many objects, lost-0 and so on, are damaged, and one, whole, is not: one that makes stores wait
-// and one that does not.
+// hurt returns an asynchronous and an instant log that report the given number of damaged objects, lost-0
+// and so on. The asynchronous log also contains an intact object, whole.
 func hurt(t *testing.T, objects int) map[string]log.Log {
 	t.Helper()
 	journal := storetest.NewJournal()
@@ -47,7 +47,7 @@ func commit(t *testing.T, s *store.Store, changes ...store.Change) object.Revisi
 	return revision
 }
 
-// accepted is a store that begins without what is damaged.
+// accepted returns a store that was opened without the damaged objects.
 func accepted(t *testing.T, l log.Log) *store.Store {
 	t.Helper()
 	s, err := store.New(t.Context(), l, store.Options{AcceptDamage: true})
@@ -134,7 +134,7 @@ func TestDamagedObjectIsDeleted(t *testing.T) {
 	}
 }
 
-// TestAcceptedDamageEndsTheHistory: who knew a damaged object lists again, and does not believe that it is as it was.
+// TestAcceptedDamageEndsTheHistory checks that a client that may know a damaged object must list again.
 func TestAcceptedDamageEndsTheHistory(t *testing.T) {
 	t.Parallel()
 	s := accepted(t, hurt(t, 1)["journal"])

@@ -7,21 +7,22 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// ErrClosed is returned by everything that is asked of a store after Close, and wrapped in what a store returns after its
-// log failed it.
+// ErrClosed is returned by calls after Close, and wrapped in the errors that a store returns after its log
+// failed.
 var ErrClosed = errors.New("the store is closed")
 
-// ErrSlow is returned by Watch.Take when events that the watcher has not taken were dropped from the history. The
-// watcher may read a new snapshot and watch from there.
+// ErrSlow is returned by Watch.Take when events that the watcher has not received were dropped from the
+// history. The watcher may read a new snapshot and watch from its revision.
 var ErrSlow = errors.New("the watcher fell behind the history of changes")
 
-// errAgain settles a proposal that was built on state which never came to be: its writer judges it again.
+// errAgain rejects a proposal that was based on state that was never committed: its writer retries.
 var errAgain = errors.New("the state has changed since")
 
-// ConflictError is returned by Commit when a key is not as a change expects. Nothing was changed.
+// ConflictError is returned by Commit when a key does not meet the precondition of a change. Nothing was
+// changed.
 type ConflictError struct {
 	Key object.Key
-	// Actual is the durable state that was found, nil when the key is absent.
+	// Actual is the durable state of the key, nil if it is absent.
 	Actual *object.Object
 
 	expected Expect
@@ -34,10 +35,10 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s: expected %s, but it is at revision %d", e.Key, e.expected, e.Actual.Revision)
 }
 
-// CompactedError is returned for a revision that the history no longer reaches.
+// CompactedError is returned for a revision before the start of the history.
 type CompactedError struct {
 	Requested object.Revision
-	// Oldest is the first revision that can be asked for.
+	// Oldest is the first available revision.
 	Oldest object.Revision
 }
 

@@ -8,13 +8,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/memory"
 )
 
-// Fork begins a second store with the state that this one has now, with everything that was committed before the call, by
-// whomever; ctx bounds only the wait for that. The fork lives in memory, whatever this store's log is, and is independent of
-// it: each has its own commits, watches and end.
+// Fork returns a new store with the current state of this one, including everything that any writer committed
+// before the call; ctx bounds only the wait for that. The fork is in memory, whatever this store's log is,
+// and independent: each store has its own commits, watches and lifetime.
 //
-// Nothing is copied, whatever the size: the two share the objects, which are immutable, and the nodes of the tree, of which
-// each copies those that it changes. The fork has no history: its revisions begin an epoch above those of this store
-// (object.NextEpoch), and all before are compacted.
+// Nothing is copied, whatever the size: the stores share the immutable objects, and the tree's nodes
+// copy-on-write. The fork has no history: its revisions start one epoch above this store's
+// (object.NextEpoch), and all earlier ones are compacted.
 func (s *Store) Fork(ctx context.Context) (*Store, error) {
 	if _, err := s.latest(ctx); err != nil {
 		return nil, fmt.Errorf("forking the store: %w", err)

@@ -36,7 +36,7 @@ func inMemory(t testing.TB) *store.Store {
 	return s
 }
 
-// values are all objects, in order, each with its revision.
+// values returns all objects in key order, each with its revision.
 func values(t testing.TB, s *store.Store) (all []string) {
 	t.Helper()
 	snapshot, err := s.Snapshot(t.Context(), store.Latest())
@@ -64,7 +64,7 @@ func TestForkSharesItsObjects(t *testing.T) {
 	}
 }
 
-// TestForkAnswersForNothingBefore: whoever comes with a revision of the store that was forked hears that it is gone.
+// TestForkAnswersForNothingBefore checks that the revisions of the original store are compacted in the fork.
 func TestForkAnswersForNothingBefore(t *testing.T) {
 	t.Parallel()
 	s := inMemory(t)
@@ -132,8 +132,8 @@ func TestForkAndStoreSeeNothingOfEachOther(t *testing.T) {
 	}
 }
 
-// TestForksAreIndependent writes to a store, its forks and forks of those at once, while new ones are made; each has what was
-// written to it, and nothing else.
+// TestForksAreIndependent concurrently writes to a store, its forks and forks of those, while new ones are
+// created. Each must contain exactly what was written to it.
 func TestForksAreIndependent(t *testing.T) {
 	t.Parallel()
 	const objects, writes = 200, 500
@@ -179,7 +179,7 @@ func TestForksAreIndependent(t *testing.T) {
 	group.Wait()
 }
 
-// TestForksOfForksMayBeClosedInAnyOrder tries them all.
+// TestForksOfForksMayBeClosedInAnyOrder tries every order.
 func TestForksOfForksMayBeClosedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
@@ -220,7 +220,7 @@ func TestForkKnowsWhatIsDamaged(t *testing.T) {
 	}
 }
 
-// TestForkCostsNoMoreForMoreObjects counts what it allocates.
+// TestForkCostsNoMoreForMoreObjects counts allocations.
 func TestForkCostsNoMoreForMoreObjects(t *testing.T) {
 	s := inMemory(t)
 	allocated := func() float64 {
@@ -249,7 +249,7 @@ func BenchmarkFork(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				mustCommit(b, f, put(name(n/2), "2", store.Anything())) // the first write copies the nodes on its way
+				mustCommit(b, f, put(name(n/2), "2", store.Anything())) // the first write copies the nodes on its path
 				f.Close()
 			}
 		})

@@ -6,28 +6,29 @@ import (
 	"time"
 )
 
-// gathering decides how long the next batch for the log waits for more. Writers that were just answered are about to commit
-// again: a batch that goes without them leaves them waiting for two turns of the log, and half of the writers share each.
-// Only the drain uses it, but for queued.
+// gathering decides how long the next batch for the log waits for more proposals. Writers that just received
+// a response are likely to commit again; a batch that does not wait for them makes them wait for two appends,
+// with half of the writers in each. Only drain uses it, except for queued.
 type gathering struct {
-	// queued is how many proposals wait for the log.
+	// queued is the number of proposals that wait for the log.
 	queued atomic.Int32
-	// skip is how many batches go at once, since most writers did not come back for the one before them.
+	// skip is the number of batches that do not wait, because most writers did not return for an earlier one.
 	skip int
 }
 
 const (
-	// maxPatience bounds how long a batch waits since the last proposal came; a fraction of what the log takes bounds it too.
+	// maxPatience bounds the wait since the last proposal arrived, as does a fraction of the duration of the
+	// append.
 	maxPatience      = 100 * time.Microsecond
 	patienceFraction = 8
-	// maxYields bounds it where the clock stands still, as in a bubble of testing/synctest.
+	// maxYields bounds the wait if the clock stands still, as in a testing/synctest bubble.
 	maxYields = 1 << 11
-	// skipped is small, so that writers who begin to keep up are noticed soon.
+	// skipped is small, so that it is soon detected when writers return in time.
 	skipped = 3
 )
 
-// wait lets the writers of a batch that the log took some time for come back, if there are several and if they do. A lone
-// writer never waits.
+// wait lets the writers of the last batch return, if there are several and they usually do. A single writer
+// never waits.
 func (g *gathering) wait(answered int, took time.Duration) {
 	expected := int32(answered) + g.queued.Load()
 	if expected < 2 {
@@ -43,8 +44,8 @@ func (g *gathering) wait(answered int, took time.Duration) {
 	}
 }
 
-// until lets others run until as many proposals wait as are expected, or none came for some time, and returns how many wait. It
-// does not sleep: timers are too coarse for this.
+// until yields until the expected number of proposals is queued, or none has arrived for some time, and
+// returns the number queued. It does not sleep, because timers are too coarse.
 func (g *gathering) until(expected int32, patience time.Duration) (there int32) {
 	there, last := g.queued.Load(), time.Now()
 	for range maxYields {

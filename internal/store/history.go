@@ -8,28 +8,29 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// history is the changes since some revision, as far back as its bounds of age and bytes allow: what a watcher resumes
-// from, and what brings an older state back. The state's lock guards it.
+// history holds the recent changes, bounded by age and bytes. Watchers resume from it, and older states are
+// reconstructed from it. The state's lock protects it.
 type history struct {
 	age    time.Duration
 	budget int
 
-	// records are the changes of all resources; feeds are the same events by resource, as watchers read them. Both are by
-	// number, and audiences are who watches, by prefix.
+	// records holds the changes of all resources; feeds holds the same events per resource, for watchers.
+	// Both are indexed by number. audiences holds the watchers by prefix.
 	records   queue[record]
 	feeds     map[object.Key]*feed
 	audiences map[object.Key]*audience
-	found     []*topic // room for concerned
-	// past is how older states are found, by key.
+	found     []*topic // reused by concerned
+	// past indexes the events by key, to find older states.
 	past *past
-	// indexed is the number of the first record that past does not have yet.
+	// indexed is the number of the first record that is not yet in past.
 	indexed uint64
-	// bytes is what the history alone keeps alive.
+	// bytes is the memory retained only by the history.
 	bytes int
-	// oldest is the revision before the first record: the first that can be asked for.
+	// oldest is the revision before the first record: the first available one.
 	oldest object.Revision
 
-	// The records from number warm on keep the frames that watches made of them; warmBytes is their size.
+	// Records from number warm on retain the frames that watches created from them; warmBytes is the size of
+	// their objects.
 	warm      uint64
 	warmBytes int
 }
@@ -41,24 +42,25 @@ func newHistory(age time.Duration, budget int) history {
 	}
 }
 
-// record is an event and when it was made, in nanoseconds since the store's start.
+// record is an event and its time, in nanoseconds since the store's start.
 type record struct {
 	event *object.Event
 	at    time.Duration
 }
 
-// feed is the events of one resource.
+// feed holds the events of one resource or topic.
 type feed = queue[*object.Event]
 
 const (
-	// recordBytes is an event with its places in the history.
+	// recordBytes is the size of an event and of its entries in the history.
 	recordBytes = 96
-	// frameBudget bounds the frames of events, by the bytes of the objects that they show. Watchers that keep up read an
-	// event together and share its frames; one that resumes further back makes its own.
+	// frameBudget bounds the frames of events, measured by the size of their objects. Watchers that keep up
+	// read an event at about the same time and share its frames; a watcher that resumes further back encodes
+	// its own.
 	frameBudget = 8 << 20
 )
 
-// add appends an event, and adds to waiting who is to be woken.
+// add appends an event, and appends the channels to close to waiting.
 func (h *history) add(e *object.Event, now time.Duration, waiting []chan struct{}) []chan struct{} {
 	h.records.push(record{e, now})
 	h.bytes += held(e)
@@ -75,8 +77,8 @@ func (h *history) add(e *object.Event, now time.Duration, waiting []chan struct{
 	return waiting
 }
 
-// recall appends a change from before the store was opened. Its age counts by the clock, and where that was set back since, it
-// is as good as new.
+// recall appends a change from before the store was opened. Its age is measured by the wall clock; if the
+// clock was set back since, the change counts as new.
 func (h *history) recall(e *object.Event, at time.Time) error {
 	if last := h.newest(); last != 0 && e.Revision() != last && e.Revision() != last+1 {
 		return fmt.Errorf("the log's history goes from revision %d to %d", last, e.Revision())
@@ -85,7 +87,7 @@ func (h *history) recall(e *object.Event, at time.Time) error {
 	return nil
 }
 
-// newest is the revision of the last record, 0 if there is none.
+// newest returns the revision of the last record, 0 if there is none.
 func (h *history) newest() object.Revision {
 	if h.records.len() == 0 {
 		return 0
@@ -93,7 +95,7 @@ func (h *history) newest() object.Revision {
 	return h.records.at(h.records.end() - 1).event.Revision()
 }
 
-// resume says at which revision the log stands whose changes were recalled.
+// resume sets the revision of the log after its changes were recalled, and checks that they end there.
 func (h *history) resume(revision object.Revision) error {
 	h.oldest = revision
 	if h.records.len() == 0 {
@@ -107,7 +109,7 @@ func (h *history) resume(revision object.Revision) error {
 	return nil
 }
 
-// feed is the feed of a resource's prefix, made when it is first needed.
+// feed returns the feed of a resource's prefix, creating it if needed.
 func (h *history) feed(resource object.Key) *feed {
 	f := h.feeds[resource]
 	if f == nil {
@@ -117,8 +119,8 @@ func (h *history) feed(resource object.Key) *feed {
 	return f
 }
 
-// held is what an event alone keeps alive: the state that it replaced, and of a deletion the last state twice, since it
-// is shown at a revision of its own.
+// held returns the memory that only this event retains: the replaced state, and for a deletion also its
+// object, which is a copy of the last state at a new revision.
 func held(e *object.Event) int {
 	bytes := recordBytes
 	if e.Previous != nil {
@@ -130,8 +132,8 @@ func held(e *object.Event) int {
 	return bytes
 }
 
-// tidy files what is new by key, and drops what is out of bounds now, by whole commits. A commit that is over the budget alone
-// stays until the next. It comes before whatever asks how far back the history goes, or for an older state.
+// tidy indexes new events by key, and drops whole commits that are out of bounds. A commit that alone exceeds
+// the budget stays until the next one. Callers that read oldest or an older state must call it first.
 func (h *history) tidy(now time.Duration) {
 	for ; h.indexed < h.records.end(); h.indexed++ {
 		h.past.add(h.records.at(h.indexed).event)
@@ -159,7 +161,7 @@ func (h *history) drop(commit object.Revision) {
 	h.oldest = commit
 }
 
-// forget takes a dropped event out of the feeds that it is in.
+// forget removes a dropped event from its feeds.
 func (h *history) forget(e *object.Event) {
 	h.bytes -= held(e)
 	h.past.drop(e)
@@ -187,7 +189,7 @@ func (h *history) coolOne() {
 	h.warm++
 }
 
-// place is the number of the first event of a feed after a revision.
+// place returns the number of the first event of a feed after a revision.
 func place(f *feed, after object.Revision) uint64 {
 	return f.first + uint64(sort.Search(f.len(), func(i int) bool {
 		return (*f.at(f.first + uint64(i))).Revision() > after

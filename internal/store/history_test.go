@@ -15,12 +15,12 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// asWritten reads what no codec wrote, in the form that it has.
+// asWritten is a codec whose zero stamp matches objects without a codec, which are read in their own form.
 type asWritten struct{ object.Codec }
 
 func (asWritten) Stamp() object.Stamp { return 0 }
 
-// aging runs a test in a bubble, on a store that remembers one minute.
+// aging runs a test in a bubble, on a store with a history of one minute.
 func aging(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,8 @@ func TestHistoryIsBoundedByAge(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		second := set(t, s, "a", "2")
 		time.Sleep(40 * time.Second)
-		// The change that made the second revision is 40 seconds old, that of the first is gone with what was before it.
+		// The change of the second revision is 40 seconds old; that of the first was dropped, and with it
+		// everything earlier.
 		if oldest := s.Oldest(); oldest != first {
 			t.Errorf("the oldest revision is %d, not %d", oldest, first)
 		}

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// sharedLock is a read-write lock whose readers do not meet on one cache line: each takes one of several locks by
-// chance, and a writer takes them all. Reads outnumber commits by far, and must not slow each other down.
+// sharedLock is a read-write lock whose readers do not contend for one cache line: each locks one of several
+// locks at random, and a writer locks all of them. Reads far outnumber commits.
 type sharedLock struct {
 	slots [8]struct {
 		sync.RWMutex
@@ -14,21 +14,21 @@ type sharedLock struct {
 	}
 }
 
-// read locks for reading; the caller unlocks what it returns with RUnlock.
+// read locks for reading; the caller unlocks the returned lock with RUnlock.
 func (l *sharedLock) read() *sync.RWMutex {
 	slot := &l.slots[rand.Uint32()%uint32(len(l.slots))].RWMutex
 	slot.RLock()
 	return slot
 }
 
-// Lock waits for all readers and keeps new ones out.
+// Lock waits for all readers and blocks new ones.
 func (l *sharedLock) Lock() {
 	for i := range l.slots {
 		l.slots[i].Lock()
 	}
 }
 
-// Unlock lets readers in again.
+// Unlock admits readers.
 func (l *sharedLock) Unlock() {
 	for i := range l.slots {
 		l.slots[i].Unlock()

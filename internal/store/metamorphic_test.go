@@ -16,7 +16,8 @@ import (
 
 var metamorphicSeconds = flag.Int("metamorphic.seconds", 0, "how long TestMetamorphic goes on; one script if 0")
 
-// TestMetamorphic compares what stores of all logs answer to the same random operations, with restarts and forks between.
+// TestMetamorphic compares the results of the same random operations, including restarts and forks, on stores
+// with each log.
 func TestMetamorphic(t *testing.T) {
 	t.Parallel()
 	subjects := []storetest.Subject{
@@ -32,7 +33,7 @@ func TestMetamorphic(t *testing.T) {
 	}
 }
 
-// folder is a disk log in a folder of a file system in memory: a crash is not what this is about.
+// folder returns a disk log on a file system in memory. Crashes are not simulated.
 func folder(t *testing.T) storetest.Reopen {
 	fs := vfs.NewMem()
 	return func() log.Log {

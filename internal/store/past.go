@@ -8,13 +8,13 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// past is the changes of the history that replaced a state, in the order of keys and then of revisions: what tells how one
-// key stood at an older revision without a look at everything that changed since. What only made an object is not in it:
-// a live object of a later revision that replaced nothing was not there before. Its copies and its concurrency are those
-// of a tree.
+// past holds the events of the history that replaced a state, ordered by key and revision. It yields the
+// state of a key at an older revision without scanning everything that changed since. Events that created an
+// object are not included: a live object of a later revision that replaced nothing was absent before. Copies
+// are copy-on-write, with the same concurrency rules as tree.
 type past struct {
 	nodes *btree.BTreeG[*object.Event]
-	// pivots are events that have nothing but a key and a revision, to search by.
+	// pivots are events with only a key and a revision, used for searching.
 	pivots *sync.Pool
 }
 
@@ -45,7 +45,7 @@ func (p *past) drop(e *object.Event) {
 
 func (p *past) copy() *past { return &past{nodes: p.nodes.Copy(), pivots: p.pivots} }
 
-// seek moves an iterator to the first change of a key at or after a revision, or of the next key that has one.
+// seek moves an iterator to the first change of a key at or after a revision, or else to the next change.
 func (p *past) seek(iter *btree.IterG[*object.Event], key object.Key, revision object.Revision) bool {
 	pivot := p.pivots.Get().(*object.Event)
 	pivot.Object.Key, pivot.Object.Revision = key, revision
@@ -55,7 +55,7 @@ func (p *past) seek(iter *btree.IterG[*object.Event], key object.Key, revision o
 	return found
 }
 
-// get is the state of a key at a revision after which it changed; nil when it was absent then.
+// get returns the state of a key at an older revision, for a key that changed since; nil if it was absent.
 func (p *past) get(key object.Key, revision object.Revision) *object.Object {
 	iter := p.nodes.Iter()
 	if !p.seek(&iter, key, revision+1) || iter.Item().Key() != key {
@@ -64,7 +64,7 @@ func (p *past) get(key object.Key, revision object.Revision) *object.Object {
 	return existing(iter.Item().Previous, revision)
 }
 
-// existing is o if it was there at a revision.
+// existing returns o if it existed at a revision, else nil.
 func existing(o *object.Object, revision object.Revision) *object.Object {
 	if o.Revision > revision {
 		return nil
@@ -72,27 +72,27 @@ func existing(o *object.Object, revision object.Revision) *object.Object {
 	return o
 }
 
-// replaced goes through the states of a revision that were replaced since, in the order of their keys.
+// replaced iterates in key order over the states of a revision that were replaced since.
 type replaced struct {
 	past     *past
 	iter     btree.IterG[*object.Event]
 	below    object.Key
 	revision object.Revision
-	// object is the state that the walk is at; nil at the end.
+	// object is the current state; nil at the end.
 	object *object.Object
 }
 
-// since begins the walk: from a key on, below another.
+// since starts an iteration over the keys in [from, below).
 func (p *past) since(revision object.Revision, from, below object.Key) *replaced {
 	r := &replaced{past: p, iter: p.nodes.Iter(), below: below, revision: revision}
 	r.find(p.seek(&r.iter, from, 0))
 	return r
 }
 
-// next goes on to the next key.
+// next advances to the next key.
 func (r *replaced) next() { r.find(r.skip(r.object.Key)) }
 
-// find looks for the next state from where the iterator is, if it is anywhere.
+// find advances to the next state, starting at the iterator's position; more reports whether that is valid.
 func (r *replaced) find(more bool) {
 	r.object = nil
 	for more {
@@ -112,7 +112,7 @@ func (r *replaced) find(more bool) {
 	}
 }
 
-// skip leaves a key whose changes may be many.
+// skip advances past a key, which may have many changes.
 func (r *replaced) skip(key object.Key) bool {
 	if !r.iter.Next() {
 		return false

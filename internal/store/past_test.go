@@ -11,8 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestOlderStatesAreAsTheyWere takes a snapshot of every revision while it is the newest, and asks for each again when all
-// have passed: with a key that changes all the time, and keys that go and come back.
+// TestOlderStatesAreAsTheyWere takes a snapshot of every revision while it is the newest, and compares each
+// with the same revision read later. One key changes in every commit; others are deleted and recreated.
 func TestOlderStatesAreAsTheyWere(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
@@ -47,7 +47,7 @@ func TestOlderStatesAreAsTheyWere(t *testing.T) {
 	}
 }
 
-// assertSame compares two snapshots by every way that they are read.
+// assertSame compares two snapshots through every read method.
 func assertSame(t *testing.T, got, want *store.Snapshot) {
 	t.Helper()
 	prefix := object.Prefix(configMaps, "")
@@ -81,8 +81,8 @@ func scan(s *store.Snapshot, prefix, from object.Key) (objects []*object.Object)
 	return objects
 }
 
-// TestRemainingOfAnOlderStateIsAnEstimate where counting would take longer than the page: never nothing, and near where
-// little has changed.
+// TestRemainingOfAnOlderStateIsAnEstimate checks the estimate that is used if counting would take longer than
+// the page: it is never 0, and close if little has changed.
 func TestRemainingOfAnOlderStateIsAnEstimate(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})

@@ -9,7 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// enqueue stages a proposal, for others to build on, and hands it to the log in its turn. mu is held.
+// enqueue stages a proposal, which later proposals may build on, and queues it for the log. The caller
+// holds mu.
 func (s *Store) enqueue(p *proposal) {
 	p.settled = make(chan struct{})
 	s.tip = p.commit.Revision
@@ -24,12 +25,12 @@ func (s *Store) enqueue(p *proposal) {
 	}
 }
 
-// drain hands proposals to the log until there are none: all that came while the log was busy at once, with those of the
-// writers who are just back from it.
+// drain appends proposals to the log until there are none. Each batch contains everything that arrived during
+// the previous append, and briefly waits for the writers of that append to return.
 func (s *Store) drain() {
 	for {
 		batch := s.batch()
-		s.work.Go(s.tidy) // what the batch before left, while the log is busy
+		s.work.Go(s.tidy) // maintenance after the previous batch, concurrent with the append
 		if batch == nil {
 			return
 		}
@@ -53,7 +54,7 @@ func (s *Store) drain() {
 	}
 }
 
-// batch takes the proposals that wait.
+// batch removes and returns the queued proposals.
 func (s *Store) batch() []*proposal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +65,7 @@ func (s *Store) batch() []*proposal {
 	return batch
 }
 
-// catchUp waits for what others have committed, on which the proposals are then judged again.
+// catchUp waits for the commits of other writers; the proposals are then checked again.
 func (s *Store) catchUp(revision object.Revision) error {
 	if err := s.state.await(s.ctx, revision); err != nil {
 		return err
@@ -72,7 +73,7 @@ func (s *Store) catchUp(revision object.Revision) error {
 	return errAgain
 }
 
-// settle decides the proposals of a batch, and tells their writers.
+// settle resolves the proposals of a batch and notifies their writers.
 func (s *Store) settle(batch []*proposal, err error) {
 	s.mu.Lock()
 	var waiting []chan struct{}
@@ -88,7 +89,7 @@ func (s *Store) settle(batch []*proposal, err error) {
 	wake(waiting)
 }
 
-// accept publishes a batch that is durable. mu is held.
+// accept publishes a durable batch. The caller holds mu.
 func (s *Store) accept(batch []*proposal) []chan struct{} {
 	for _, p := range batch {
 		for _, c := range p.commit.Changes {
@@ -100,9 +101,9 @@ func (s *Store) accept(batch []*proposal) []chan struct{} {
 	return s.state.publish(batch)
 }
 
-// reject takes back everything that is staged: the batch, which failed, and the proposals that were made since, whose
-// revisions follow the failed ones and whose judgement may rest on them. Those are judged again. It returns them all. mu
-// is held.
+// reject withdraws everything that is staged: the failed batch, and the proposals made since, whose revisions
+// follow the failed ones and which may depend on them. The latter are retried. reject returns all of them.
+// The caller holds mu.
 func (s *Store) reject(batch []*proposal, err error) []*proposal {
 	for _, p := range batch {
 		p.err = fmt.Errorf("commit: %w", err)
@@ -121,7 +122,7 @@ func (s *Store) reject(batch []*proposal, err error) []*proposal {
 	return batch
 }
 
-// follow publishes what others commit to the log, for as long as the store lives.
+// follow publishes the commits of other writers until the store is closed.
 func (s *Store) follow() {
 	err := s.log.Follow(s.ctx, s.Current(), s.adopt)
 	if err == nil || s.ctx.Err() != nil {
@@ -134,8 +135,8 @@ func (s *Store) follow() {
 	s.state.close(err)
 }
 
-// adopt publishes a commit that another writer made. The store's own ones before it are published first; those that it
-// has proposed since will be refused by the log, and judged again.
+// adopt publishes a commit of another writer, after this store's earlier ones. The log will reject the
+// proposals that the store has made since, and they are retried.
 func (s *Store) adopt(c log.Commit) error {
 	if err := s.state.await(s.ctx, c.Revision-1); err != nil {
 		return err
@@ -160,7 +161,7 @@ func (s *Store) adopt(c log.Commit) error {
 	return nil
 }
 
-// adopted is what a commit that another writer made does here. mu is held.
+// adopted converts a commit of another writer to a proposal. The caller holds mu.
 func (s *Store) adopted(c log.Commit) (*proposal, error) {
 	p := &proposal{commit: c, events: make([]*object.Event, 0, len(c.Changes))}
 	for _, change := range c.Changes {

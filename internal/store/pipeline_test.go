@@ -14,14 +14,14 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// The contract holds on the way over the queue too, with nothing below it that could forgive a mistake.
+// TestQueuedCommitsKeepTheContract runs the contract suite through the queue, on a log that detects mistakes.
 func TestQueuedCommitsKeepTheContract(t *testing.T) {
 	storetest.Run(t, func(*testing.T) log.Log { return &storetest.Faults{Log: memory.New()} })
 }
 
 var configMaps = storetest.Key("").GroupResource()
 
-// faulty runs a test in a bubble, on a store whose log can be held up and fail.
+// faulty runs a test in a bubble, on a store whose log can be blocked and made to fail.
 func faulty(t *testing.T, test func(t *testing.T, s *store.Store, faults *storetest.Faults)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -35,14 +35,14 @@ func faulty(t *testing.T, test func(t *testing.T, s *store.Store, faults *storet
 	})
 }
 
-// outcome is what a commit that runs beside the test came to.
+// outcome is the result of a concurrent commit.
 type outcome struct {
 	revision object.Revision
 	err      error
 	done     bool
 }
 
-// begin commits beside the test and returns when the commit waits or is done.
+// begin starts a commit and returns when it is blocked or done.
 func begin(ctx context.Context, s *store.Store, changes ...store.Change) *outcome {
 	o := new(outcome)
 	go func() {
@@ -77,7 +77,7 @@ func TestNothingIsReadBeforeItIsDurable(t *testing.T) {
 		if events, err := w.Take(1); events != nil || err != nil {
 			t.Errorf("a watch took %v, %v", events, err)
 		}
-		// These answers would tell of the first commit, whichever they are.
+		// Either of these responses would reveal the first commit.
 		second := begin(t.Context(), s, put("a", "2", store.Absent()))
 		missing := begin(t.Context(), s, put("b", "2", store.At(base)), storetest.Delete(storetest.Key("a"), store.Anything()))
 		if create.done || second.done || missing.err == nil {
@@ -140,7 +140,7 @@ func TestFailedAppendLeavesNothing(t *testing.T) {
 		if !errors.Is(failed.err, broken) {
 			t.Errorf("the commit whose append failed came to %v", failed.err)
 		}
-		// What had been built on it was judged again, on the state without it.
+		// The dependent proposals were checked again without the failed one.
 		if built.err != nil || deleting.err != nil {
 			t.Errorf("those that came after it: %v, %v", built.err, deleting.err)
 		}
@@ -211,7 +211,7 @@ func TestCloseEndsCommitsUnderWay(t *testing.T) {
 	})
 }
 
-// lost is a log whose connection to the others breaks.
+// lost is a log whose connection to other writers breaks.
 type lost struct {
 	*memory.Log
 	broken chan error

@@ -1,7 +1,7 @@
 package store
 
-// queue is a first-in, first-out list whose elements keep their number for ever, so that a reader's place in it is a
-// number too and holds on to nothing.
+// queue is a first-in, first-out list whose elements have permanent numbers, so that a reader's position is a
+// number and retains nothing.
 type queue[T any] struct {
 	items []T
 	head  int    // items before it are gone
@@ -10,11 +10,11 @@ type queue[T any] struct {
 
 func (q *queue[T]) len() int { return len(q.items) - q.head }
 
-// end is the number that the next element will have.
+// end returns the number of the next element to be added.
 func (q *queue[T]) end() uint64 { return q.first + uint64(q.len()) }
 
-// push appends an element. A full array is replaced by one of twice the size: append does so with short ones alone, and a start
-// pushes very many, and keeps its garbage.
+// push appends an element. It doubles a full array; append alone does so only for short ones, and would
+// produce much garbage when a start pushes very many elements.
 func (q *queue[T]) push(v T) {
 	if len(q.items) == cap(q.items) {
 		q.items = append(make([]T, 0, 2*len(q.items)+1), q.items...)
@@ -22,11 +22,11 @@ func (q *queue[T]) push(v T) {
 	q.items = append(q.items, v)
 }
 
-// at is the element of a number in [first, end).
+// at returns the element with a number in [first, end).
 func (q *queue[T]) at(number uint64) *T { return &q.items[q.head+int(number-q.first)] }
 
-// pop removes the first element. When half of the array is gone the rest moves to one of its own size: each element
-// moves once on average, and what a burst needed is given back. A small array that is empty is used again.
+// pop removes the first element. When half of the array is unused, the rest moves to a smaller one: each
+// element moves once on average, and the memory of a burst is released. A small empty array is reused.
 func (q *queue[T]) pop() T {
 	v := q.items[q.head]
 	var zero T

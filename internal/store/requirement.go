@@ -6,21 +6,21 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Requirement is a label or a field that all objects have which a watcher wants to see. Make it with HasLabel or HasField.
-// The store wakes a watcher by one of its requirements, so that a commit finds those whom its objects concern, and passes
-// over all others at no cost.
+// Requirement is a label or field that every object has which a watcher wants to see. Create it with HasLabel
+// or HasField. The store indexes each watcher by one of its requirements, so that a commit finds the watchers
+// concerned without visiting the others.
 type Requirement struct {
 	of    object.Writer
 	field bool
 	name  string
-	// values are those of which the label or the field has one, in order; none for any.
+	// values are the accepted values, sorted; none means any.
 	values []string
 }
 
-// mostValues is how many values of a label are told apart: a watcher of more is woken by the label's key.
+// mostValues bounds the values of a label requirement; with more, the watcher is woken by the label's key.
 const mostValues = 64
 
-// HasLabel is met by objects that have a label, with one of some values where there are any.
+// HasLabel is met by objects with a label, which must have one of the values if any are given.
 func HasLabel(key string, values ...string) Requirement {
 	if len(values) > mostValues {
 		values = nil
@@ -30,24 +30,25 @@ func HasLabel(key string, values ...string) Requirement {
 	return Requirement{name: key, values: slices.Compact(values)}
 }
 
-// HasField is met by objects whose field, as object.Header.Field reads it, has a value.
+// HasField is met by objects whose field, as read by object.Header.Field, has a value.
 func HasField(name, value string) Requirement {
 	return Requirement{field: true, name: name, values: []string{value}}
 }
 
-// Of is the requirement for a watcher that reads labels and fields from the headers of one writer's objects alone. What
-// somebody else wrote it sees otherwise, so that it concerns the watcher whatever its header says.
+// Of limits the requirement to a watcher that reads labels and fields only from the headers of one writer's
+// objects. Since it decodes other objects differently, these concern the watcher regardless of their headers.
 func (r Requirement) Of(writer object.Writer) Requirement {
 	r.of = writer
 	return r
 }
 
-// identity is equal for requirements that the same objects meet, and for no others. The zero value is that of none.
+// identity is equal for equivalent requirements only. The zero value stands for no requirement.
 type identity struct {
 	of    object.Writer
 	field bool
 	name  string
-	// values stand one after the other, each before a zero byte, which only the value of a field can hold: there is one.
+	// values are concatenated, each terminated by a zero byte. A label value cannot contain a zero byte; a
+	// field value can, but it is the only one.
 	values string
 }
 
@@ -59,7 +60,7 @@ func (r Requirement) identity() identity {
 	return identity{r.of, r.field, r.name, values}
 }
 
-// metBy says whether an object meets the requirement.
+// metBy reports whether an object meets the requirement.
 func (r Requirement) metBy(o *object.Object) bool {
 	if r.field {
 		return o.Field(r.name) == r.values[0]
@@ -71,26 +72,28 @@ func (r Requirement) metBy(o *object.Object) bool {
 	return slices.Contains(r.values, value)
 }
 
-// concerns says whether the object of an event meets the requirement, or did before: to leave a selection is an event of
-// it.
+// concerns reports whether the object of an event meets the requirement, or met it before: leaving a
+// selection is an event too.
 func (r Requirement) concerns(e *object.Event) bool {
 	return unreadable(r.of, e) || r.metBy(e.Object) || e.Previous != nil && r.metBy(e.Previous)
 }
 
-// unreadable says that the headers of an event's states are not what a reader of one writer's objects goes by.
+// unreadable reports whether a reader that relies on one writer's headers cannot use those of the event.
 func unreadable(of object.Writer, e *object.Event) bool {
 	return of != object.Writer{} && (e.Object.Writer() != of || e.Previous != nil && e.Previous.Writer() != of)
 }
 
 const (
-	// sample is how many of a resource's newest events are looked at to tell which requirement is met least.
+	// sample is the number of a resource's newest events that are examined to find the most selective
+	// requirement.
 	sample = 64
-	// candidates is how many requirements of a watch are compared.
+	// candidates is the maximum number of requirements of a watch that are compared.
 	candidates = 8
 )
 
-// rarest is which of several requirements the newest events of a feed meet least. Where they say nothing it is the first
-// by what it asks for: a field, then one value of a label, then some, then any.
+// rarest returns the requirement that the fewest of a feed's newest events meet. Ties are resolved in
+// favor of a field, then of the label requirement with the fewest values, and last of one that accepts any
+// value.
 func rarest(needs []Requirement, f *feed) (Requirement, bool) {
 	if len(needs) == 0 {
 		return Requirement{}, false
@@ -109,7 +112,7 @@ func rarest(needs []Requirement, f *feed) (Requirement, bool) {
 	return needs[slices.Index(met, slices.Min(met))], true
 }
 
-// breadth orders requirements by how much they let through, as far as they tell themselves.
+// breadth orders requirements by how many objects they are expected to select.
 func (r Requirement) breadth() int {
 	switch {
 	case r.field:

@@ -9,7 +9,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// BenchmarkCommit16Writers is the commit of objects of one KiB that were made ahead, by 16 writers at once.
+// BenchmarkCommit16Writers commits prepared objects of one KiB with 16 concurrent writers.
 func BenchmarkCommit16Writers(b *testing.B) {
 	const writers = 16
 	s := open(b)
@@ -31,7 +31,7 @@ func BenchmarkCommit16Writers(b *testing.B) {
 	perSecond(b, b.N)
 }
 
-// BenchmarkExactly lists 500 of 100,000 objects in a state that 100,000 updates have replaced since.
+// BenchmarkExactly lists 500 of 100,000 objects in a state that 100,000 later updates have replaced.
 func BenchmarkExactly(b *testing.B) {
 	const n, page = 100_000, 500
 	s := open(b)

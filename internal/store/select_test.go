@@ -10,8 +10,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestSelectYieldsByTheMarkOfTheLatestLabels changes the label of every third of some objects and deletes every seventh:
-// a selection sees the marks of each object's labels as they are in its snapshot, in the order of the keys.
+// TestSelectYieldsByTheMarkOfTheLatestLabels changes the label of every third object and deletes every
+// seventh. A selection must use the marks of the labels in its own snapshot, and yield in key order.
 func TestSelectYieldsByTheMarkOfTheLatestLabels(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
@@ -27,7 +27,7 @@ func TestSelectYieldsByTheMarkOfTheLatestLabels(t *testing.T) {
 	}
 	const count = 500
 	old, young := "old", "young"
-	for n := 0; markOf(old) == markOf(young); n++ { // which depends on the process
+	for n := 0; markOf(old) == markOf(young); n++ { // marks depend on the process
 		young = fmt.Sprint("young", n)
 	}
 	key := func(i int) object.Key { return object.Key(fmt.Sprintf("/configmaps/n%d/m-%03d", i%2, i)) }
@@ -62,7 +62,7 @@ func TestSelectYieldsByTheMarkOfTheLatestLabels(t *testing.T) {
 	}
 }
 
-// selects checks that a selection by mark has count objects of a label's value, and no other ones.
+// selects checks that a selection by mark yields count objects, all with a label's value.
 func selects(t *testing.T, s *store.Snapshot, prefix, from object.Key, value string, count int) {
 	t.Helper()
 	var keys []object.Key
@@ -78,7 +78,7 @@ func selects(t *testing.T, s *store.Snapshot, prefix, from object.Key, value str
 	}
 }
 
-// markOf is the mark of an object with one label.
+// markOf returns the mark of an object with one label.
 func markOf(age string) object.Mark { return object.MarkLabel("age", age) | object.MarkKey("age") }
 
 func labelled(t *testing.T, key object.Key, value string) *object.Object {

@@ -2,13 +2,13 @@ package store
 
 import "sync"
 
-// signal is a channel that is closed when something happens, made only when somebody waits for it.
+// signal provides a channel that is closed when something happens. The channel is created only if needed.
 type signal struct {
 	mu sync.Mutex
 	c  chan struct{}
 }
 
-// wait is the channel that the next fire closes.
+// wait returns the channel that the next notification closes.
 func (s *signal) wait() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -18,7 +18,7 @@ func (s *signal) wait() <-chan struct{} {
 	return s.c
 }
 
-// take appends the channel that somebody waits on, if there is one, for the caller to close when it holds no lock.
+// take appends the current channel, if any, for the caller to close without holding a lock.
 func (s *signal) take(waiting []chan struct{}) []chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +29,7 @@ func (s *signal) take(waiting []chan struct{}) []chan struct{} {
 	return waiting
 }
 
-// wake closes the channels of signals that were taken.
+// wake closes the channels that take collected.
 func wake(waiting []chan struct{}) {
 	for _, c := range waiting {
 		close(c)

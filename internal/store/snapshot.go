@@ -10,16 +10,17 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Snapshot is the whole state at one revision. It never changes, costs nothing to hold but the objects that have been
-// replaced since, and is safe for concurrent use. Everything that it yields is shared and must not be changed.
+// Snapshot is the whole state at one revision. It is immutable, retains only the objects that were replaced
+// since, and is safe for concurrent use. The objects that it yields are shared and must not be modified.
 type Snapshot struct {
 	revision object.Revision
 	objects  *tree
-	// past is what was replaced since, when the objects are those of a later state; nil when they are those of the revision.
+	// past holds what was replaced since, if objects is a later state; nil if objects is the state of the
+	// revision.
 	past *past
 }
 
-// Which says which state a snapshot shows.
+// Which selects the state of a snapshot.
 type Which struct {
 	kind     moment
 	revision object.Revision
@@ -33,17 +34,18 @@ const (
 	exactly
 )
 
-// Latest is the state with everything that was committed before the call, by whomever.
+// Latest selects a state that includes everything that any writer committed before the call.
 func Latest() Which { return Which{} }
 
-// AtLeast is any state not before a revision; it is the newest that this store knows.
+// AtLeast selects a state that is not before a revision; Snapshot returns the newest known to this store.
 func AtLeast(revision object.Revision) Which { return Which{kind: atLeast, revision: revision} }
 
-// Exactly is the state that the commit of a revision made.
+// Exactly selects the state at a revision.
 func Exactly(revision object.Revision) Which { return Which{kind: exactly, revision: revision} }
 
-// Snapshot returns the state that is asked for. Latest may wait for a log that is shared; the others never wait:
-// *FutureError when the revision is not reached yet, *CompactedError when Exactly asks for what the history has dropped.
+// Snapshot returns the selected state. Latest may wait for a shared log; the others never wait. Snapshot
+// returns *FutureError if the revision is not reached yet, and *CompactedError if Exactly names a revision
+// that the history has dropped.
 func (s *Store) Snapshot(ctx context.Context, which Which) (*Snapshot, error) {
 	if which.kind == latest {
 		return s.latest(ctx)
@@ -60,7 +62,7 @@ func (s *Store) Snapshot(ctx context.Context, which Which) (*Snapshot, error) {
 	return s.older(which.revision)
 }
 
-// latest is the published state once it has everything that the log has now.
+// latest returns the published state once it includes everything that the log contains now.
 func (s *Store) latest(ctx context.Context) (*Snapshot, error) {
 	current, err := s.log.Current(ctx)
 	if err != nil {
@@ -75,7 +77,7 @@ func (s *Store) latest(ctx context.Context) (*Snapshot, error) {
 	return s.newest()
 }
 
-// newest is the published state.
+// newest returns the published state.
 func (s *Store) newest() (*Snapshot, error) {
 	if snapshot := s.state.latest.Load(); snapshot != nil {
 		return snapshot, nil
@@ -88,7 +90,7 @@ func (s *Store) newest() (*Snapshot, error) {
 	return s.state.snapshot(), nil
 }
 
-// older is a state from before the published one.
+// older returns a state before the published one.
 func (s *Store) older(revision object.Revision) (*Snapshot, error) {
 	st := s.state
 	st.lock.Lock()
@@ -100,10 +102,10 @@ func (s *Store) older(revision object.Revision) (*Snapshot, error) {
 	return st.before(revision), nil
 }
 
-// Revision is that of the last commit that the snapshot shows.
+// Revision returns the revision of the last commit included in the snapshot.
 func (s *Snapshot) Revision() object.Revision { return s.revision }
 
-// Get is nil when the key is absent.
+// Get returns the object at a key, nil if absent.
 func (s *Snapshot) Get(key object.Key) *object.Object {
 	o := s.objects.get(key)
 	if s.past == nil || o != nil && o.Revision <= s.revision {
@@ -112,21 +114,22 @@ func (s *Snapshot) Get(key object.Key) *object.Object {
 	return s.past.get(key, s.revision)
 }
 
-// Scan yields the objects of a prefix in the order of their keys, from the first key that is not below from, until yield
-// returns false. An empty from is the beginning. A prefix that does not end with a slash is one full key.
+// Scan yields the objects of a prefix in key order, from the first key not below from, until yield returns
+// false. An empty from starts at the beginning. A prefix that does not end with a slash is one full key.
 func (s *Snapshot) Scan(prefix, from object.Key, yield func(*object.Object) bool) {
 	s.Select(prefix, from, anyMark, yield)
 }
 
 func anyMark(object.Mark) bool { return true }
 
-// Select is Scan without the objects that may is false for: it is told the mark of their labels, and they are not touched.
+// Select is like Scan, but skips objects for which may returns false. It passes the mark of the object's
+// labels to may, without reading the object.
 func (s *Snapshot) Select(prefix, from object.Key, may func(object.Mark) bool, yield func(*object.Object) bool) {
 	if s.past != nil {
 		s.rewound(max(prefix, from), end(prefix), may, yield)
 		return
 	}
-	left := s.Len(prefix, from) // counted first: comparing each key with the prefix would take longer than all the rest
+	left := s.Len(prefix, from) // counting first is much faster than comparing each key with the prefix
 	if left == 0 {
 		return
 	}
@@ -136,8 +139,8 @@ func (s *Snapshot) Select(prefix, from object.Key, may func(object.Mark) bool, y
 	})
 }
 
-// rewound is Select in an older state, of the keys from one on, below another: the objects that have not changed since,
-// and what was replaced.
+// rewound implements Select for an older state and the keys in [from, below): it merges the objects that have
+// not changed since with the replaced states.
 func (s *Snapshot) rewound(from, below object.Key, may func(object.Mark) bool, yield func(*object.Object) bool) {
 	replaced := s.past.since(s.revision, from, below)
 	more := true
@@ -160,7 +163,7 @@ func (s *Snapshot) rewound(from, below object.Key, may func(object.Mark) bool, y
 	show(below)
 }
 
-// end is the first key after all that a prefix holds.
+// end returns the first key after all keys of a prefix.
 func end(prefix object.Key) object.Key {
 	if strings.HasSuffix(string(prefix), "/") {
 		return prefix + "\xff"
@@ -168,7 +171,7 @@ func end(prefix object.Key) object.Key {
 	return prefix + "\x00"
 }
 
-// Len is how many objects Scan would yield from a key on. Those of the newest state are not visited.
+// Len returns how many objects Scan would yield. It does not visit the objects of the newest state.
 func (s *Snapshot) Len(prefix, from object.Key) int {
 	if s.past != nil {
 		return s.count(prefix, from, math.MaxInt)
@@ -176,8 +179,8 @@ func (s *Snapshot) Len(prefix, from object.Key) int {
 	return max(0, s.objects.rank(end(prefix))-s.objects.rank(max(prefix, from)))
 }
 
-// Remaining is Len, to tell a client about how much is left: of an older state it counts no more than counted, and where there
-// are more it says how many the newest state has.
+// Remaining is an estimate of Len for clients. For an older state it counts up to counted objects; if there
+// are more, it returns the number in the newest state.
 func (s *Snapshot) Remaining(prefix, from object.Key) int {
 	if s.past == nil {
 		return s.Len(prefix, from)
@@ -190,7 +193,7 @@ func (s *Snapshot) Remaining(prefix, from object.Key) int {
 	return max(n, newest.Len(prefix, from))
 }
 
-// counted is how many objects of an older state are counted in a fraction of the time that a page of them takes.
+// counted is a number of objects whose counting takes a fraction of the time of reading a page.
 const counted = 1000
 
 func (s *Snapshot) count(prefix, from object.Key, most int) (n int) {
@@ -201,7 +204,7 @@ func (s *Snapshot) count(prefix, from object.Key, most int) (n int) {
 	return n
 }
 
-// All yields every object in the order of keys.
+// All yields every object in key order.
 func (s *Snapshot) All() iter.Seq[*object.Object] {
 	return func(yield func(*object.Object) bool) {
 		if s.past != nil {
@@ -212,7 +215,7 @@ func (s *Snapshot) All() iter.Seq[*object.Object] {
 	}
 }
 
-// Size is how many objects All yields.
+// Size returns the number of objects.
 func (s *Snapshot) Size() int {
 	if s.past == nil {
 		return s.objects.nodes.Len()

@@ -8,26 +8,27 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// state is what readers see: the durable objects, and how they came to be. Only publish changes it.
+// state is the state visible to readers: the durable objects and their history. Only publish changes it.
 type state struct {
 	lock    sharedLock
 	start   time.Time
 	objects *tree
 	current object.Revision
 	history history
-	// closed is why nothing more can be asked for; nil while the store lives.
+	// closed is the error for calls after the end; nil while the store is open.
 	closed error
 
-	// latest is the snapshot of current, nil until somebody asks: a commit without readers copies nothing.
+	// latest is the snapshot of current, created on demand: a commit without readers copies nothing.
 	latest atomic.Pointer[Snapshot]
-	// past is a copy of the history's as of current, nil until somebody asks for an older state.
+	// past is a copy of the history's index at current, created on demand for an older state.
 	past *past
 
-	// damaged are the objects that the log has and cannot read; nil when there are none. The store's mu is held where it changes.
+	// damaged holds the unreadable objects of the log; nil if there are none. Changes require the store's mu
+	// too.
 	damaged map[object.Key]*UnreadableError
 
 	progress signal
-	// ready is a closed channel, for those who need not wait.
+	// ready is a closed channel, returned if there is no need to wait.
 	ready chan struct{}
 }
 
@@ -42,8 +43,8 @@ func newState(options Options) *state {
 	return s
 }
 
-// publish makes durable commits visible, all at once, and returns whom to wake. They are in order. tidy is to follow, when there
-// is time.
+// publish makes durable commits visible atomically, and returns the channels to close. The commits are in
+// order. The caller calls tidy afterwards, when there is time.
 func (s *state) publish(commits []*proposal) (waiting []chan struct{}) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -62,7 +63,7 @@ func (s *state) publish(commits []*proposal) (waiting []chan struct{}) {
 	return s.progress.take(waiting)
 }
 
-// tidy does what no reader needs at once, and returns the oldest revision that can be asked for from now on.
+// tidy does the maintenance that no reader waits for, and returns the oldest available revision.
 func (s *state) tidy() (oldest object.Revision) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -70,7 +71,7 @@ func (s *state) tidy() (oldest object.Revision) {
 	return s.history.oldest
 }
 
-// apply makes one event visible. The lock is held.
+// apply makes one event visible. The caller holds the lock.
 func (s *state) apply(e *object.Event, now time.Duration, waiting []chan struct{}) []chan struct{} {
 	if e.Deleted {
 		s.objects.delete(e.Key())
@@ -80,7 +81,7 @@ func (s *state) apply(e *object.Event, now time.Duration, waiting []chan struct{
 	return s.history.add(e, now, waiting)
 }
 
-// snapshot is the current state. The lock is held.
+// snapshot returns the current state. The caller holds the lock.
 func (s *state) snapshot() *Snapshot {
 	if latest := s.latest.Load(); latest != nil {
 		return latest
@@ -90,7 +91,7 @@ func (s *state) snapshot() *Snapshot {
 	return latest
 }
 
-// before is the state at an older revision. The lock is held.
+// before returns the state at an older revision. The caller holds the lock.
 func (s *state) before(revision object.Revision) *Snapshot {
 	latest := s.snapshot()
 	if s.past == nil {
@@ -114,7 +115,7 @@ func (s *state) await(ctx context.Context, revision object.Revision) error {
 	}
 }
 
-// next is nil when a revision is published, else the channel that the next commit closes.
+// next returns nil if a revision is published, else the channel that the next commit closes.
 func (s *state) next(revision object.Revision) (<-chan struct{}, error) {
 	defer s.lock.read().RUnlock()
 	if s.closed != nil || s.current >= revision {
@@ -123,7 +124,7 @@ func (s *state) next(revision object.Revision) (<-chan struct{}, error) {
 	return s.progress.wait(), nil
 }
 
-// close lets nothing more be asked for, and wakes everybody who waits. The first cause stays.
+// close rejects further calls and wakes all waiters. The first cause is retained.
 func (s *state) close(cause error) {
 	s.lock.Lock()
 	if s.closed == nil {

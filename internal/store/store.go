@@ -1,21 +1,23 @@
-// Package store keeps the state of a control plane: every live object in an ordered, copy-on-write tree in memory, with
-// a bounded history of changes. It commits changes atomically, gives out free snapshots of the present and of the recent
-// past, and lets watchers follow along. What makes commits durable is a log (package store/log).
+// Package store holds the state of a control plane: every live object in an ordered, copy-on-write tree in
+// memory, with a bounded history of changes. It commits changes atomically, provides snapshots of the present
+// and the recent past at no cost, and notifies watchers of changes. A log (package internal/store/log) makes
+// commits durable.
 //
-// The store knows keys, revisions and immutable objects; what an object means is the server's business, which is its
-// only caller. One write and one read:
+// The store handles keys, revisions and immutable objects. Interpreting objects is left to its callers, mainly
+// the server.
 //
-// Commit judges what its changes expect against the newest state, durable or about to be; gives them the next revision
-// and stamps it into the objects; hands them to the log, together with those of writers that came meanwhile; and when
-// the log has them, publishes: one step in which the tree, the history and the current revision move on, and after which
-// the watchers concerned are woken. No reader sees what is not durable.
+// Commit checks the preconditions of its changes against the newest state, whether durable or pending;
+// assigns the next revision and stamps it into the objects; appends them to the log, together with the
+// commits of concurrent writers; and when they are durable, publishes them: the tree, the history and the
+// current revision advance in one step, and the watchers concerned are woken. No reader observes what is not
+// durable.
 //
-// Get looks into the tree. Snapshot takes a root of it, which nothing changes from then on: the next commits copy the
-// nodes on their way. Exactly an older revision is the newest root beside an index of what was replaced since. Watch is
-// a cursor in the history.
+// Get searches the tree. Snapshot takes a root of the tree that never changes: later commits copy the nodes
+// on their path. A snapshot at exactly an older revision combines the newest root with an index of what was
+// replaced since. Watch is a cursor in the history.
 //
-// A store makes no goroutine of its own but those that wait for a log which is not instant, and Close stops them. It can
-// live in a bubble of testing/synctest.
+// A store starts goroutines only to wait for a log that is not instant, and Close stops them. It works in a
+// testing/synctest bubble.
 package store
 
 import (
@@ -30,45 +32,47 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Options bound the history. The zero value works.
+// Options configure a store. The zero value is usable.
 type Options struct {
-	// HistoryAge is how long changes are kept; 5 minutes when 0.
+	// HistoryAge is how long changes are retained; 0 means 5 minutes.
 	HistoryAge time.Duration
-	// HistoryBytes is how much changes may keep alive that is live no more; 256 MiB when 0.
+	// HistoryBytes bounds the memory that the history retains beyond live objects; 0 means 256 MiB.
 	HistoryBytes int
-	// AcceptDamage lets a store begin although its log has objects that cannot be read: see DamagedError and Store.Damaged.
+	// AcceptDamage opens the store even if its log has unreadable objects: see DamagedError and
+	// Store.Damaged.
 	AcceptDamage bool
 }
 
-// Store is safe for concurrent use.
+// Store holds the objects of a control plane. It is safe for concurrent use.
 type Store struct {
 	log   log.Log
 	state *state
 
-	// mu orders commits. It is never held while anything waits.
+	// mu orders commits. It is never held while waiting.
 	mu sync.Mutex
-	// closed is why no more commits are let in; nil while the store lives.
+	// closed is the error for further commits; nil while the store is open.
 	closed error
-	// instant is the log's: every commit is durable before mu is released, and nothing below is used.
+	// instant is the log's: every commit is durable before mu is released, and the fields staged to gathering
+	// are unused.
 	instant bool
 	// tip is the revision of the last proposal.
 	tip object.Revision
-	// staged is what undecided proposals make of keys, the last one for each.
+	// staged holds, per key, the last state of undecided proposals.
 	staged map[object.Key]staged
-	// proposals are those that wait for the log; draining says that a goroutine hands them to it.
+	// proposals wait for the log; draining reports whether a drain goroutine is running.
 	proposals []*proposal
 	draining  bool
 	gathering gathering
 
 	closing sync.Once
-	// work counts the goroutines, and stop ends what they wait for.
+	// work counts the goroutines, and stop cancels what they wait for.
 	work sync.WaitGroup
 	ctx  context.Context
 	stop context.CancelFunc
 }
 
-// New loads the state that a log has; ctx bounds only that. The store owns the log and closes it, even if it cannot be
-// loaded.
+// New loads the state from a log; ctx bounds only that. The store owns the log and closes it, even if loading
+// fails.
 func New(ctx context.Context, l log.Log, options Options) (*Store, error) {
 	if options.HistoryAge == 0 {
 		options.HistoryAge = 5 * time.Minute
@@ -88,7 +92,7 @@ func newStore(l log.Log, options Options) *Store {
 	return &Store{log: l, state: newState(options), instant: l.Instant(), staged: map[object.Key]staged{}}
 }
 
-// begin lets the store live, once it has its state.
+// begin starts the store after its state is loaded.
 func (s *Store) begin() {
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.work.Go(s.follow)
@@ -119,19 +123,19 @@ func (s *Store) load(ctx context.Context, options Options) error {
 	return st.history.resume(revision)
 }
 
-// Get is the published object at a key, nil when there is none.
+// Get returns the published object at a key, nil if there is none.
 func (s *Store) Get(key object.Key) *object.Object {
 	defer s.state.lock.read().RUnlock()
 	return s.state.objects.get(key)
 }
 
-// Current is the revision of the published state.
+// Current returns the revision of the published state.
 func (s *Store) Current() object.Revision {
 	defer s.state.lock.read().RUnlock()
 	return s.state.current
 }
 
-// Oldest is the first revision that Snapshot and Watch still reach.
+// Oldest returns the first revision available to Snapshot and Watch.
 func (s *Store) Oldest() object.Revision {
 	s.state.lock.Lock()
 	defer s.state.lock.Unlock()
@@ -139,14 +143,14 @@ func (s *Store) Oldest() object.Revision {
 	return s.state.history.oldest
 }
 
-// Err is why nothing more can be committed, ErrClosed or that the log has failed; nil while the store lives.
+// Err returns why commits are rejected, ErrClosed or a failure of the log; nil while the store is open.
 func (s *Store) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.closed
 }
 
-// Close ends watches and commits under way and closes the log. Snapshots that were given out stay good.
+// Close ends watches and commits in progress and closes the log. Existing snapshots remain valid.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
 		s.mu.Lock()

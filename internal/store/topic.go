@@ -4,46 +4,46 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// topic is what the watchers share who wait for the same: a prefix, or what meets one requirement within it. It has a
-// feed of its own, which begins when the first of them comes and goes with the last, so that a watcher reads what concerns
-// it and nothing else. Only the topic of a whole resource reads the resource's feed, which is always there. The state's
-// lock guards all but wake.
+// topic is shared by the watchers of the same selection: all objects of a prefix, or those that meet one
+// requirement. It has its own feed while it has watchers, so a watcher reads only relevant events. The
+// topic of a whole resource uses the resource's feed instead, which always exists. The state's lock
+// protects everything except wake.
 type topic struct {
 	prefix object.Key
-	// need is the requirement, nil for none; id and place are what the audience finds the topic by.
+	// need is the requirement, nil for none; the audience finds the topic by id and place.
 	need  *Requirement
 	id    identity
 	place int
 
 	feed *feed
-	// own says that the feed is the topic's.
+	// own reports whether the feed belongs to the topic.
 	own      bool
 	watchers int
 
 	wake signal
 }
 
-// concerns says whether an event of the resource concerns the topic.
+// concerns reports whether an event of the resource concerns the topic.
 func (t *topic) concerns(e *object.Event) bool {
 	return covers(t.prefix, e.Key()) && (t.need == nil || t.need.concerns(e))
 }
 
-// add appends an event of the present, which may come twice.
+// add appends a new event, unless it was the last one added.
 func (t *topic) add(e *object.Event) {
 	if t.own && (t.feed.len() == 0 || *t.feed.at(t.feed.end() - 1) != e) {
 		t.feed.push(e)
 	}
 }
 
-// forget drops an event that the history drops. The topic does not have it when it was made before the topic.
+// forget drops an event that the history drops. The topic lacks events older than itself.
 func (t *topic) forget(e *object.Event) {
 	if t.own && t.feed.len() > 0 && *t.feed.at(t.feed.first) == e {
 		t.feed.pop()
 	}
 }
 
-// subscribe returns the topic of a prefix and of the rarest of some requirements, with one watcher more. The state's lock
-// is held.
+// subscribe returns the topic of a prefix and the most selective of some requirements, and adds a watcher to
+// it. The caller holds the state's lock.
 func (h *history) subscribe(prefix object.Key, requirements []Requirement) *topic {
 	resource := levels(prefix)[0]
 	var need *Requirement
@@ -65,7 +65,7 @@ func (h *history) subscribe(prefix object.Key, requirements []Requirement) *topi
 	return t
 }
 
-// unsubscribe takes a watcher away. The state's lock is held.
+// unsubscribe removes a watcher. The caller holds the state's lock.
 func (h *history) unsubscribe(t *topic) {
 	if t.watchers--; t.watchers > 0 {
 		return
@@ -77,7 +77,8 @@ func (h *history) unsubscribe(t *topic) {
 	}
 }
 
-// concerned is the topics that an event concerns, some twice; good until the next call. The state's lock is held.
+// concerned returns the topics that an event concerns, some twice; the slice is valid until the next call.
+// The caller holds the state's lock.
 func (h *history) concerned(e *object.Event, prefixes [3]object.Key) []*topic {
 	found := h.found[:0]
 	for _, prefix := range prefixes {
@@ -89,7 +90,7 @@ func (h *history) concerned(e *object.Event, prefixes [3]object.Key) []*topic {
 	return found
 }
 
-// everybody appends the channels of all who wait. The state's lock is held.
+// everybody appends the channels of all waiting watchers. The caller holds the state's lock.
 func (h *history) everybody(waiting []chan struct{}) []chan struct{} {
 	for _, a := range h.audiences {
 		for _, t := range a.topics {

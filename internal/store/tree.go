@@ -10,17 +10,17 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// tree is an ordered set of objects by key, with copies that cost nothing until one of the two changes. Reads of one
-// tree may run beside each other and beside changes of its copies; set, delete and copy are for one goroutine at a time.
-// docs/decisions/0001-btree.md tells why it is this library.
+// tree is an ordered set of objects by key with copy-on-write copies. Reads may run concurrently with each
+// other and with changes of copies; set, delete and copy require exclusive access.
+// docs/decisions/0001-btree.md explains the choice of library.
 type tree struct {
 	nodes *btree.BTreeG[item]
-	// pivots are objects that have nothing but a key, to search by: the library compares items only.
+	// pivots are objects with only a key, used for searching, because the library compares whole items.
 	pivots *sync.Pool
 }
 
-// item is an object with the mark of its labels beside it, so that a selection by label looks into few objects: a look
-// into one that the processor has not at hand takes as long as ten marks.
+// item is an object with the mark of its labels, so that a selection by label reads few objects: reading an
+// object that is not in the processor's cache takes as long as comparing ten marks.
 type item struct {
 	mark   object.Mark
 	object *object.Object
@@ -36,7 +36,7 @@ func newTree() *tree {
 	}
 }
 
-// find runs a search with a pivot at the key.
+// find calls search with a pivot for the key.
 func (t *tree) find(key object.Key, search func(pivot item)) {
 	pivot := t.pivots.Get().(*object.Object)
 	pivot.Key = key
@@ -45,7 +45,7 @@ func (t *tree) find(key object.Key, search func(pivot item)) {
 	t.pivots.Put(pivot)
 }
 
-// get is nil when the key is absent.
+// get returns the object at a key, nil if absent.
 func (t *tree) get(key object.Key) (o *object.Object) {
 	t.find(key, func(pivot item) {
 		found, _ := t.nodes.Get(pivot)
@@ -56,7 +56,7 @@ func (t *tree) get(key object.Key) (o *object.Object) {
 
 func (t *tree) set(o *object.Object) { t.nodes.Set(itemOf(o)) }
 
-// load is set, quicker when keys come in order.
+// load is like set, and faster if keys arrive in order.
 func (t *tree) load(o *object.Object) { t.nodes.Load(itemOf(o)) }
 
 func (t *tree) delete(key object.Key) {
@@ -65,12 +65,12 @@ func (t *tree) delete(key object.Key) {
 
 func (t *tree) copy() *tree { return &tree{nodes: t.nodes.Copy(), pivots: t.pivots} }
 
-// ascend yields the items from the first key that is not below from.
+// ascend yields the items from the first key not below from.
 func (t *tree) ascend(from object.Key, yield func(item) bool) {
 	t.find(from, func(pivot item) { t.nodes.Ascend(pivot, yield) })
 }
 
-// rank is how many keys are below key, in time that grows with the square of the tree's height.
+// rank returns how many keys are below key, in time quadratic in the height of the tree.
 func (t *tree) rank(key object.Key) int {
 	return sort.Search(t.nodes.Len(), func(i int) bool {
 		at, _ := t.nodes.GetAt(i)
@@ -78,8 +78,8 @@ func (t *tree) rank(key object.Key) int {
 	})
 }
 
-// covers says whether a prefix, as Watch and Scan take it, holds a key: a resource or a namespace ends with a slash and
-// holds what begins with it; everything else is one full key.
+// covers reports whether a prefix, as Watch and Scan define it, contains a key: a resource or namespace
+// prefix ends with a slash and contains all keys that begin with it; anything else is one full key.
 func covers(prefix, key object.Key) bool {
 	if strings.HasSuffix(string(prefix), "/") {
 		return strings.HasPrefix(string(key), string(prefix))
@@ -87,7 +87,7 @@ func covers(prefix, key object.Key) bool {
 	return prefix == key
 }
 
-// levels are the prefixes that hold a key: its resource, its namespace, itself.
+// levels returns the prefixes that contain a key: its resource, its namespace, and itself.
 func levels(key object.Key) [3]object.Key {
 	s := string(key)
 	group := strings.IndexByte(s, '/') + 1

@@ -9,8 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// BenchmarkUpdatesBesideWatchers updates an object in each of 10,000 namespaces, beside watchers of a namespace each: every
-// iteration is all of it, until the last watcher has its event.
+// BenchmarkUpdatesBesideWatchers updates an object in each of 10,000 namespaces, with watchers of one
+// namespace each. An iteration ends when the last watcher has its event.
 func BenchmarkUpdatesBesideWatchers(b *testing.B) {
 	const namespaces = 10_000
 	for _, watchers := range []int{10, namespaces} {

@@ -11,7 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestCommitWakesOnlyWhoNeedsItsObjects by what they are and by what they were.
+// TestCommitWakesOnlyWhoNeedsItsObjects checks that new and previous states of an object wake exactly the
+// watchers that select them.
 func TestCommitWakesOnlyWhoNeedsItsObjects(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
@@ -59,7 +60,8 @@ func TestCommitWakesOnlyWhoNeedsItsObjects(t *testing.T) {
 	}
 }
 
-// TestWatchIsWokenByTheRequirementThatIsMetLeast of those that it has, as far as the history tells.
+// TestWatchIsWokenByTheRequirementThatIsMetLeast checks that a watch is indexed by the requirement that the
+// fewest events of the history meet.
 func TestWatchIsWokenByTheRequirementThatIsMetLeast(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
@@ -93,8 +95,8 @@ func TestWatchIsWokenByTheRequirementThatIsMetLeast(t *testing.T) {
 	<-wait
 }
 
-// TestWatcherIsSlowOnlyByWhatItNeeds: what does not concern it may be dropped without its noticing; once something that
-// does is dropped, it is closed, and the store holds nothing for it.
+// TestWatcherIsSlowOnlyByWhatItNeeds checks that a watcher does not notice when events that do not concern it
+// are dropped, and fails with ErrSlow once an event that does is dropped.
 func TestWatcherIsSlowOnlyByWhatItNeeds(t *testing.T) {
 	t.Parallel()
 	s, err := store.New(t.Context(), memory.New(), store.Options{HistoryBytes: 4000})

@@ -8,16 +8,17 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Watch is a place in the history of a prefix. It has no buffer: the events are those of the history, and a watcher that
-// does not keep up loses its place when the history moves on. All methods are for one goroutine, but Stop is for any.
+// Watch is a position in the history of a prefix. It has no buffer: it reads the events from the history, and
+// a watcher that does not keep up fails with ErrSlow when these are dropped. Its methods must be called by
+// one goroutine, except Stop.
 type Watch struct {
 	state *state
 	topic *topic
 
-	// next is the number of the first event of the topic's feed that was not taken.
+	// next is the number of the first event of the topic's feed that was not delivered.
 	next uint64
-	// past and present are numbers of the resource's feed: the watch began before its topic, and what is between concerns
-	// it or not. It is looked at first.
+	// past and present are numbers in the resource's feed. The events between them were committed before
+	// the watch started; the watch reads and filters them before those of the topic.
 	resource      *feed
 	past, present uint64
 
@@ -25,11 +26,11 @@ type Watch struct {
 	stopped  atomic.Bool
 }
 
-// Watch begins to watch the changes of a prefix after a revision: a resource or a namespace, which end with a slash, or
-// one full key. Of objects that do not meet all that is needed, neither before nor after a change, it may leave changes
-// out; who needs something selects among what comes. *CompactedError when the history does not reach back to the revision,
-// *FutureError when the store has not reached it: in the life of this store it never named a state. The caller must Stop
-// the watch.
+// Watch starts a watch of the changes of a prefix after a revision. The prefix is a resource or a namespace,
+// which end with a slash, or one full key. The store may omit changes of objects that meet not all of the
+// needs, neither before nor after the change; the caller must still filter what it receives. Watch returns
+// *CompactedError if the history does not reach back to the revision, and *FutureError if this store has not
+// reached it. The caller must stop the watch.
 func (s *Store) Watch(prefix object.Key, after object.Revision, needs ...Requirement) (*Watch, error) {
 	st := s.state
 	st.lock.Lock()
@@ -45,12 +46,12 @@ func (s *Store) Watch(prefix object.Key, after object.Revision, needs ...Require
 		return nil, &FutureError{Requested: after, Current: st.current}
 	}
 	if !strings.HasSuffix(string(prefix), "/") {
-		needs = nil // one key is as little as can be asked for
+		needs = nil // a single key needs no index
 	}
 	return st.watch(prefix, after, needs), nil
 }
 
-// watch begins a watch that is possible. The lock is held.
+// watch starts a watch with validated arguments. The caller holds the lock.
 func (s *state) watch(prefix object.Key, after object.Revision, needs []Requirement) *Watch {
 	t := s.history.subscribe(prefix, needs)
 	w := &Watch{state: s, topic: t, revision: after, resource: s.history.feed(levels(prefix)[0])}
@@ -63,7 +64,7 @@ func (s *state) watch(prefix object.Key, after object.Revision, needs []Requirem
 	return w
 }
 
-// Stop ends the watch; nothing else may be called after it. Who waits for Changed is not woken.
+// Stop ends the watch; no other method may be called after it. It does not close the channel of Changed.
 func (w *Watch) Stop() {
 	if w.stopped.Swap(true) {
 		return
@@ -73,7 +74,7 @@ func (w *Watch) Stop() {
 	w.state.history.unsubscribe(w.topic)
 }
 
-// Changed returns a channel that is closed when Take may have something, or an error.
+// Changed returns a channel that is closed when Take may return an event or an error.
 func (w *Watch) Changed() <-chan struct{} {
 	defer w.state.lock.read().RUnlock()
 	if w.state.closed != nil || w.past < w.present || w.next < w.topic.feed.end() {
@@ -82,16 +83,16 @@ func (w *Watch) Changed() <-chan struct{} {
 	return w.topic.wake.wait()
 }
 
-// Revision is up to where everything was taken, and where another watch may go on. It moves with commits that do not
-// concern the watch too, whenever Take finds nothing more.
+// Revision returns the revision up to which everything was delivered; another watch may resume from it. When
+// Take has delivered everything, it also advances past commits that do not concern the watch.
 func (w *Watch) Revision() object.Revision { return w.revision }
 
-// scanned is how many events Take looks at before it lets a commit in.
+// scanned is how many events Take examines before it releases the lock for commits.
 const scanned = 1024
 
-// Take returns the next events in order, nil when there are none now. It never waits. It returns about limit: the events
-// of one commit are never parted, however many they are. ErrSlow when events were missed, ErrClosed after Close; an error
-// is final.
+// Take returns the next events in order, nil if there are none. It never waits. It returns about limit
+// events, because it never splits the events of one commit. It returns ErrSlow if events were dropped, and
+// ErrClosed after Close; an error is final.
 func (w *Watch) Take(limit int) (events []*object.Event, err error) {
 	for more := true; more; {
 		if events, more, err = w.scan(events, max(limit, 1)); err != nil {
@@ -101,7 +102,7 @@ func (w *Watch) Take(limit int) (events []*object.Event, err error) {
 	return events, nil
 }
 
-// scan appends some of the next events, and says whether it is worth to go on.
+// scan appends some of the next events, and reports whether to continue.
 func (w *Watch) scan(events []*object.Event, limit int) ([]*object.Event, bool, error) {
 	defer w.state.lock.read().RUnlock()
 	full := false
@@ -131,8 +132,8 @@ func (w *Watch) scan(events []*object.Event, limit int) ([]*object.Event, bool, 
 	return events, !full, nil
 }
 
-// collect appends the events of a feed from a number up to another that concern the watch, until they are enough, and
-// returns the number of the first that is left.
+// collect appends the events with numbers in [n, stop) that concern the watch, up to about limit. It returns
+// the number of the next event to examine, and whether the limit was reached.
 func (w *Watch) collect(f *feed, n, stop uint64, events []*object.Event, limit int) ([]*object.Event, uint64, bool) {
 	for ; n < stop; n++ {
 		e := *f.at(n)

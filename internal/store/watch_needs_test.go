@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// writer is a codec that cannot do but stamp.
+// writer is a codec that only provides a stamp.
 type writer struct {
 	object.Codec
 	stamp object.Stamp
@@ -22,7 +22,7 @@ type writer struct {
 
 func (w writer) Stamp() object.Stamp { return w.stamp }
 
-// shown makes a change to an object with labels and fields.
+// shown returns a change to an object with labels and fields.
 func shown(t testing.TB, key object.Key, labels, fields map[string]string) store.Change {
 	t.Helper()
 	return written(t, nil, key, labels, fields)
@@ -38,7 +38,7 @@ func written(t testing.TB, by object.Codec, key object.Key, labels, fields map[s
 	return store.Change{Key: key, Object: object.New(object.Header{Key: key, Labels: labels, Fields: fields}, by, e)}
 }
 
-// need is what a watcher of the test selects: a requirement, and the same as a function of an object.
+// need is a requirement and the equivalent predicate.
 type need struct {
 	store.Requirement
 	met func(*object.Object) bool
@@ -51,7 +51,8 @@ func label(key string, values ...string) need {
 	}}
 }
 
-// of is a need of a reader who finds in objects of other writers the label a=1 and the field phase=on, whatever they have.
+// of returns a need of a reader that sees the label a=1 and the field phase=on in all objects of other
+// writers.
 func (n need) of(stamp object.Stamp) need {
 	by := object.Writer{Stamp: stamp}
 	return need{n.Requirement.Of(by), func(o *object.Object) bool {
@@ -66,7 +67,7 @@ func field(name, value string) need {
 	return need{store.HasField(name, value), func(o *object.Object) bool { return o.Field(name) == value }}
 }
 
-// reader is a watcher that selects, and what it should have seen.
+// reader is a watcher with a selection, and the events that it has received.
 type reader struct {
 	watch  *store.Watch
 	prefix object.Key
@@ -84,7 +85,8 @@ func (r *reader) selects(o *object.Object) bool {
 	return true
 }
 
-// tells is an event as the reader is told of it, "" when it is not: in the words of TypeFor.
+// tells formats an event as the reader receives it, with the type from TypeFor; "" if the selection excludes
+// it.
 func (r *reader) tells(e *object.Event) string {
 	kind, ok := e.TypeFor(r.selects)
 	if !ok {
@@ -93,7 +95,7 @@ func (r *reader) tells(e *object.Event) string {
 	return fmt.Sprintf("%s %s@%d", kind, e.Key(), e.Revision())
 }
 
-// needy is what watchers may need, alone and together.
+// needy returns the needs that watchers may have, single and combined.
 func needy() [][]need {
 	var many []string
 	for i := range 70 {
@@ -107,9 +109,10 @@ func needy() [][]need {
 	}
 }
 
-// TestWatchersThatNeedSomethingMissNothing lets watchers of every kind of need begin, rest, go on and end at random beside
-// random commits, on a history that is too short for some. What each selects among what it takes is what it would have
-// selected from everything: the same events, in the same order, and ErrSlow where one of them is gone.
+// TestWatchersThatNeedSomethingMissNothing starts, advances and stops watchers with every kind of need at
+// random during random commits, on a history that is too short for some. Filtering what a watcher receives
+// must yield the same events in the same order as filtering all events, or ErrSlow if one of them was
+// dropped.
 func TestWatchersThatNeedSomethingMissNothing(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -139,7 +142,7 @@ type needsRun struct {
 	t          *testing.T
 	random     *rand.Rand
 	store      *store.Store
-	all        *store.Watch // takes everything, at once
+	all        *store.Watch // receives every event immediately
 	events     []*object.Event
 	readers    []*reader
 	told, slow int
@@ -187,7 +190,7 @@ func (r *needsRun) commit() {
 	r.events = append(r.events, events...)
 }
 
-// begin begins a watch somewhere in the history.
+// begin starts a watch at a random revision of the history.
 func (r *needsRun) begin() {
 	oldest, current := r.store.Oldest(), r.store.Current()
 	n := &reader{
@@ -206,7 +209,7 @@ func (r *needsRun) begin() {
 	r.readers = append(r.readers, n)
 }
 
-// take lets a reader take something, and compares what it was told up to where it is.
+// take delivers events to a reader and compares everything that it has received with the expectation.
 func (r *needsRun) take(i int) {
 	n := r.readers[i]
 	events, err := n.watch.Take(1 + r.random.IntN(30))
@@ -229,7 +232,7 @@ func (r *needsRun) take(i int) {
 	}
 }
 
-// want is what a reader is to be told up to where it is.
+// want returns the events that a reader must have received by now.
 func (r *needsRun) want(n *reader) (want []string) {
 	for _, e := range r.events {
 		if e.Revision() > n.after && e.Revision() <= n.watch.Revision() && strings.HasPrefix(string(e.Key()), string(n.prefix)) {

@@ -1,9 +1,9 @@
-// Package why tells why controllers did what they did: each run of a reconciler with its causes, what it compared, what it
-// wrote, and what that led to, also in other controllers and other processes.
+// Package why records why controllers did what they did: each run of a reconciler with its causes, what it
+// compared, what it wrote, and the runs that this led to, also in other controllers and processes.
 //
-// A Journal keeps the last runs of each object, bounded, and names the controllers that run in circles. Package controller
-// fills it; whoever has it may serve it over HTTP (Journal is a handler), read it, and take the runs of other processes into it.
-// It keeps no object's content, and knows no server.
+// A Journal retains the latest runs of each object within bounds, and detects hot loops: controllers that run
+// without making progress. Package controller records the runs. A Journal is an http.Handler that reports
+// them and accepts the runs of other processes. It stores no object contents.
 package why
 
 import (
@@ -15,40 +15,41 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Kind is what sort of thing made a controller look at an object.
+// Kind is the kind of a cause.
 type Kind uint8
 
 // The kinds of causes.
 const (
-	// Changed is an object that was added, updated or deleted.
+	// Changed means that an object was added, updated or deleted.
 	Changed Kind = iota + 1
-	// Started is an object that was there when the controller began to watch.
+	// Started means that the object existed when the controller started to watch.
 	Started
-	// Resynced is an informer that passed an object on again, unchanged.
+	// Resynced means that an informer passed an unchanged object to its handlers.
 	Resynced
-	// Timed is a RequeueAfter that a run before it asked for.
+	// Timed means that the RequeueAfter of an earlier run has passed.
 	Timed
-	// Retried is a run before it that failed.
+	// Retried means that an earlier run failed.
 	Retried
-	// Triggered is a Trigger: something outside of the API.
+	// Triggered means that a Trigger requested the run, for something outside the API.
 	Triggered
-	// Repeated is that it was asked for more than once, and what it was asked for is known to a run before it.
+	// Repeated means that the request was queued more than once, and that an earlier run has the other
+	// causes.
 	Repeated
 )
 
-// Change is what happened to an object.
+// Change is a change of an object.
 type Change uint8
 
 // The changes of objects.
 const (
 	Added Change = iota + 1
 	Updated
-	// Ending is that the object is to be deleted, and waits for its finalizers.
+	// Ending means that deletion was requested, and finalizers delay it.
 	Ending
 	Deleted
 )
 
-// Object names an object by its resource, in whatever version.
+// Object identifies an object by its resource, regardless of the version.
 type Object struct {
 	Group     string `json:"group,omitempty"`
 	Resource  string `json:"resource"`
@@ -56,12 +57,13 @@ type Object struct {
 	Name      string `json:"name"`
 }
 
-// ObjectOf names an object.
+// ObjectOf returns the Object with the given resource, namespace and name.
 func ObjectOf(resource schema.GroupResource, namespace, name string) Object {
 	return Object{Group: resource.Group, Resource: resource.Resource, Namespace: namespace, Name: name}
 }
 
-// String is the object as kubectl would name it: resource.group/name, with the namespace in between if it has one.
+// String returns the object as kubectl names it: resource.group/name, with the namespace in between if it has
+// one.
 func (o Object) String() string {
 	resource := schema.GroupResource{Group: o.Group, Resource: o.Resource}.String()
 	if o.Namespace == "" {
@@ -70,28 +72,28 @@ func (o Object) String() string {
 	return resource + "/" + o.Namespace + "/" + o.Name
 }
 
-// Cause is why a controller looked at an object. Which members are set follows from Kind.
+// Cause is a reason for a run. Kind determines which fields are set.
 type Cause struct {
 	Kind Kind `json:"kind"`
-	// Change is what happened to Object, when it Changed.
+	// Change is the change of Object, if Kind is Changed.
 	Change Change `json:"change,omitempty"`
-	// Object is what changed, was there or was passed on again.
+	// Object is the object that changed, existed at the start, or was resynced.
 	Object Object `json:"object,omitzero"`
-	// UID is the object's.
+	// UID is that of Object.
 	UID types.UID `json:"uid,omitempty"`
-	// Revision is the object's after the change. Since is the one before, 0 if there was none: of changes that came in quick
-	// succession the controller saw the last, and each revision between the two was a cause as well.
+	// Revision is that of Object after the change, and Since the one before, or 0 if there was none. If
+	// changes were merged, the revisions between the two are causes too.
 	Revision object.Revision `json:"revision,omitempty"`
 	Since    object.Revision `json:"since,omitempty"`
-	// By is the field manager who made the change, as its user agent or itself calls it; empty if that is not known.
+	// By is the field manager that made the change; empty if unknown.
 	By string `json:"by,omitempty"`
-	// Run is the run that failed or asked for a timer.
+	// Run is the ID of the run that failed or set the timer.
 	Run string `json:"run,omitempty"`
-	// Err is how it failed.
+	// Err is the error of the failed run.
 	Err string `json:"error,omitempty"`
 }
 
-// String is the cause as a sentence without its "because".
+// String returns the cause as the sentence that follows "because".
 func (c Cause) String() string {
 	switch c.Kind {
 	case Changed:

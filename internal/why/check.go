@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is taken in from other processes.
+// Bounds of what is accepted from other processes.
 const (
 	maxBody     = 1 << 20 // bytes of one delivery
 	maxDelivery = 512     // runs of one delivery
@@ -16,12 +16,12 @@ const (
 	clockSkew   = time.Hour
 )
 
-// Delivery is what a process forwards: runs that have ended in it.
+// Delivery is the body of a POST: completed runs of a process.
 type Delivery struct {
 	Runs []Run `json:"runs"`
 }
 
-// Check says what is wrong with a delivery, which nobody needs to trust: in which run, and in which of its members.
+// Check validates a delivery, which may come from an untrusted client. The error names the run and the field.
 func (d *Delivery) Check(now time.Time) error {
 	if len(d.Runs) > maxDelivery {
 		return fmt.Errorf("%d runs are too many for one delivery: send at most %d", len(d.Runs), maxDelivery)
@@ -34,7 +34,7 @@ func (d *Delivery) Check(now time.Time) error {
 	return nil
 }
 
-// checks collects the first thing that is wrong.
+// checks records the first error.
 type checks struct{ err error }
 
 func (c *checks) that(ok bool, format string, arguments ...any) {
@@ -43,7 +43,7 @@ func (c *checks) that(ok bool, format string, arguments ...any) {
 	}
 }
 
-// text checks a line of text, which will be printed on terminals.
+// text checks a line of text, which may be printed on a terminal.
 func (c *checks) text(field, text string, limit int) {
 	c.that(len(text) <= limit, "%s: %d bytes are too long: at most %d", field, len(text), limit)
 	c.that(utf8.ValidString(text), "%s: is not valid UTF-8", field)

@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// Failure is the last time that a controller failed. It is kept beside the runs, which those of others push out.
+// Failure is the latest failure of a controller. It outlives the run, which newer runs of other controllers
+// may push out.
 type Failure struct {
 	Controller string    `json:"controller"`
 	Object     Object    `json:"object"`
 	Start      time.Time `json:"start"`
 	Err        string    `json:"error"`
-	// Over is that the controller has looked at the object again since, and did not fail.
+	// Over reports that a later run for the same object succeeded.
 	Over bool `json:"over,omitempty"`
 }
 
-// maxFailures is of how many controllers the last failure is kept.
+// maxFailures is the number of controllers whose latest failure is retained.
 const maxFailures = 256
 
-// fail notes whether a run that has ended failed, or got over a failure.
+// fail records that a completed run failed, or succeeded after a failure.
 func (j *Journal) fail(r *Run) {
 	last := j.failures[r.Controller]
 	switch {
@@ -34,7 +35,7 @@ func (j *Journal) fail(r *Run) {
 	j.failures[r.Controller] = &Failure{Controller: r.Controller, Object: r.Object, Start: r.Start, Err: r.Err}
 }
 
-// forgetFailure makes room for another one: the oldest goes.
+// forgetFailure removes the oldest failure.
 func (j *Journal) forgetFailure() {
 	var oldest *Failure
 	for _, f := range j.failures {
@@ -45,7 +46,7 @@ func (j *Journal) forgetFailure() {
 	delete(j.failures, oldest.Controller)
 }
 
-// lastFailures are copies of those that a report has.
+// lastFailures returns the failures for a report, which only a report about everything has.
 func (j *Journal) lastFailures(about Object) (all []Failure) {
 	if about != (Object{}) {
 		return nil

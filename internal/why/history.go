@@ -9,30 +9,30 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// subject is what runs follow each other: those of one controller on one object. Where it works on several servers, those on all
-// objects of that name; see same.
+// subject identifies the runs of one controller for one object. If the controller works on several servers,
+// it includes the objects of that name on all of them; see same.
 type subject struct {
 	controller string
 	object     Object
 }
 
-// history is what is known of a subject.
+// history is the record of a subject.
 type history struct {
 	subject subject
-	uid     types.UID // of the object, as it was last seen
+	uid     types.UID // latest known UID of the object
 	runs    []*entry  // oldest first
-	known   []seen    // the last states of objects that it saw or made, before now
-	idle    rate      // of writes that changed nothing
+	known   []seen    // latest states of objects that the runs observed or wrote
+	idle    rate      // of writes without a change
 }
 
-// seen is the state of an object that somebody knows.
+// seen is a known state of an object.
 type seen struct {
 	object   Object
 	uid      types.UID
 	revision object.Revision
 }
 
-// history finds what is known of a subject.
+// history returns the history of a subject, creating it if needed.
 func (j *Journal) history(s subject) *history {
 	h := j.subjects[s]
 	if h != nil {
@@ -47,7 +47,8 @@ func (j *Journal) history(s subject) *history {
 	return h
 }
 
-// mergeable is the last run on the object, when this one is that once more: both did nothing and ended alike.
+// mergeable returns the latest run for the object if r only repeats it: both did nothing and had the same
+// outcome.
 func (h *history) mergeable(r *Run) *entry {
 	if !r.quiet() {
 		return nil
@@ -65,7 +66,7 @@ func (h *history) mergeable(r *Run) *entry {
 	return nil
 }
 
-// uid is that of the object that a run was for; empty if that is not known, as after a timer.
+// uid returns the UID of the reconciled object, or "" if no cause or write states it, as after a timer.
 func (r *Run) uid() types.UID {
 	for k := range r.Causes {
 		if c := &r.Causes[k]; c.UID != "" && c.Object == r.Object {
@@ -80,11 +81,11 @@ func (r *Run) uid() types.UID {
 	return ""
 }
 
-// same says whether two objects of one name may be one, by their UIDs, which may be unknown. Those of two servers are not, in
-// whatever way each process names its servers; nor are two objects that had the name one after the other.
+// same reports whether two objects of one name may be the same. An unknown UID matches any. The UIDs of
+// objects on two servers differ, and so do those of successive objects of one name.
 func same(a, b types.UID) bool { return a == b || a == "" || b == "" }
 
-// judge finds the writes of a run that changed nothing: those whose answer is the state that the controller knew before.
+// judge marks the writes that changed nothing: their response is a state that the controller already knew.
 func (h *history) judge(r *Run) {
 	for k := range r.Causes {
 		c := &r.Causes[k]
@@ -118,7 +119,7 @@ func (h *history) seen(o Object, uid types.UID) *seen {
 	return nil
 }
 
-// learn remembers the newest state of an object.
+// learn records the newest state of an object.
 func (h *history) learn(o Object, uid types.UID, revision object.Revision) {
 	if revision == 0 {
 		return
@@ -133,8 +134,8 @@ func (h *history) learn(o Object, uid types.UID, revision object.Revision) {
 	h.known = append(h.known, seen{o.own(), uid, revision})
 }
 
-// own gives a run that begins strings of its own: names may be parts of objects, which must not stay in memory for that. Most are
-// those of the runs before it.
+// own clones the strings of a new run, which may be parts of objects that would otherwise stay in memory. It
+// reuses the strings of earlier runs.
 func (j *Journal) own(r *Run) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -12,25 +12,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Options say how much a journal keeps. The zero value works.
+// Options bound a journal. The zero value works.
 type Options struct {
-	// Runs and Bytes bound what is kept of all objects together; 0 means 4096 runs and 8 MiB. A quarter of each is for runs that
-	// did nothing, which so never push out those that did something. Besides, 128 hot loops are kept.
+	// Runs and Bytes bound the runs of all objects; 0 means 4096 runs and 8 MiB. A quarter of each is
+	// reserved for runs that did nothing, so that these never push out the others. In addition, up to 128 hot
+	// loops are retained.
 	Runs, Bytes int
-	// Each bounds the runs of one controller on one object; 0 means 32.
+	// Each bounds the runs of one controller for one object; 0 means 32.
 	Each int
-	// Log takes the warnings about hot loops; nil is slog.Default.
+	// Log receives warnings about hot loops; nil means slog.Default.
 	Log *slog.Logger
 }
 
-// Journal keeps the last runs of controllers, and finds those that run in circles. All its methods may be called by many
-// goroutines, and none waits for anything.
+// Journal retains the latest runs of controllers and detects hot loops. Its methods are safe for concurrent
+// use and do not block.
 type Journal struct {
 	options Options
-	process string // begins the ids of the runs of this process
+	process string // prefix of this process's run IDs
 
 	mu       sync.Mutex
-	number   uint64 // of the last run that got an id
+	number   uint64 // of the last ID
 	subjects map[subject]*history
 	ids      map[string]*entry
 	did      shelf
@@ -38,24 +39,24 @@ type Journal struct {
 	written  map[Object][]writer
 	loops    map[string]*Loop
 	failures map[string]*Failure // by controller
-	// What was dropped last, for what comes next.
+	// Dropped values, for reuse.
 	spareEntry   *entry
 	spareHistory *history
-	forward      func(Run) // where finished runs go besides; nil for nowhere
+	forward      func(Run) // receives completed runs; may be nil
 }
 
-// entry is one Run in the journal. It is in the index of writers already while it runs.
+// entry is a run in the journal. The index of writers refers to it already while the run is in progress.
 type entry struct {
 	run    Run
-	uid    types.UID // of the object, as far as one of its runs knew it
+	uid    types.UID // of the object, if any of its runs knew it
 	span   trace.SpanContext
 	bytes  int
-	place  *list.Element // on its shelf; nil while it runs
+	place  *list.Element // on its shelf; nil while in progress
 	on     *shelf
-	rounds rate // of the circle that it is part of
+	rounds rate // of the loop that it is part of
 }
 
-// New makes a journal.
+// New returns a journal.
 func New(o Options) *Journal {
 	if o.Runs <= 0 {
 		o.Runs = 4096
@@ -82,15 +83,15 @@ func New(o Options) *Journal {
 	}
 }
 
-// Forward has every run that ends in this process given to a function, which must not wait or call the journal. A run that was
-// merged with the one before it is given again, with its new count.
+// Forward passes every run that completes in this process to a function, which must not block or call the
+// journal. If a run is merged with the previous one, it is passed again with the new count.
 func (j *Journal) Forward(to func(Run)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.forward = to
 }
 
-// finish takes in a run of this process that has ended.
+// finish records a completed run of this process.
 func (j *Journal) finish(e *entry, r *Run, span trace.SpanContext) (id string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -116,14 +117,15 @@ func (j *Journal) finish(e *entry, r *Run, span trace.SpanContext) (id string) {
 	return r.ID
 }
 
-// pass gives a run on to where they are forwarded.
+// pass forwards a run.
 func (j *Journal) pass(e *entry) {
 	if j.forward != nil {
 		j.forward(e.run)
 	}
 }
 
-// Take takes in runs that ended in another process, which Check has found good. What is known already only updates its count.
+// Take records completed runs of another process, which Check has validated. Runs that are already known only
+// update counts.
 func (j *Journal) Take(runs []Run) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -145,7 +147,7 @@ func (j *Journal) Take(runs []Run) {
 	}
 }
 
-// update takes over what another process says anew of a run that came once more.
+// update replaces a known run by a repetition that another process reports.
 func (j *Journal) update(h *history, e *entry, r *Run) {
 	again := r.Times > e.run.Times && !r.Start.Before(e.run.First) && r.quiet() && e.run.quiet() &&
 		r.Controller == e.run.Controller && r.Object == e.run.Object
@@ -158,7 +160,7 @@ func (j *Journal) update(h *history, e *entry, r *Run) {
 	j.moveToBack(h, e)
 }
 
-// merge makes a quiet run one with that before it.
+// merge merges a quiet run into the previous one.
 func (j *Journal) merge(h *history, e *entry, r *Run) {
 	r.ID, r.First, r.Times = e.run.ID, e.run.First, e.run.Times+1
 	e.run = *r
@@ -168,7 +170,7 @@ func (j *Journal) merge(h *history, e *entry, r *Run) {
 	j.moveToBack(h, e)
 }
 
-// newEntry is an entry to fill. Runs that did nothing come and go, one in the place of another.
+// newEntry returns an empty entry, reusing a dropped one.
 func (j *Journal) newEntry() *entry {
 	e := j.spareEntry
 	if e == nil {

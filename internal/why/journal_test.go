@@ -47,7 +47,8 @@ func ran(j *Journal, controller, name string, cause Cause, writes ...client.Writ
 	return o.End(nil, 0)
 }
 
-// story is what a report tells, a run in a line: its controller, and those of the runs that it follows from.
+// story returns the runs of a report, one line each: the controller, and the controllers of the runs that
+// caused it.
 func story(r *Report) []string {
 	controllers := map[string]string{}
 	var lines []string

@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// What makes a hot loop. A controller that takes several steps, or two that bring something about together, come round a few
-// times; one that runs in a circle comes round without end.
+// Thresholds of hot loops. Controllers that need several steps, or that cooperate, cycle a few times; a hot
+// loop does not end.
 const (
 	window      = time.Minute
-	idleRuns    = 5  // in a window: those with a write that changes nothing
-	rounds      = 20 // in a window: each run the consequence of the one before it
-	maxSteps    = 64 // back from one round to the one before
+	idleRuns    = 5  // per window, with a write that changes nothing
+	rounds      = 20 // per window, each caused by the previous one
+	maxSteps    = 64 // from one round back to the previous one
 	maxLoops    = 128
 	maxParts    = 8 // of each list of a Loop
 	warnAgain   = time.Minute
 	forgetLoops = 10 * time.Minute
 )
 
-// Loop is controllers that work without getting anywhere.
+// Loop is a hot loop: controllers that run without making progress.
 type Loop struct {
-	// Controllers are who takes part, in the order in which each leads to the next. Of very many it has the first eight, as of
-	// the Objects and Subjects.
+	// Controllers lists the participants, each of which causes the next. Controllers, Objects and Subjects
+	// list at most eight each.
 	Controllers []string `json:"controllers"`
-	// Objects are what they write, and Subjects what they reconcile.
+	// Objects lists the objects written, and Subjects the ones reconciled.
 	Objects  []Object `json:"objects"`
 	Subjects []Object `json:"subjects,omitempty"`
-	// Unchanged is that what is written is what is there already. Else each write leads to the next.
+	// Unchanged reports that the writes change nothing. Otherwise each write causes the next.
 	Unchanged bool `json:"unchanged,omitempty"`
-	// Times is how often it went round from First to Last, as far as it was seen.
+	// Times is the number of rounds observed between First and Last.
 	Times int       `json:"times"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
@@ -39,7 +39,7 @@ type Loop struct {
 	warned time.Time
 }
 
-// String says what is wrong, and what to do.
+// String describes the problem and the remedy.
 func (l *Loop) String() string {
 	who, what := strings.Join(l.Controllers, " and "), l.Objects[0].String()
 	switch {
@@ -53,17 +53,17 @@ func (l *Loop) String() string {
 	return fmt.Sprintf("%s keep each other going: each write of one leads to one of the other, the last to %s", who, what)
 }
 
-// rate are the times of the last events, oldest first, as many as make a hot loop.
+// rate holds the times of the latest events, oldest first, up to the threshold of a hot loop.
 type rate []time.Time
 
-// add is the rate with one event more; hot says that it has reached the limit within the window.
+// add returns the rate with one more event, and reports whether the limit was reached within the window.
 func (r rate) add(now time.Time, limit int) (next rate, hot bool) {
 	next = append(make(rate, 0, limit), r[max(0, len(r)-limit+1):]...)
 	next = append(next, now)
 	return next, len(next) == limit && recent(next[0], now)
 }
 
-// circles looks whether a run that has ended is one round more of a hot loop.
+// circles checks whether a completed run is another round of a hot loop.
 func (j *Journal) circles(h *history, e *entry) {
 	now := e.run.end()
 	var hot bool
@@ -90,8 +90,9 @@ func (j *Journal) circles(h *history, e *entry) {
 	}
 }
 
-// advances says whether a run got further than the one that the path leads back to: it writes to other objects than that did, or
-// the round only makes objects, or only takes some away, as who makes a hundred of them one after the other does.
+// advances reports whether a run made progress since the one that the path leads back to: it wrote other
+// objects, or the round only created objects or only deleted some, as when a controller creates a hundred one
+// by one.
 func advances(e *entry, path []*entry) bool {
 	before := path[len(path)-1]
 	made, removed := false, false
@@ -110,7 +111,8 @@ func advances(e *entry, path []*entry) bool {
 	})
 }
 
-// back is the way from a run to the one of the same controller and object that led to it, without itself; nil if none did.
+// back returns the path from a run to the earlier run of the same controller and object that caused it,
+// without e; nil if there is none.
 func (j *Journal) back(e *entry) []*entry {
 	type step struct {
 		entry *entry
@@ -137,8 +139,8 @@ func (j *Journal) back(e *entry) []*entry {
 	return nil
 }
 
-// continues says whether a run is for the object of another one before it: for the same, or for one that it made under that name.
-// Who made it works on the same server.
+// continues reports whether a run is for the object of an earlier run, or for an object that the earlier run
+// created under the same name.
 func (r *Run) continues(before *Run) bool {
 	uid := r.uid()
 	return r.Object == before.Object && (same(before.uid(), uid) || slices.ContainsFunc(before.Writes, func(w Write) bool {
@@ -146,7 +148,7 @@ func (r *Run) continues(before *Run) bool {
 	}))
 }
 
-// circleOf are the controllers of a way round, and what they write to lead to each other.
+// circleOf returns the loop that a path describes.
 func circleOf(path []*entry) Loop {
 	var loop Loop
 	slices.Reverse(path) // from the first to the last
@@ -159,13 +161,13 @@ func circleOf(path []*entry) Loop {
 			}
 		}
 	}
-	if len(loop.Objects) == 0 { // all of them run yet
+	if len(loop.Objects) == 0 { // none has completed
 		loop.Objects = []Object{path[0].run.Object}
 	}
 	return loop
 }
 
-// with is a list of a Loop with one part more, if it does not have it and is not full.
+// with appends a part to a list of a Loop, unless the list contains it or is full.
 func with[T comparable](list []T, part T) []T {
 	if len(list) == maxParts || slices.Contains(list, part) {
 		return list
@@ -173,7 +175,7 @@ func with[T comparable](list []T, part T) []T {
 	return append(list, part)
 }
 
-// name keeps a hot loop, and warns of it now and then.
+// name records a hot loop and logs it at most once per warnAgain.
 func (j *Journal) name(found Loop, now time.Time, times int) {
 	for _, objects := range [][]Object{found.Objects, found.Subjects} {
 		slices.SortFunc(objects, func(a, b Object) int { return strings.Compare(a.String(), b.String()) })
@@ -195,7 +197,7 @@ func (j *Journal) name(found Loop, now time.Time, times int) {
 	j.options.Log.Warn("hot loop: "+loop.String(), "times", loop.Times, "since", loop.First)
 }
 
-// forgetLoops makes room for another one.
+// forgetLoops makes room for another loop.
 func (j *Journal) forgetLoops(now time.Time) {
 	for key, l := range j.loops {
 		if now.Sub(l.Last) > forgetLoops || len(j.loops) >= maxLoops {
@@ -204,5 +206,5 @@ func (j *Journal) forgetLoops(now time.Time) {
 	}
 }
 
-// recent says whether something was so shortly ago that it belongs to what happens now.
+// recent reports whether then lies within the window before now.
 func recent(then, now time.Time) bool { return now.Sub(then) <= window }

@@ -27,7 +27,8 @@ func applied(name string, revision object.Revision) client.Write {
 	return w
 }
 
-// One idle run is one, however many objects it writes for nothing: who applies all that there should be does so whenever it looks.
+// An idle run counts once, regardless of the number of its ineffective writes: a reconciler that applies all
+// desired objects writes them in every run.
 func TestIdleRunsAreCountedAndNotTheirWrites(t *testing.T) {
 	t.Parallel()
 	j := New(quietly(Options{}))
@@ -53,7 +54,8 @@ func TestIdleRunsAreCountedAndNotTheirWrites(t *testing.T) {
 	}
 }
 
-// step is one run of a controller, woken by what the one before it wrote: a verb and a name, for each of its writes.
+// step is one run of a controller, triggered by the writes of the previous one. It returns a verb and a name
+// per write.
 type step func(k int) []string
 
 // play runs controllers on the object a, each because of the last write of the run before.

@@ -7,7 +7,7 @@ var kindNames = []string{Changed: "changed", Started: "started", Resynced: "resy
 
 var changeNames = []string{Added: "added", Updated: "updated", Ending: "ending", Deleted: "deleted"}
 
-// String is the kind's word.
+// String returns the name of the kind.
 func (k Kind) String() string { return nameOf(kindNames, uint8(k)) }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -20,7 +20,7 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return err
 }
 
-// String is the change's word.
+// String returns the name of the change.
 func (c Change) String() string { return nameOf(changeNames, uint8(c)) }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -10,18 +10,18 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Ongoing is a run that has not ended. Its methods may be called by many goroutines; what comes after End is not kept.
+// Ongoing is a run in progress. Its methods are safe for concurrent use; calls after End record nothing.
 type Ongoing struct {
 	journal *Journal
 
 	mu    sync.Mutex
 	run   Run
 	span  trace.SpanContext
-	entry *entry // in the journal's index, once it has written
+	entry *entry // in the journal's index, after the first write
 	ended bool
 }
 
-// Begin begins a run. The causes are the run's from then on.
+// Begin starts a run. It takes ownership of causes; more is the number of further causes.
 func (j *Journal) Begin(controller string, object Object, causes []Cause, more int) *Ongoing {
 	now := time.Now()
 	o := &Ongoing{journal: j, run: Run{
@@ -31,19 +31,19 @@ func (j *Journal) Begin(controller string, object Object, causes []Cause, more i
 	return o
 }
 
-// Causes are why it runs. They do not change, so a goroutine may read them that outlives the run.
+// Causes returns the causes of the run, which never change.
 func (o *Ongoing) Causes() []Cause { return o.run.Causes }
 
-// MoreCauses is how many causes it has beside those.
+// MoreCauses returns the number of further causes.
 func (o *Ongoing) MoreCauses() int { return o.run.MoreCauses }
 
-// Traced says which span the run is in a trace, so that those of the runs that it leads to can be linked to it.
+// Traced sets the trace span of the run, so that the spans of runs that it causes can link to it.
 func (o *Ongoing) Traced(span trace.SpanContext) { o.span = span }
 
-// Note keeps what the reconciler compared.
+// Note records what the reconciler compared.
 func (o *Ongoing) Note(format string, arguments ...any) { o.keep(&o.run.Notes, format, arguments) }
 
-// Did keeps what the reconciler did beside its writes.
+// Did records what the reconciler did besides API writes.
 func (o *Ongoing) Did(format string, arguments ...any) { o.keep(&o.run.Acts, format, arguments) }
 
 func (o *Ongoing) keep(texts *[]string, format string, arguments []any) {
@@ -55,7 +55,7 @@ func (o *Ongoing) keep(texts *[]string, format string, arguments []any) {
 	}
 }
 
-// Wrote keeps a write that was answered. It is a function for client.Observe.
+// Wrote records a completed write. It is an observer for client.Observe.
 func (o *Ongoing) Wrote(w client.Write) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,7 +72,7 @@ func (o *Ongoing) Wrote(w client.Write) {
 	}
 }
 
-// End ends the run. The result is the id under which the journal has it.
+// End ends the run and returns the ID under which the journal has it.
 func (o *Ongoing) End(err error, requeueAfter time.Duration) (id string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"reflect"
 )
 
-// ReadReport reads the report that a server answered with, which nobody needs to trust: its texts are made safe to print on a
-// terminal, and not too long.
+// ReadReport decodes a server's report. The server need not be trusted: texts are truncated and made safe to
+// print on a terminal.
 func ReadReport(text []byte) (*Report, error) {
 	report := &Report{}
 	if err := json.Unmarshal(text, report); err != nil {
@@ -22,7 +22,7 @@ func ReadReport(text []byte) (*Report, error) {
 	return report, nil
 }
 
-// tidyAll makes all texts in a value tidy.
+// tidyAll applies tidy to all strings in a value.
 func tidyAll(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:

@@ -5,25 +5,27 @@ import (
 	"time"
 )
 
-// Report is what a journal knows of one object, or of all.
+// Report is what a journal knows about one object, or about all.
 type Report struct {
-	// Object is what was asked about; zero for everything.
+	// Object is the object of the report; zero for everything.
 	Object Object `json:"object,omitzero"`
-	// Now is the journal's clock, which the times in it are compared with.
+	// Now is the journal's clock, for comparison with the times in the report.
 	Now time.Time `json:"now"`
-	// Runs concern the object, led to one that does, or follow from one; oldest first, with After.
+	// Runs lists the runs that concern the object, caused one that does, or were caused by one; oldest first,
+	// with After.
 	Runs []Run `json:"runs"`
-	// Loops are the hot loops that the object is in.
+	// Loops lists the hot loops that involve the object.
 	Loops []Loop `json:"loops,omitempty"`
-	// Failures are the last one of each controller, by its name. Only a report about everything has them.
+	// Failures lists the latest failure of each controller, by name. Only a report about everything has them.
 	Failures []Failure `json:"failures,omitempty"`
 }
 
-// DefaultRuns is how many of an object's last runs a report begins with, unless more are asked for.
+// DefaultRuns is the default limit of a report.
 const DefaultRuns = 20
 
-// Report tells of an object's last runs, and of what led to them and what they led to in other controllers. A zero object is
-// all objects. limit bounds how many runs of the object itself are told of, the last ones; 0 means DefaultRuns.
+// Report returns the latest runs of an object, the runs that caused them, and the runs that they caused in
+// other controllers. A zero object means all objects. limit bounds the runs of the object itself; 0 means
+// DefaultRuns.
 func (j *Journal) Report(about Object, limit int) *Report {
 	if limit <= 0 {
 		limit = DefaultRuns
@@ -39,7 +41,7 @@ func (j *Journal) Report(about Object, limit int) *Report {
 	return report
 }
 
-// snapshot is all runs that have ended, and the hot loops about an object.
+// snapshot returns all completed runs, and the hot loops that involve an object.
 func (j *Journal) snapshot(about Object) (runs []Run, loops []Loop) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -57,7 +59,8 @@ func (j *Journal) snapshot(about Object) (runs []Run, loops []Loop) {
 	return runs, loops
 }
 
-// related are the runs that concern an object, and all that they follow from and lead to; in their order. Each gets its After.
+// related returns the indexes of the runs that concern an object, their causes and their consequences, in
+// order, and sets After.
 func related(runs []Run, about Object, limit int) []int {
 	before := link(runs)
 	after := make([][]int, len(runs))
@@ -89,7 +92,7 @@ func related(runs []Run, about Object, limit int) []int {
 	return result
 }
 
-// reach chooses a run and all that can be reached from it by edges.
+// reach marks a run and all runs that can be reached from it.
 func reach(from int, edges [][]int, chosen []bool) {
 	seen := map[int]bool{from: true}
 	for todo := []int{from}; len(todo) > 0; {
@@ -105,7 +108,7 @@ func reach(from int, edges [][]int, chosen []bool) {
 	}
 }
 
-// concerns says whether a run is of an object, because of it, or wrote it.
+// concerns reports whether a run reconciled an object, was caused by it, or wrote it.
 func (r *Run) concerns(o Object) bool {
 	if o == (Object{}) || r.Object == o {
 		return true
@@ -114,7 +117,7 @@ func (r *Run) concerns(o Object) bool {
 		slices.ContainsFunc(r.Writes, func(w Write) bool { return w.Object == o })
 }
 
-// link finds, for each run, those before it that led to it, in their order.
+// link returns, for each run, the earlier runs that caused it, in order.
 func link(runs []Run) [][]int {
 	type made struct {
 		write *Write
@@ -155,8 +158,9 @@ func link(runs []Run) [][]int {
 	return before
 }
 
-// deletedBy says whether a write may be the deletion that a cause tells of: one that waits for nothing, or that takes away the
-// last finalizer. The answers to those have no revision, or that of the state before. Of several it is the last.
+// deletedBy reports whether a write may be the deletion in a cause: a delete without finalizers, or the
+// removal of the last finalizer. The responses to these have no revision, or an earlier one. If there are
+// several, it is the last.
 func (c *Cause) deletedBy(w *Write) bool {
 	if c.Kind != Changed || c.Change != Deleted || w.UID != c.UID || w.UID == "" {
 		return false

@@ -15,22 +15,23 @@ import (
 
 // Bounds of one run.
 const (
-	// MaxCauses is how many causes of one run are kept; the others are counted.
+	// MaxCauses is the number of causes that a run lists; further ones are only counted.
 	MaxCauses = 8
-	maxNotes  = 16 // and as many acts
+	maxNotes  = 16 // of notes, and of acts
 	maxWrites = 32
 	maxText   = 512 // bytes of a note or an error
 )
 
-// Run is one time that a controller looked at one object: why, and what came of it. Runs of one object that did nothing and
-// ended alike, one after the other, are one Run that counts them and tells of the last.
+// Run is one reconciliation of one object: its causes and its outcome. Consecutive runs for an object that
+// did nothing and had the same outcome are merged into one Run, which counts them and describes the latest.
 type Run struct {
-	// ID is the run's alone, also among those of other processes.
+	// ID is unique across processes.
 	ID         string `json:"id"`
 	Controller string `json:"controller"`
-	// Object is what was reconciled. Its resource is empty for a controller that is not for one.
+	// Object is the reconciled object. Its resource is empty if the controller has no source made by For.
 	Object Object `json:"object"`
-	// Start and Duration are those of the last time, First is when it was run first, and Times how often.
+	// Start and Duration are those of the latest run, First is the start of the first, and Times their
+	// number.
 	Start    time.Time     `json:"start"`
 	Duration time.Duration `json:"nanoseconds"`
 	First    time.Time     `json:"first"`
@@ -38,36 +39,36 @@ type Run struct {
 
 	Causes     []Cause `json:"causes,omitempty"`
 	MoreCauses int     `json:"moreCauses,omitempty"`
-	// Notes are what the reconciler says that it compared, Acts what it did beside its Writes.
+	// Notes and Acts are the texts that the reconciler recorded with Note and Did.
 	Notes      []string `json:"notes,omitempty"`
 	Acts       []string `json:"acts,omitempty"`
 	Writes     []Write  `json:"writes,omitempty"`
 	MoreWrites int      `json:"moreWrites,omitempty"`
-	// Err is why it failed; empty if it did not.
+	// Err is the error of the run; empty if it succeeded.
 	Err string `json:"error,omitempty"`
-	// RequeueAfter is what it asked for.
+	// RequeueAfter is the delay that the run requested.
 	RequeueAfter time.Duration `json:"requeueAfterNanoseconds,omitempty"`
 
-	// After are the runs that led to it: those whose writes were its causes, and the one that it retries. They follow from the
-	// other runs that a journal has; a Report says them.
+	// After lists the runs that caused this run: those with writes that triggered it, and the failed run
+	// before a retry. Only a Report sets After, because it depends on the other runs.
 	After []string `json:"after,omitempty"`
 }
 
-// Write is what a run wrote, or tried to.
+// Write is a write that a run made or attempted.
 type Write struct {
 	Verb        string          `json:"verb"`
 	Object      Object          `json:"object"`
 	Subresource string          `json:"subresource,omitempty"`
 	UID         types.UID       `json:"uid,omitempty"`
 	Revision    object.Revision `json:"revision,omitempty"`
-	Deleting    bool            `json:"deleting,omitempty"` // the object waits for its finalizers, or went with the last
+	Deleting    bool            `json:"deleting,omitempty"` // the object has a deletion timestamp
 	Status      int             `json:"status,omitempty"`
 	Err         string          `json:"error,omitempty"`
-	// Unchanged is that the server answered the state that was there before: the write was for nothing.
+	// Unchanged reports that the server returned the existing state: the write changed nothing.
 	Unchanged bool `json:"unchanged,omitempty"`
 }
 
-// writeOf is a write as a client saw it answered.
+// writeOf converts a write that a client observed.
 func writeOf(w client.Write) Write {
 	return Write{
 		Verb:        w.Verb,
@@ -81,13 +82,13 @@ func writeOf(w client.Write) Write {
 	}
 }
 
-// changing says that a write succeeded and made another state.
+// changing reports whether a write succeeded and changed the object.
 func (w *Write) changing() bool { return w.Err == "" && !w.Unchanged }
 
-// end is when the run, or the last of them, ended.
+// end returns the end of the latest run.
 func (r *Run) end() time.Time { return r.Start.Add(r.Duration) }
 
-// quiet says that a run did nothing.
+// quiet reports whether a run did nothing.
 func (r *Run) quiet() bool {
 	if len(r.Acts) > 0 {
 		return false
@@ -100,7 +101,7 @@ func (r *Run) quiet() bool {
 	return true
 }
 
-// size is about how many bytes a run holds.
+// size estimates the memory of a run, in bytes.
 func (r *Run) size() int {
 	n := 512 + len(r.ID) + len(r.Controller) + len(r.Err) + 64
 	for k := range r.Causes {
@@ -118,13 +119,13 @@ func (r *Run) size() int {
 
 func (o *Object) size() int { return len(o.Group) + len(o.Resource) + len(o.Namespace) + len(o.Name) }
 
-// tidy is a text as it is kept: not too long, and safe to print on a terminal.
+// tidy truncates a text and makes it safe to print on a terminal.
 func tidy(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) { // nor what turns the direction of the text around
+		if !unicode.IsPrint(r) { // includes characters that reverse the text direction
 			return ' '
 		}
-		return r // what is no valid UTF-8 becomes U+FFFD
+		return r // Map replaces invalid UTF-8 by U+FFFD
 	}, text)
 	if len(text) <= maxText {
 		return text

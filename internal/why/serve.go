@@ -12,15 +12,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Path is where a server that serves a journal does so. It is a path of no API resource: who may read it is the server's to
-// decide, and every program may ask whether it is there.
+// Path is where servers serve a journal. It is not the path of an API resource: the server decides who may
+// read it.
 const Path = "/bowline/why"
 
-// ServeHTTP answers
+// ServeHTTP responds to
 //
 //	GET ?resource=networks&group=samplecrd.k8s.io&namespace=default&name=a&limit=20
 //
-// with a Report as JSON, about everything without a resource, and takes a Delivery in with POST. It asks nobody who they are.
+// with a Report as JSON, about everything if no resource is given. A POST with a Delivery records runs. It
+// does not authenticate clients.
 func (j *Journal) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
@@ -76,7 +77,7 @@ func (j *Journal) serveDelivery(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess})
 }
 
-// readDelivery reads runs one by one, so that an error says which of them it is in.
+// readDelivery decodes the runs one by one, so that an error names the run.
 func readDelivery(body []byte) (d Delivery, err error) {
 	var raw struct {
 		Runs []json.RawMessage `json:"runs"`

@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// on is a run of a controller on the ConfigMap a of a server: because it changed from that revision to the next, it wrote the one
-// after that, or nothing.
+// on records a run of a controller for the ConfigMap a of a server. Its cause is the change from revision
+// since to the next one, and it writes the following revision if writes is set.
 func on(j *Journal, server types.UID, controller string, since object.Revision, writes bool) {
 	cause := change("a", since, since+1)
 	cause.UID = server

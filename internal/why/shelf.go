@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// shelf is a part of the journal with bounds of its own, oldest first.
+// shelf is a part of the journal with its own bounds, oldest entry first.
 type shelf struct {
 	entries          list.List // of *entry
 	bytes            int
 	maxRuns, maxSize int
 }
 
-// keep puts a run that has ended on its shelf.
+// keep puts a completed run on its shelf.
 func (j *Journal) keep(h *history, e *entry) {
 	j.circles(h, e)
 	e.on = &j.did
@@ -29,7 +29,7 @@ func (j *Journal) keep(h *history, e *entry) {
 	j.bound(e.on)
 }
 
-// moveToBack makes a run that came once more the newest of its history and of its shelf.
+// moveToBack makes a repeated run the newest of its history and shelf.
 func (j *Journal) moveToBack(h *history, e *entry) {
 	if k := slices.Index(h.runs, e); k < len(h.runs)-1 {
 		h.runs = append(slices.Delete(h.runs, k, k+1), e)
@@ -39,21 +39,21 @@ func (j *Journal) moveToBack(h *history, e *entry) {
 	j.bound(e.on)
 }
 
-// resize counts an entry's bytes anew.
+// resize updates the size of an entry.
 func (s *shelf) resize(e *entry) {
 	s.bytes -= e.bytes
 	e.bytes = e.run.size()
 	s.bytes += e.bytes
 }
 
-// bound drops what a shelf has no room for.
+// bound drops the oldest entries until the shelf is within its bounds.
 func (j *Journal) bound(s *shelf) {
 	for s.entries.Len() > s.maxRuns || s.bytes > s.maxSize && s.entries.Len() > 1 {
 		j.drop(s.entries.Front().Value.(*entry))
 	}
 }
 
-// drop forgets a run.
+// drop removes a run.
 func (j *Journal) drop(e *entry) {
 	e.on.entries.Remove(e.place)
 	e.on.bytes -= e.bytes
@@ -74,7 +74,7 @@ func (j *Journal) drop(e *entry) {
 			j.spareHistory = h
 		}
 	}
-	if e.run.quiet() { // nothing else points to it
+	if e.run.quiet() { // no other run refers to it
 		j.spareEntry = e
 	}
 }

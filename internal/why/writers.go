@@ -9,14 +9,14 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// writer is who made a state of an object.
+// writer identifies the run that wrote a state of an object.
 type writer struct {
 	revision object.Revision
 	uid      types.UID
 	entry    *entry
 }
 
-// wrote enters a write of a run that goes on into the index: what it causes may run before this one ends.
+// wrote indexes a write of a run in progress, because runs that it causes may start before this run ends.
 func (j *Journal) wrote(e *entry, r *Run, span trace.SpanContext, w Write) *entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -28,7 +28,8 @@ func (j *Journal) wrote(e *entry, r *Run, span trace.SpanContext, w Write) *entr
 	return e
 }
 
-// index notes who made a state. The oldest are forgotten with their entries, and when there are very many of one object.
+// index records the writer of a state. Old ones are removed with their entries, or if one object has too
+// many.
 func (j *Journal) index(e *entry, w Write) {
 	if w.Revision == 0 && w.Verb != "delete" || w.Object.Name == "" {
 		return
@@ -40,7 +41,7 @@ func (j *Journal) index(e *entry, w Write) {
 	j.written[w.Object] = append(known, writer{w.Revision, w.UID, e})
 }
 
-// disown takes the states out of the index that a run found and did not make.
+// disown removes states from the index that a run found unchanged.
 func (j *Journal) disown(e *entry, r *Run) {
 	for _, w := range r.Writes {
 		if w.Unchanged {
@@ -49,7 +50,7 @@ func (j *Journal) disown(e *entry, r *Run) {
 	}
 }
 
-// parents are the runs whose writes caused a run.
+// parents returns the runs whose writes caused a run.
 func (j *Journal) parents(r *Run) []*entry {
 	var found []*entry
 	for k := range r.Causes {
@@ -63,7 +64,7 @@ func (j *Journal) parents(r *Run) []*entry {
 	return found
 }
 
-// madeBy says whether a write with this answer is a part of the cause.
+// madeBy reports whether a write with this response is part of the cause.
 func (c *Cause) madeBy(revision object.Revision, uid types.UID) bool {
 	switch {
 	case c.Kind != Changed || revision == 0 || !same(uid, c.UID):
@@ -76,7 +77,7 @@ func (c *Cause) madeBy(revision object.Revision, uid types.UID) bool {
 	return c.Since < revision && revision <= c.Revision
 }
 
-// Spans are those of the runs whose writes are causes.
+// Spans returns the spans of the runs whose writes are among the causes.
 func (j *Journal) Spans(causes []Cause) []trace.SpanContext {
 	j.mu.Lock()
 	defer j.mu.Unlock()

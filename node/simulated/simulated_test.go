@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/node/simulated"
 )
 
-// The beat is slow, so that a transcript shows a node only when something becomes of it.
+// With a slow heartbeat, a transcript shows only relevant changes of nodes.
 func nodes(count int, beat time.Duration) bowlinetest.Option {
 	return bowlinetest.Manage(func(m *controller.Manager) error {
 		simulated.Add(m, simulated.Options{Nodes: count, Beat: beat})

@@ -84,7 +84,7 @@ func (o *Operator) next(ctx context.Context) bool {
 	return true
 }
 
-// sync makes the Service of one Deployment what it is to be.
+// sync brings the Service of one Deployment to the desired state.
 func (o *Operator) sync(ctx context.Context, key string) error {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {

@@ -18,7 +18,7 @@ func (r *Reconciler) SetupWithManager(manager ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(manager).For(&appsv1.Deployment{}).Owns(&corev1.Service{}).Complete(r)
 }
 
-// Reconcile makes the Service of one Deployment what it is to be.
+// Reconcile brings the Service of one Deployment to the desired state.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var want *corev1.Service
 	var deployment appsv1.Deployment

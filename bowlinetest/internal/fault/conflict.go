@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Touched is the annotation that a conflict is made with.
+// Touched is the annotation that a Conflict sets.
 const Touched = "explore.bowline.dev/touched"
 
-// interfere changes the object that a request is about to change, as somebody else would, and says so. There is no conflict
-// when that cannot be done.
+// interfere changes the object that a request is about to change, as another client, and returns a text for
+// the trace. If the change fails, there is no conflict and the fault is withdrawn.
 func (l *life) interfere(r *request, at Point) string {
 	patch := []byte(`{"metadata":{"annotations":{"` + Touched + `":"yes"}}}`)
 	touch := r.Clone(r.Context())
@@ -31,7 +31,7 @@ func (l *life) interfere(r *request, at Point) string {
 		l.process.run.withdraw(at, Conflict)
 		return "somebody else's change failed: " + err.Error() + ";"
 	}
-	body, _ := io.ReadAll(response.Body) // who reads the plane's own answer cannot fail
+	body, _ := io.ReadAll(response.Body) // reading the plane's own response cannot fail
 	response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		l.process.run.withdraw(at, Conflict)
@@ -41,7 +41,7 @@ func (l *life) interfere(r *request, at Point) string {
 	return "somebody else changed it first;"
 }
 
-// withdraw takes a fault back from a point where it cannot be.
+// withdraw removes a fault from a point where it turned out to be impossible.
 func (r *Run) withdraw(p Point, kind Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,16 +57,17 @@ func (r *Run) withdraw(p Point, kind Kind) {
 	}
 }
 
-// touch remembers that the object of a request has somebody else's change; an empty uid, that it may have it no longer.
+// touch records the UID of the request's object after another client's change to it. An empty UID clears the
+// record.
 func (r *Run) touch(q *request, uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.touched[q.object()] = uid
 }
 
-// overwrites fails the run when a request has undone somebody else's change that it cannot have known of: the object that
-// was answered has it no longer, and the request did not say which version it had read. What does say so has read the change,
-// and may undo it.
+// overwrites fails the run when a request undid another client's change without having read it: the returned
+// object lacks the change, and the request had no resourceVersion. A request with a resourceVersion has read
+// the change, and may undo it.
 func (l *life) overwrites(r *request, answer meta) {
 	run := l.process.run
 	run.mu.Lock()

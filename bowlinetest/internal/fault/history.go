@@ -13,27 +13,27 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Change is what a commit did to one object.
+// Change is the change of one object by a commit.
 type Change struct {
 	Revision object.Revision
 	Key      object.Key
-	// UID and APIVersion are empty of a deletion.
+	// UID and APIVersion are empty for a deletion.
 	UID        types.UID
 	APIVersion string
 }
 
-// History is a log in memory that remembers which objects each commit changed. What they were is asked of the plane,
-// which answers for old revisions.
+// History is a log in memory that records which objects each commit changed. The objects themselves are read
+// from the plane, which serves old revisions.
 type History struct {
 	*memory.Log
-	// Committed has a value after there were commits, for whom it concerns.
+	// Committed receives a value after commits. Its buffer holds one pending signal.
 	Committed chan struct{}
 
 	mu      sync.Mutex
 	changes []Change
 }
 
-// NewHistory makes one. It belongs to the bubble that it is made in.
+// NewHistory returns an empty history, for use in the bubble of its creator.
 func NewHistory() *History {
 	return &History{Log: memory.New(), Committed: make(chan struct{}, 1)}
 }
@@ -56,24 +56,24 @@ func (h *History) Append(ctx context.Context, commits []log.Commit) error {
 	}
 	select {
 	case h.Committed <- struct{}{}:
-	default: // somebody will look already
+	default: // a signal is pending already
 	}
 	return nil
 }
 
-// Changes are those from an index on.
+// Changes returns the changes from an index on. The caller must not modify them.
 func (h *History) Changes(from int) []Change {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.changes[from:len(h.changes):len(h.changes)]
 }
 
-// changed says whether there are changes of a resource from an index on.
+// changed reports whether there are changes of a resource from an index on.
 func (h *History) changed(from int, resource schema.GroupResource) bool {
 	return slices.ContainsFunc(h.Changes(from), func(c Change) bool { return c.Key.GroupResource() == resource })
 }
 
-// before is the revision before the last change of a resource; 0 when there was none.
+// before returns the revision before the last change of a resource, or 0 if there is no change.
 func (h *History) before(resource schema.GroupResource) object.Revision {
 	changes := h.Changes(0)
 	for i := len(changes) - 1; i >= 0; i-- {
@@ -84,7 +84,7 @@ func (h *History) before(resource schema.GroupResource) object.Revision {
 	return 0
 }
 
-// UIDs names every uid that there was by the object that had it.
+// UIDs maps every UID of the history to the key of its object.
 func (h *History) UIDs() map[types.UID]object.Key {
 	uids := map[types.UID]object.Key{}
 	for _, c := range h.Changes(0) {

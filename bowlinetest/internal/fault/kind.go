@@ -1,41 +1,42 @@
 package fault
 
-// Kind is what goes wrong.
+// Kind is a kind of fault.
 type Kind string
 
-// The kinds of faults. Those of writes:
+// Kinds of faults at writes.
 const (
-	// CrashBefore ends the process before a write: it has no effect.
+	// CrashBefore ends the process before a write, which has no effect.
 	CrashBefore Kind = "crash before"
-	// CrashAfter ends the process when a write is done and its answer not read yet.
+	// CrashAfter ends the process after a write has taken effect, before the process reads the response.
 	CrashAfter Kind = "crash after"
-	// Refused answers a write with 500, without effect.
+	// Refused answers a write with status 500, without effect.
 	Refused Kind = "refused"
-	// Throttled answers a write with 429 and asks for a second's patience, without effect.
+	// Throttled answers a write with status 429 and a Retry-After of one second, without effect.
 	Throttled Kind = "throttled"
-	// Lost breaks the connection when a write is done: the process does not know.
+	// Lost breaks the connection after a write has taken effect, so the process does not learn the result.
 	Lost Kind = "answer lost"
-	// Conflict changes the object, as somebody else would, right before an update.
+	// Conflict changes the object as another client right before a write to it.
 	Conflict Kind = "conflict"
-	// Behind keeps what the process watches of the resource from it for a while, from a write on: its cache is old.
+	// Behind delays the process's watches of the resource from a write on, so that its cache is stale.
 	Behind Kind = "cache behind after"
 )
 
-// Stale is the fault of reads: one that takes any version is answered with an older one, and what follows is held back for
-// a while; any other is answered with what there was when it was asked, and late.
+// Stale is the fault of reads. A list that accepts any version gets an older state, and later events are
+// delayed. Other reads get the current state, late.
 const Stale Kind = "stale"
 
-// The kinds of events' faults.
+// Kinds of faults at events.
 const (
-	// Delayed brings an event, and all that follow it in its watch, late.
+	// Delayed delays an event and all later events of its watch.
 	Delayed Kind = "delayed"
-	// Doubled brings an event twice.
+	// Doubled delivers an event twice.
 	Doubled Kind = "doubled"
-	// Dropped keeps an event and all that follow it back, and ends the watch with 410 Gone after a while.
+	// Dropped withholds an event and all later events of its watch, and ends the watch with 410 Gone after a
+	// while.
 	Dropped Kind = "dropped"
 )
 
-// Kinds are all of them.
+// Kinds returns all kinds of faults.
 func Kinds() []Kind {
 	return []Kind{CrashBefore, CrashAfter, Refused, Throttled, Lost, Conflict, Behind, Stale, Delayed, Doubled, Dropped}
 }

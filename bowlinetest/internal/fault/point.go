@@ -8,17 +8,19 @@ import (
 	"strings"
 )
 
-// Point is where a fault may be: a request of a process, or an event that it is sent. It is told from others by what it is
-// about and not by when it comes, since the order of what happens at once differs between runs.
+// Point identifies a place where a fault can be injected: a request of a process, or an event sent to it.
+// Points are identified by content rather than by position in the run, since the order of concurrent requests
+// differs between runs.
 type Point struct {
-	// Verb is that of a request as Kubernetes names it, EVENT for an event's type, or effect for what a process does
-	// outside of the API.
+	// Verb is the verb of a request in Kubernetes' terms, the type of an event, or "effect" for a side effect
+	// outside the API.
 	Verb string
-	// Resource is plural.group, with /subresource.
+	// Resource is plural.group, followed by /subresource if there is one.
 	Resource string
-	// Object is namespace/name, or name; * stands for all, and for what the server makes up at the end of a name.
+	// Object is namespace/name, or name. * stands for all objects, and for the part of a name that the server
+	// generates.
 	Object string
-	// N counts those that are alike, from 1.
+	// N numbers points that are otherwise equal, from 1.
 	N       int
 	Process string
 }
@@ -27,7 +29,7 @@ func (p Point) String() string {
 	return fmt.Sprintf("%s %s %s #%d of %s", p.Verb, p.Resource, p.Object, p.N, p.Process)
 }
 
-// what is the point without its number and process.
+// what returns the point's text without its number and process.
 func (p Point) what() string { return p.Verb + " " + p.Resource + " " + p.Object }
 
 var pointText = regexp.MustCompile(`^(\S+) (\S+) (.+) #(\d+) of (.+)$`)
@@ -41,7 +43,7 @@ func parsePoint(text string) (Point, error) {
 	return Point{Verb: m[1], Resource: m[2], Object: m[3], N: n, Process: m[5]}, err
 }
 
-// Fault is what goes wrong, and where.
+// Fault is a fault at a point.
 type Fault struct {
 	Kind  Kind
 	Point Point
@@ -49,14 +51,15 @@ type Fault struct {
 
 func (f Fault) String() string { return string(f.Kind) + ": " + f.Point.String() }
 
-// Plan is what is to go wrong in one run. The zero value is the undisturbed one.
+// Plan lists the faults of one run. The zero value is the undisturbed run.
 type Plan struct {
 	Faults []Fault
-	// Stop is after how many writes the user does nothing more; 0 is never. What has been asked for must come true even so.
+	// Stop is the number of writes after which the user stops; 0 is never. Processes must still complete what
+	// these writes ask for.
 	Stop int
 }
 
-// String is what Parse reads.
+// String returns the plan in the form that Parse reads.
 func (p Plan) String() string {
 	var texts []string
 	for _, f := range p.Faults {
@@ -76,7 +79,7 @@ const (
 	stops       = "the user stops after "
 )
 
-// Parse reads a plan.
+// Parse reads a plan that String printed.
 func Parse(text string) (Plan, error) {
 	var plan Plan
 	for one := range strings.SplitSeq(text, "; ") {
@@ -104,10 +107,10 @@ func Parse(text string) (Plan, error) {
 	return plan, nil
 }
 
-// Seen is a point that a run came by, and what may go wrong there.
+// Seen is a point that a run reached, with the faults that can be injected there.
 type Seen struct {
 	Point Point
 	Kinds []Kind
-	// After is how many writes the user had made.
+	// After is the number of writes that the user had made.
 	After int
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Process is a program that a run starts, and starts again when it has ended.
+// Process is a program that a run starts, and restarts when it has ended.
 type Process struct {
 	name string
 	run  *Run
@@ -23,22 +23,22 @@ type Process struct {
 	ctx   context.Context
 	ended sync.WaitGroup
 
-	asked   bool // anything; guarded by run.mu
+	asked   bool // has sent a request; guarded by run.mu
 	mu      sync.Mutex
-	watches map[string]bool      // which resources it has ever watched
-	behind  map[string]time.Time // until when it is told nothing of a resource
+	watches map[string]bool      // resources that it has ever watched
+	behind  map[string]time.Time // when delayed events of a resource arrive
 }
 
-// ErrKilled is what a process that has crashed gets for an answer.
+// ErrKilled is the error of all requests of a process that has crashed.
 var ErrKilled = errors.New("the process was killed")
 
-// patience is how long a process may take to end, in virtual time.
+// patience is the virtual time within which a process must return after its context has ended.
 const patience = time.Minute
 
-// mostExits is how often a process may end by itself in a run.
+// mostExits is the number of times that a process may end by itself in a run.
 const mostExits = 20
 
-// Start starts a process, whose contexts have the values of ctx, until Stop.
+// Start starts a process, which runs until Stop. Its contexts have the values of ctx.
 func (r *Run) Start(ctx context.Context, name string, main func(context.Context, *rest.Config) error) *Process {
 	p := &Process{name: name, run: r, main: main, watches: map[string]bool{}, behind: map[string]time.Time{}}
 	p.ctx, p.stop = context.WithCancel(ctx)
@@ -49,13 +49,13 @@ func (r *Run) Start(ctx context.Context, name string, main func(context.Context,
 	return p
 }
 
-// Stop ends a process for good. Wait waits for that.
+// Stop ends a process for good. Wait waits until it has ended.
 func (p *Process) Stop() { p.stop() }
 
 // Wait returns when the process has ended.
 func (p *Process) Wait() { p.ended.Wait() }
 
-// supervise runs one life after the other.
+// supervise runs the process and restarts it until Stop.
 func (p *Process) supervise() {
 	for exits := 0; p.ctx.Err() == nil; {
 		err := p.live()
@@ -77,7 +77,7 @@ func (p *Process) supervise() {
 	}
 }
 
-// live runs the process once, until it returns. The error is ErrKilled of one that crashed.
+// live runs the process once, until it returns. The error is ErrKilled if it crashed.
 func (p *Process) live() error {
 	l := &life{process: p}
 	ctx, kill := context.WithCancelCause(context.WithValue(p.ctx, lifeKey{}, l))
@@ -101,7 +101,7 @@ func (p *Process) live() error {
 	return context.Cause(ctx)
 }
 
-// guarded makes a problem of a panic.
+// guarded calls main, and records a panic as a problem.
 func (p *Process) guarded(ctx context.Context, config *rest.Config) error {
 	defer func() {
 		if v := recover(); v != nil {
@@ -111,7 +111,7 @@ func (p *Process) guarded(ctx context.Context, config *rest.Config) error {
 	return p.main(ctx, config)
 }
 
-// keepBehind has the process told nothing of a resource for a while.
+// keepBehind delays the events of a resource for the time of Lag.
 func (p *Process) keepBehind(resource string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,38 +124,38 @@ func (p *Process) behindUntil(resource string) time.Time {
 	return p.behind[resource]
 }
 
-// Watches says whether the process has watched a resource.
+// Watches reports whether the process has ever watched a resource.
 func (p *Process) Watches(resource string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.watches[resource]
 }
 
-// Name is what it is called.
+// Name returns the name of the process.
 func (p *Process) Name() string { return p.name }
 
-// Idle says whether the process has never asked anything of the server, nor had an effect.
+// Idle reports whether the process has sent no request and had no effect.
 func (p *Process) Idle() bool {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
 	return !p.asked
 }
 
-// life is a process from a start to its end. It is the transport of its clients.
+// life is one execution of a process, from start to end. It is the transport of the process's clients.
 type life struct {
 	process *Process
 	ctx     context.Context
 	kill    context.CancelCauseFunc
-	told    atomic.Int64 // how often, that it is dead
+	told    atomic.Int64 // number of failed requests after the end
 }
 
 type lifeKey struct{}
 
-// crash ends the process: nothing that it does from now on has any effect on the server.
+// crash ends the process. Its later requests have no effect on the server.
 func (l *life) crash() { l.kill(ErrKilled) }
 
-// dead is why the process cannot do anything. Who has been told so often enough and goes on has to wait for it, so that time
-// passes: a loop would keep it from that for ever.
+// dead returns why the process has ended, or nil. A process that retries in a loop after its end is slowed
+// down after 1000 requests, since virtual time does not advance while it runs.
 func (l *life) dead() error {
 	if l.ctx.Err() == nil {
 		return nil
@@ -194,7 +194,7 @@ func (l *life) RoundTrip(q *http.Request) (*http.Response, error) {
 	return l.write(r)
 }
 
-// point is where a request is.
+// point returns the point of a request, without its number.
 func (l *life) point(r *request) Point {
 	return Point{
 		Process: l.process.name, Verb: r.verb, Resource: r.resourceText(),

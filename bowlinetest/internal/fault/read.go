@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// read makes a GET or a LIST.
+// read executes a GET or a LIST.
 func (l *life) read(r *request) (*http.Response, error) {
 	run := l.process.run
 	point, fault := run.reach(l.point(r), Stale)
@@ -33,7 +33,8 @@ func (l *life) read(r *request) (*http.Response, error) {
 	return response, l.sleep(r.Context(), run.Lag)
 }
 
-// older makes a list that takes any version one of the state before the resource changed last.
+// older rewrites a list that accepts any version into one of the state before the resource's last change. It
+// returns false if that is not possible.
 func (l *life) older(r *request) bool {
 	q := r.URL.Query()
 	wanted := q.Get("resourceVersion")
@@ -52,7 +53,7 @@ func (l *life) older(r *request) bool {
 	return true
 }
 
-// sleep waits, unless the process or ctx ends.
+// sleep waits for d, or until the process or ctx ends.
 func (l *life) sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -66,7 +67,7 @@ func (l *life) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// watch begins one. What it sends goes through events.
+// watch starts a watch, whose response is read through events.
 func (l *life) watch(r *request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	unlink := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
@@ -92,20 +93,20 @@ func (l *life) watch(r *request) (*http.Response, error) {
 	return response, nil
 }
 
-// events are what a watch sends, as the process reads it: the faults are in the reader's way.
+// events is the body of a watch's response. It injects faults while the process reads it.
 type events struct {
 	life    *life
 	request *request
 	ctx     context.Context
 	end     func()
 	body    io.ReadCloser
-	decoder *json.Decoder // nil of a body that is passed on as it is
-	initial bool          // what comes are the objects that there were
-	buffer  bytes.Buffer  // what is to be read
-	err     error         // comes after that
+	decoder *json.Decoder // nil if the body is passed on unchanged
+	initial bool          // the next frames are initial events
+	buffer  bytes.Buffer  // bytes that Read has not returned yet
+	err     error         // returned after the buffer
 }
 
-// begin reads frames.
+// begin starts the decoding of frames.
 func (e *events) begin() {
 	e.decoder = json.NewDecoder(e.body)
 	if s := e.request.URL.Query().Get("sendInitialEvents"); s != "true" && s != "1" {
@@ -140,7 +141,7 @@ func (e *events) Close() error {
 	return e.body.Close()
 }
 
-// frame is one event, as far as it matters here.
+// frame holds the fields of an event that matter here.
 type frame struct {
 	Type   string `json:"type"`
 	Object struct {
@@ -151,7 +152,7 @@ type frame struct {
 	} `json:"object"`
 }
 
-// next takes one frame.
+// next reads one frame.
 func (e *events) next() {
 	var raw json.RawMessage
 	if e.err = e.decoder.Decode(&raw); e.err != nil {
@@ -185,7 +186,7 @@ func (e *events) emit(raw []byte) {
 	e.buffer.WriteByte('\n')
 }
 
-// event passes one on, as the plan has it.
+// event emits an event with the fault that the plan has for it.
 func (e *events) event(raw []byte, f frame) {
 	run := e.life.process.run
 	meta := f.Object.Metadata
@@ -210,6 +211,6 @@ func (e *events) event(raw []byte, f frame) {
 	e.emit(raw)
 }
 
-// gone is the last event of a watch whose place in history is no longer known.
+// gone is the last event of a watch whose revision is no longer available.
 const gone = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
 	`"message":"too old resource version","reason":"Expired","code":410}}`

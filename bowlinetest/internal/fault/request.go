@@ -14,22 +14,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// request is what a process asks of the server.
+// request is a parsed request of a process.
 type request struct {
 	*http.Request
 	body      []byte
-	verb      string // as Kubernetes names it; empty of what is about no resource
+	verb      string // in Kubernetes' terms; empty if the request is not for a resource
 	resource  schema.GroupResource
 	sub       string
 	namespace string
 	name      string
-	// generated says that name is what the server makes a name from.
+	// generated reports that name is a prefix, followed by *, from which a name is generated.
 	generated bool
-	// ignored are requests that are passed on as they are.
+	// ignored requests are passed on unchanged.
 	ignored bool
 }
 
-// understand reads a request, whose body it takes.
+// understand parses a request and consumes its body.
 func understand(q *http.Request) (*request, error) {
 	r := &request{Request: q}
 	if q.Body != nil {
@@ -52,7 +52,7 @@ func understand(q *http.Request) (*request, error) {
 	return r, nil
 }
 
-// readPath takes /api/v1/namespaces/NS/RESOURCE/NAME/SUB and the like apart.
+// readPath parses paths such as /api/v1/namespaces/NS/RESOURCE/NAME/SUB. It returns false for other paths.
 func (r *request) readPath(parts []string) bool {
 	switch {
 	case len(parts) > 2 && parts[0] == "api":
@@ -102,7 +102,8 @@ func (r *request) readVerb() {
 	}
 }
 
-// bystander is a resource that controllers write beside their work: what becomes of it is no part of what they are for.
+// bystander reports whether controllers only use a resource on the side, as for events, leases and access
+// reviews. Faults there do not affect their task.
 func bystander(r schema.GroupResource) bool {
 	switch r.Group {
 	case "authorization.k8s.io", "authentication.k8s.io", "events.k8s.io", "coordination.k8s.io":
@@ -111,39 +112,41 @@ func bystander(r schema.GroupResource) bool {
 	return r.Resource == "events"
 }
 
-// heartbeats says whether leases are listed or watched, as by a controller that cares for nodes: who elects a leader reads and
-// writes one.
+// heartbeats reports whether the request lists or watches leases, as controllers of nodes do. Leader election
+// only gets and writes a single lease.
 func (r *request) heartbeats() bool {
 	return r.resource.Resource == "leases" && (r.verb == "list" || r.verb == "watch")
 }
 
-// meta is what matters here of an object's metadata.
+// meta holds the fields of an object's metadata that matter here.
 type meta struct {
 	Name, GenerateName, ResourceVersion string
 	UID                                 types.UID
 	Annotations                         map[string]string
 }
 
-// metaIn is that of an encoded object, or of a patch that is like one; of protobuf, without the annotations.
+// metaIn returns the metadata of an encoded object, or of a patch with the structure of an object.
+// Annotations are not decoded from protobuf.
 func metaIn(body []byte) meta {
 	var object struct{ Metadata meta }
 	if raw, ok := bytes.CutPrefix(body, []byte("k8s\x00")); ok {
-		m := field(field(raw, 2), 1) // runtime.Unknown's raw object; its metadata
+		m := field(field(raw, 2), 1) // field 2 of runtime.Unknown is the raw object; its field 1 the metadata
 		object.Metadata = meta{
 			Name: string(field(m, 1)), GenerateName: string(field(m, 2)),
 			UID: types.UID(field(m, 5)), ResourceVersion: string(field(m, 6)),
 		}
 	} else if err := json.Unmarshal(body, &object); err != nil {
-		return meta{} // the server will say what is wrong with it
+		return meta{} // the server reports the error
 	}
 	return object.Metadata
 }
 
-// madeUp is what ends a name that was made from another one: by the server, or by who creates the object and says so, as a
-// controller does whose names follow from uids.
+// madeUp matches the suffix of a generated name. The server generates it, or a client that sets generateName
+// itself, as a controller does that derives names from UIDs.
 var madeUp = regexp.MustCompile(`^[bcdfghjklmnpqrstvwxz2456789]{5}$`)
 
-// nameIn is the name that an object to be created has, or what one was generated from, or is to be.
+// nameIn returns the name of an object to be created, or its generateName followed by * if the name is
+// generated.
 func nameIn(body []byte) (name string, generated bool) {
 	m := metaIn(body)
 	end, prefixed := strings.CutPrefix(m.Name, m.GenerateName)
@@ -153,7 +156,7 @@ func nameIn(body []byte) (name string, generated bool) {
 	return cmp.Or(m.Name, "?"), false
 }
 
-// field is a field of an encoded protobuf message that holds bytes; nil when it has none.
+// field returns the first field with this number of an encoded protobuf message that holds bytes, or nil.
 func field(message []byte, number protowire.Number) []byte {
 	for len(message) > 0 {
 		n, kind, size := protowire.ConsumeTag(message)
@@ -173,7 +176,8 @@ func field(message []byte, number protowire.Number) []byte {
 	return nil
 }
 
-// forward is the request as it goes to the server: with the answer in JSON, which can be read on its way.
+// forward returns the request to the server. It asks for a response in JSON, which the run can read, unless
+// the request is ignored.
 func (r *request) forward() *http.Request {
 	q := r.Clone(r.Context())
 	if r.body != nil {
@@ -186,7 +190,7 @@ func (r *request) forward() *http.Request {
 	return q
 }
 
-// inJSON is an Accept header for the same, only metadata or a table if that was wanted, in JSON.
+// inJSON changes an Accept header to JSON, and preserves a request for metadata only or for a table.
 func inJSON(accept string) string {
 	first, _, _ := strings.Cut(accept, ",")
 	_, parameters, _ := strings.Cut(first, ";")
@@ -196,7 +200,7 @@ func inJSON(accept string) string {
 	return "application/json"
 }
 
-// resourceText is plural.group/subresource.
+// resourceText returns plural.group/subresource.
 func (r *request) resourceText() string {
 	text := r.resource.String()
 	if r.sub != "" {
@@ -205,10 +209,10 @@ func (r *request) resourceText() string {
 	return text
 }
 
-// object is resource.group namespace/name.
+// object returns resource.group namespace/name.
 func (r *request) object() string { return r.resource.String() + " " + objectText(r.namespace, r.name) }
 
-// objectText is namespace/name.
+// objectText returns namespace/name, with * for an empty name.
 func objectText(namespace, name string) string {
 	if name == "" {
 		name = "*"

@@ -14,48 +14,49 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Options of a run.
+// Options are the options of a run.
 type Options struct {
 	Plan    Plan
 	History *History
-	// Next reaches the server.
+	// Next is the transport to the server.
 	Next http.RoundTripper
-	// Lag is how long what is late is late.
+	// Lag is how long delayed events and caches lag behind.
 	Lag time.Duration
-	// Down is how long a process that has ended takes to start again.
+	// Down is the time between the end of a process and its restart.
 	Down time.Duration
-	// MostRequests ends a run that has more in a minute: a loop that never waits would keep virtual time from passing.
+	// MostRequests fails a run that sends more requests in a minute: a loop without pauses would keep virtual
+	// time from advancing.
 	MostRequests int
 }
 
-// Run is one run of all processes. It belongs to one bubble.
+// Run is one run of all processes. It is safe for concurrent use within its bubble.
 type Run struct {
 	Options
 	began time.Time
-	// Failed is closed by the first Fail, Stopped when the user stops as the plan has it.
+	// Failed is closed by the first Fail. Stopped is closed when the plan stops the user.
 	Failed, Stopped chan struct{}
-	// Ended is closed by the caller when the run is over.
+	// The caller closes Ended when the run is over.
 	Ended chan struct{}
 
 	mu        sync.Mutex
 	counts    map[Point]int
 	seen      []Seen
-	hit       []bool               // by index of Plan
-	generated map[string]string    // by resource and object
-	made      map[string]string    // by name
-	touched   map[string]types.UID // by resource and object: what has somebody else's change
-	minute    time.Time            // when the minute that requests are counted in began
-	requests  int                  // in it
-	busiest   int                  // the most of any minute
-	all       int                  // of all minutes
-	users     int                  // the user's writes
+	hit       []bool               // by index in Plan.Faults
+	generated map[string]string    // aliases, by resource and object
+	made      map[string]string    // aliases, by name
+	touched   map[string]types.UID // UID of objects with another client's change, by resource and object
+	minute    time.Time            // start of the current minute
+	requests  int                  // in the current minute
+	busiest   int                  // requests in the busiest minute
+	all       int                  // requests in the whole run
+	users     int                  // writes of the user
 	rows      []*Row
 	problems  []string
 	lastWrite time.Time
 	processes []*Process
 }
 
-// NewRun makes a run that begins now.
+// NewRun returns a run that starts now.
 func NewRun(o Options) *Run {
 	return &Run{
 		Options: o, began: time.Now(), Failed: make(chan struct{}), Stopped: make(chan struct{}), Ended: make(chan struct{}),
@@ -64,7 +65,7 @@ func NewRun(o Options) *Run {
 	}
 }
 
-// Fail ends the run: a problem is found.
+// Fail records a problem. The first one ends the run: it closes Failed and stops all processes.
 func (r *Run) Fail(format string, values ...any) {
 	r.mu.Lock()
 	first := len(r.problems) == 0
@@ -80,21 +81,21 @@ func (r *Run) Fail(format string, values ...any) {
 	}
 }
 
-// Problems are what Fail was told.
+// Problems returns the problems that Fail recorded.
 func (r *Run) Problems() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.problems)
 }
 
-// Seen are the points that the run came by, in order.
+// Seen returns the points that the run reached, in order.
 func (r *Run) Seen() []Seen {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.seen)
 }
 
-// Unreached are the faults of the plan that the run did not come by.
+// Unreached returns the faults of the plan whose points the run did not reach.
 func (r *Run) Unreached() (faults []Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,28 +107,28 @@ func (r *Run) Unreached() (faults []Fault) {
 	return faults
 }
 
-// Requests is how many the processes have made in the busiest minute.
+// Requests returns the number of requests that the processes sent in the busiest minute.
 func (r *Run) Requests() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.busiest
 }
 
-// AllRequests is how many the processes have made so far.
+// AllRequests returns the number of requests that the processes have sent so far.
 func (r *Run) AllRequests() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.all
 }
 
-// LastWrite is when a process last changed anything; zero when none did.
+// LastWrite returns the time of the last change by a process, or the zero time.
 func (r *Run) LastWrite() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.lastWrite
 }
 
-// request counts one, and ends a run that has too many.
+// request counts a request, and fails the run if there are too many.
 func (r *Run) request(p *Process) {
 	r.mu.Lock()
 	p.asked = true
@@ -144,7 +145,7 @@ func (r *Run) request(p *Process) {
 	}
 }
 
-// userWrites counts a write of the user, and is false when the plan has it that there are no more.
+// userWrites counts a write of the user. It returns false if the plan has stopped the user.
 func (r *Run) userWrites() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,14 +156,14 @@ func (r *Run) userWrites() bool {
 	return true
 }
 
-// Writes is how many the user has made.
+// Writes returns the number of writes that the user has made.
 func (r *Run) Writes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.users
 }
 
-// reach numbers a point, and says which fault the plan has there, if any.
+// reach numbers a point, and returns the fault that the plan has there, or "".
 func (r *Run) reach(p Point, kinds ...Kind) (Point, Kind) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +180,7 @@ func (r *Run) reach(p Point, kinds ...Kind) (Point, Kind) {
 	return p, ""
 }
 
-// learn remembers that the server made a name up.
+// learn records a name that the server generated from a prefix.
 func (r *Run) learn(resource schema.GroupResource, namespace, name, prefix string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +188,7 @@ func (r *Run) learn(resource schema.GroupResource, namespace, name, prefix strin
 	r.made[name] = prefix + "*"
 }
 
-// Generated are the names that the server has made up, by what they were made from.
+// Generated maps the names that the server generated to their prefixes, followed by *.
 func (r *Run) Generated() map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +197,7 @@ func (r *Run) Generated() map[string]string {
 
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// stable is what an object is called in every run.
+// stable returns a text for an object that is the same in every run.
 func (r *Run) stable(resource schema.GroupResource, namespace, name string) string {
 	r.mu.Lock()
 	alias, ok := r.generated[resource.String()+" "+objectText(namespace, name)]
@@ -207,7 +208,7 @@ func (r *Run) stable(resource schema.GroupResource, namespace, name string) stri
 	return objectText(namespace, r.withoutUIDs(name))
 }
 
-// withoutUIDs puts what is known of an object in the place of its uid.
+// withoutUIDs replaces UIDs by the resources and names of their objects.
 func (r *Run) withoutUIDs(text string) string {
 	if !uuid.MatchString(text) {
 		return text
@@ -221,16 +222,16 @@ func (r *Run) withoutUIDs(text string) string {
 	})
 }
 
-// Row is a step of the trace.
+// Row is a row of the trace.
 type Row struct {
-	At           time.Duration // since the run began
+	At           time.Duration // since the start of the run
 	Who          string
 	What, Answer string
-	// Fault is what went wrong at this step.
+	// Fault is the fault injected at this step, if any.
 	Fault Kind
 }
 
-// Note adds a row.
+// Note adds a row to the trace.
 func (r *Run) Note(who, what, answer string) *Row { return r.row(who, what, answer, "") }
 
 func (r *Run) row(who, what, answer string, fault Kind) *Row {
@@ -241,14 +242,14 @@ func (r *Run) row(who, what, answer string, fault Kind) *Row {
 	return row
 }
 
-// answer completes a row.
+// answer appends to the Answer of a row.
 func (r *Run) answer(row *Row, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	row.Answer = strings.TrimSpace(row.Answer + " " + text)
 }
 
-// Rows are the trace so far.
+// Rows returns a copy of the trace so far.
 func (r *Run) Rows() []Row {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,7 +260,7 @@ func (r *Run) Rows() []Row {
 	return rows
 }
 
-// wrote notes that a process did.
+// wrote records the time of a write by a process.
 func (r *Run) wrote() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// User is the transport of who acts in a run: its writes are in the trace, and left alone until the plan has the user stop.
-// The next one is never answered then.
+// User returns the transport of the run's user. It records the user's writes in the trace and passes them on
+// unchanged, until the plan stops the user. From then on, writes block until the run has ended.
 func (r *Run) User() http.RoundTripper { return user{r} }
 
 type user struct {
 	run *Run
 }
 
-// errStopped is the answer in the end to what the user does no more.
+// errStopped is returned for the writes of a stopped user when the run has ended.
 var errStopped = errors.New("the run is over")
 
 const userName = "user"
@@ -27,7 +27,7 @@ func (w user) RoundTrip(q *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	ignored := r.ignored
-	r.ignored = true // as for what is forwarded: the answer is to be in the form that it was asked for
+	r.ignored = true // forward then preserves the user's Accept header
 	if ignored || r.Method == http.MethodGet {
 		return w.run.Next.RoundTrip(r.forward())
 	}
@@ -48,7 +48,7 @@ func (w user) RoundTrip(q *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// stop is the moment that the user stops.
+// stop records that the user stops, once.
 func (r *Run) stop() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// write makes a request that changes something.
+// write executes a request that changes something.
 func (l *life) write(r *request) (*http.Response, error) {
 	run := l.process.run
 	point, fault := run.reach(l.point(r), l.faultsOf(r)...)
@@ -60,7 +60,7 @@ func (l *life) write(r *request) (*http.Response, error) {
 
 var errLost = fmt.Errorf("reading the answer: %w", io.ErrUnexpectedEOF)
 
-// faultsOf are the kinds that a write may meet.
+// faultsOf returns the faults that can be injected at a write.
 func (l *life) faultsOf(r *request) []Kind {
 	kinds := []Kind{CrashBefore, CrashAfter, Refused, Throttled, Lost}
 	if r.verb == "update" || r.verb == "patch" || r.verb == "apply" {
@@ -72,7 +72,7 @@ func (l *life) faultsOf(r *request) []Kind {
 	return kinds
 }
 
-// whole makes a request and takes its whole answer. It ends with ctx and with the process.
+// whole executes a request and reads its whole response. It is canceled by ctx and by the end of the process.
 func (l *life) whole(r *request, ctx context.Context) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -88,10 +88,10 @@ func (l *life) whole(r *request, ctx context.Context) (*http.Response, error) {
 	return response, err
 }
 
-// learn takes from the answer to a write what the run is to know: a name that the server has made up, that there was nothing
-// to be in conflict with, that a conflict was overwritten.
+// learn records facts from the response to a write: a name that the server generated, that no conflict was
+// possible because there was no object to change, and that the write undid another client's change.
 func (l *life) learn(r *request, point Point, response *http.Response) {
-	body, _ := io.ReadAll(response.Body) // of memory: it does not fail
+	body, _ := io.ReadAll(response.Body) // reads from memory, which cannot fail
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	switch meta := metaIn(body); response.StatusCode {
 	case http.StatusCreated:
@@ -106,14 +106,14 @@ func (l *life) learn(r *request, point Point, response *http.Response) {
 	}
 }
 
-// status is the answer of a server that did nothing.
+// status returns the response of a server that refused a request.
 func status(r *request, code int, reason, message string) *http.Response {
 	body, err := json.Marshal(map[string]any{
 		"kind": "Status", "apiVersion": "v1", "metadata": map[string]any{}, "status": "Failure",
 		"reason": reason, "message": message, "code": code, "details": map[string]any{"retryAfterSeconds": 1},
 	})
 	if err != nil {
-		panic(err) // it is a map of texts
+		panic(err) // unreachable: the map holds only strings, numbers and maps
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
 	if code == http.StatusTooManyRequests {
@@ -126,8 +126,8 @@ func status(r *request, code int, reason, message string) *http.Response {
 	}
 }
 
-// Effect does something outside of the API as a write of the process whose context it is, which may crash before and after
-// it, or fail. Outside of a run it only does it.
+// Effect calls do, a side effect outside the API, as a write of the process whose context ctx is. The process
+// may crash before or after it, or the effect may fail. Outside of a run, Effect only calls do.
 func Effect(ctx context.Context, name string, do func() error) error {
 	l, ok := ctx.Value(lifeKey{}).(*life)
 	if !ok {

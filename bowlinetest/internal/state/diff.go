@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// Diff says in what got differs from want, a line for each object that is there or not, or field of one.
+// Diff describes how got differs from want, in one line for each object that is missing or unexpected, and
+// for each field that differs.
 func Diff(want, got Normal) []string {
 	var lines []string
 	for _, name := range keys(want, got) {
@@ -26,7 +27,7 @@ func Diff(want, got Normal) []string {
 	return lines
 }
 
-// keys are those of both, sorted.
+// keys returns the keys of both maps, sorted.
 func keys[M ~map[string]any](a, b M) []string {
 	all := maps.Clone(a)
 	if all == nil {
@@ -36,7 +37,7 @@ func keys[M ~map[string]any](a, b M) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// differences are those of two values at a field path.
+// differences returns the differences of two values at a field path.
 func differences(name, path string, want, got any) []string {
 	w, wantsMap := want.(map[string]any)
 	g, hasMap := got.(map[string]any)
@@ -57,7 +58,7 @@ func differences(name, path string, want, got any) []string {
 	return lines
 }
 
-// short is a value in one line; nil is a field that is not there.
+// short formats a value in one line of limited length; nil is an absent field.
 func short(v any) string {
 	if v == nil {
 		return "absent"

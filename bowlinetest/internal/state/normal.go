@@ -14,27 +14,28 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Normal is a state by the names of its objects, with nothing in it that differs in every run.
+// Normal is a state by object name, without anything that differs in every run.
 type Normal map[string]any
 
-// outside is the name under which a Normal has State.Outside.
+// outside is the key of State.Outside in a Normal.
 const outside = "outside"
 
-// Names are what is called otherwise in every run.
+// Names maps identifiers that differ in every run to stable ones.
 type Names struct {
-	// UIDs are all that there ever were, by whose they are.
+	// UIDs maps the UIDs of all objects that ever existed to their keys.
 	UIDs map[types.UID]object.Key
-	// Generated are the names that the server has made up, by what they were made from.
+	// Generated maps the names that the server generated to their prefixes.
 	Generated map[string]string
 }
 
-// Normalise makes a state comparable. It does not change the state.
+// Normalise makes a state comparable with those of other runs. It does not change s. It returns an error if
+// State.Outside cannot be encoded as JSON.
 //
-//   - resourceVersion, generation, managedFields, uid and the annotation that conflicts are made with go; times become
-//     "a time"; the uid of an object becomes its name, wherever it stands; an observedGeneration says whether it is the
-//     generation;
-//   - an object whose name was generated is called by what it was generated from, and counted; so it is wherever its name
-//     stands.
+//   - It removes resourceVersion, generation, managedFields, uid, selfLink, creationTimestamp and the
+//     annotation that conflicts set. Times become "a time". UIDs become the names of their objects, wherever
+//     they occur. An observedGeneration that equals the generation becomes "the generation".
+//   - An object with a generated name is identified by the prefix of its name and a number, also where other
+//     objects mention its name.
 func Normalise(s State, names Names) (Normal, error) {
 	live := map[string]bool{}
 	for _, o := range s.Objects {
@@ -99,7 +100,7 @@ func (n *normaliser) all(s State) (Normal, error) {
 	return normal, nil
 }
 
-// object normalises one, which it changes.
+// object normalizes an object in place.
 func (n *normaliser) object(o *unstructured.Unstructured) any {
 	generation := o.Object["metadata"].(map[string]any)["generation"]
 	o.Object = relative(o.Object, fmt.Sprint(generation)).(map[string]any)
@@ -116,7 +117,7 @@ func (n *normaliser) object(o *unstructured.Unstructured) any {
 	return n.value(o.Object)
 }
 
-// relative says of each observedGeneration whether it is the generation.
+// relative replaces each observedGeneration that equals the generation.
 func relative(v any, generation string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -135,7 +136,7 @@ func relative(v any, generation string) any {
 	return v
 }
 
-// value is a copy without uids and times.
+// value returns a copy without UIDs, generated names and times.
 func (n *normaliser) value(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

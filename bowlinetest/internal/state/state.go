@@ -1,5 +1,5 @@
-// Package state is what a plane has, as two runs of the same thing can be compared: without what differs in every run, such
-// as uids, times and made-up names. Package bowlinetest is its caller.
+// Package state reads the state of a plane and compares the states of two runs, without what differs in every
+// run, such as UIDs, times and generated names. Package bowlinetest uses it for Explore.
 package state
 
 import (
@@ -18,19 +18,20 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Object is one of any kind.
+// Object is an object of any kind.
 type Object = *unstructured.Unstructured
 
-// State is what there is at a moment.
+// State is the state of a plane at one point of a run.
 type State struct {
-	// Objects are all that there are, but for Events and Leases, in order. Those that every plane has are among them.
+	// Objects are all objects except Events and Leases, sorted by name. They include the objects that every
+	// plane has.
 	Objects []Object
-	// Outside is what the scenario's Snapshot says. An invariant sees the objects as one commit left them, and Outside as it is
-	// when the invariant is looked at, in the same instant or moments later.
+	// Outside is what the scenario's Snapshot returned. In an invariant, Objects are those of one commit,
+	// whereas Outside is read when the invariant is checked, in the same instant or moments later.
 	Outside any
 }
 
-// Kind are the objects of a kind.
+// Kind returns the objects of a kind.
 func (s State) Kind(kind string) []Object {
 	var found []Object
 	for _, o := range s.Objects {
@@ -41,7 +42,7 @@ func (s State) Kind(kind string) []Object {
 	return found
 }
 
-// Find is an object, or nil. The namespace of a cluster-scoped one is empty.
+// Find returns an object, or nil. The namespace of a cluster-scoped object is empty.
 func (s State) Find(kind, namespace, name string) *unstructured.Unstructured {
 	for _, o := range s.Kind(kind) {
 		if o.GetNamespace() == namespace && o.GetName() == name {
@@ -51,24 +52,24 @@ func (s State) Find(kind, namespace, name string) *unstructured.Unstructured {
 	return nil
 }
 
-// Server is asked for objects.
+// Server lists objects over a transport.
 type Server struct {
 	http.RoundTripper
 }
 
-// List reads all objects of a resource, as they were at a revision, or as they are for 0.
+// List returns all objects of a resource at a revision, or the current ones if at is 0.
 func (s Server) List(ctx context.Context, resource schema.GroupVersionResource, at object.Revision) ([]Object, error) {
 	objects, err := s.list(ctx, resource, at)
 	if at == 0 || err != errFuture {
 		return objects, err
 	}
-	if _, err := s.list(ctx, resource, 0); err != nil { // which waits for all that was committed
+	if _, err := s.list(ctx, resource, 0); err != nil { // a list of the current state waits for all commits
 		return nil, err
 	}
 	return s.list(ctx, resource, at)
 }
 
-// errFuture is that a revision is committed and not published yet.
+// errFuture reports that a revision is committed but not visible to reads yet.
 var errFuture = errors.New("the revision is still to come")
 
 func (s Server) list(ctx context.Context, resource schema.GroupVersionResource, at object.Revision) ([]Object, error) {
@@ -97,7 +98,7 @@ func (s Server) list(ctx context.Context, resource schema.GroupVersionResource, 
 	switch answer.StatusCode {
 	case http.StatusOK:
 		return decode(body)
-	case http.StatusNotFound: // it is served no longer
+	case http.StatusNotFound: // no longer served
 		return nil, nil
 	case http.StatusGatewayTimeout:
 		return nil, errFuture
@@ -106,7 +107,7 @@ func (s Server) list(ctx context.Context, resource schema.GroupVersionResource, 
 	}
 }
 
-// decode reads a list. Those of typed resources say only once of what kind their items are.
+// decode reads a list. In lists of typed resources, only the list states the kind.
 func decode(body []byte) ([]Object, error) {
 	var list map[string]any
 	if err := utiljson.Unmarshal(body, &list); err != nil {
@@ -133,10 +134,10 @@ func decode(body []byte) ([]Object, error) {
 	return objects, nil
 }
 
-// Resources are objects by resource, which make a State together.
+// Resources maps resources to their objects, which together make up a State.
 type Resources map[schema.GroupVersionResource][]Object
 
-// State is all of them.
+// State returns the state of all resources.
 func (r Resources) State(outside any) State {
 	s := State{Outside: outside}
 	for _, objects := range r {
@@ -146,7 +147,7 @@ func (r Resources) State(outside any) State {
 	return s
 }
 
-// name is what an object is called in a report: Kind.group namespace/name, without what it has not.
+// name returns an object's name in reports, Kind.group namespace/name, without the parts that are empty.
 func name(o *unstructured.Unstructured) string {
 	called := o.GroupVersionKind().GroupKind().String() + " "
 	if o.GetNamespace() != "" {

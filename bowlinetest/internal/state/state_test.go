@@ -14,7 +14,7 @@ import (
 
 type fields = map[string]any
 
-// run is a state as one run leaves it: id makes what is different in every run.
+// run returns a state as one run leaves it; id determines the values that differ in every run.
 func run(id string, change func(owner, child fields)) (state.State, state.Names) {
 	uid, name := id+"-0000-uid", "child-"+id
 	owner := fields{
@@ -41,7 +41,7 @@ func run(id string, change func(owner, child fields)) (state.State, state.Names)
 	return s, names
 }
 
-// compare normalises two runs and says in what the second differs.
+// compare normalizes two runs and returns their differences.
 func compare(t *testing.T, change func(owner, child fields)) []string {
 	t.Helper()
 	normal := func(s state.State, names state.Names) state.Normal {
@@ -86,7 +86,7 @@ func TestWhatDiffersIsNamedByObjectAndField(t *testing.T) {
 	}
 }
 
-// Two groups may have a kind of one name.
+// Two groups may have a kind with the same name.
 func TestKindsOfTwoGroupsAreTwo(t *testing.T) {
 	t.Parallel()
 	both := state.Resources{}

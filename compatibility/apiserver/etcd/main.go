@@ -1,4 +1,4 @@
-// Command etcd is etcd's own server.
+// Command etcd is the unmodified etcd server.
 package main
 
 import (

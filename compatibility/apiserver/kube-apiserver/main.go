@@ -1,4 +1,4 @@
-// Command kube-apiserver is Kubernetes' own.
+// Command kube-apiserver is the unmodified kube-apiserver of Kubernetes.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command kubectl is Kubernetes' own.
+// Command kubectl is the unmodified kubectl of Kubernetes.
 package main
 
 import (

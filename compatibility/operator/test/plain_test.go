@@ -1,4 +1,4 @@
-// Package test is a suite without Ginkgo: a test starts an environment and stops it.
+// Package test is a test suite without Ginkgo: a test starts an environment and stops it.
 package test
 
 import (

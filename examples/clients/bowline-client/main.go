@@ -1,6 +1,6 @@
-// Command bowline-client does with Bowline's client what rest, clientset-pod and clientset-running do with client-go's: one
-// generic client for built-in kinds and custom resources, which finds the resource from the Go type. It works with any
-// Kubernetes.
+// Command bowline-client does with Bowline's client what rest, clientset-pod and clientset-running do with
+// client-go's. A single generic client serves built-in kinds and custom resources; it derives the resource
+// from the Go type. It works with any Kubernetes.
 //
 //	go run ./examples/clients/bowline-client [--kubeconfig FILE] [--context NAME] [--namespace NAME] [POD]
 package main
@@ -38,7 +38,7 @@ func run(ctx context.Context, s lab.Server) error {
 		if err != nil {
 			return err
 		}
-		running++ // page after page, one object at a time
+		running++ // the iterator lists page by page
 	}
 	fmt.Println("running pods in all namespaces:", running)
 	return nil

@@ -1,5 +1,5 @@
-// Command bowline-informer prints what happens to pods, as informer does with client-go's: with Bowline's informer, whose
-// handlers have the pod's type and know no tombstones. It works with any Kubernetes.
+// Command bowline-informer prints changes of pods with Bowline's informer, as informer does with client-go's.
+// Its handlers receive the pod's Go type, and there are no tombstones. It works with any Kubernetes.
 //
 //	go run ./examples/clients/bowline-informer [--kubeconfig FILE] [--context NAME] [--namespace NAME]
 package main
@@ -27,16 +27,16 @@ func run(ctx context.Context, s lab.Server) error {
 	if err != nil {
 		return err
 	}
-	// An informer tries for ever. Whoever starts this program is told at once when there is nothing to list.
+	// An informer retries forever. This list reports an error at once if the pods cannot be listed.
 	if _, err := client.For[*corev1.Pod](c).List(ctx, s.Namespace, metav1.ListOptions{Limit: 1}); err != nil {
 		return err
 	}
 	resource := corev1.SchemeGroupVersion.WithResource("pods")
 	pods := informer.New(client.NewSource(c), resource, informer.Options[*corev1.Pod]{Namespace: s.Namespace})
 	handlers := pods.AddHandler(informer.HandlerFuncs[*corev1.Pod]{
-		Add:    func(pod *corev1.Pod, _ bool) { show("ADDED", pod) }, // also what was there before
+		Add:    func(pod *corev1.Pod, _ bool) { show("ADDED", pod) }, // also called for existing pods
 		Update: func(_, pod *corev1.Pod) { show("MODIFIED", pod) },
-		Delete: func(pod *corev1.Pod, _ bool) { show("DELETED", pod) }, // the last state that was seen
+		Delete: func(pod *corev1.Pod, _ bool) { show("DELETED", pod) }, // with the last observed state
 	})
 
 	fmt.Printf("%-9s %-23s %-17s %s\n", "EVENT", "POD", "VERSION", "PHASE")

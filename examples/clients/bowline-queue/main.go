@@ -1,5 +1,6 @@
-// Command bowline-queue does what informer-queue does, with Bowline's controller: queue, workers, retries and the reading of
-// one's own writes are its business, and what is left to write is the work. It works with any Kubernetes.
+// Command bowline-queue does what informer-queue does, with Bowline's controller. The controller provides the
+// queue, the workers, the retries, and a cache that reflects its own writes; only the work itself remains to
+// be written. It works with any Kubernetes.
 //
 //	go run ./examples/clients/bowline-queue [--kubeconfig FILE] [--context NAME] [--namespace NAME]
 package main
@@ -30,7 +31,7 @@ func run(ctx context.Context, s lab.Server) error {
 	if err != nil {
 		return err
 	}
-	// An informer tries for ever. Whoever starts this program is told at once when there is nothing to list.
+	// An informer retries forever. This list reports an error at once if the pods cannot be listed.
 	if _, err := client.For[*corev1.Pod](manager.Client()).List(ctx, s.Namespace, metav1.ListOptions{Limit: 1}); err != nil {
 		return err
 	}
@@ -46,10 +47,10 @@ func run(ctx context.Context, s lab.Server) error {
 	return manager.Run(ctx)
 }
 
-// printer is the work.
+// printer implements the work.
 type printer struct{ pods informer.Lister[*corev1.Pod] }
 
-// Reconcile prints a pod as it is now, and fails when the pod's annotation asks for it.
+// Reconcile prints the current state of a pod. It fails if the pod has the annotation fail.
 func (p *printer) Reconcile(_ context.Context, request controller.Request) (controller.Result, error) {
 	pod, err := p.pods.Get(request.Namespace, request.Name)
 	switch {

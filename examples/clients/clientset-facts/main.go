@@ -1,5 +1,5 @@
-// Command clientset-facts prints facts of the pods of all namespaces and of the nodes, with client-go's clientset: what
-// somebody declared (spec) and what there is (status).
+// Command clientset-facts prints the desired state (spec) and the observed state (status) of all pods and
+// nodes, with client-go's clientset.
 //
 //	go run ./examples/clients/clientset-facts [--kubeconfig FILE] [--context NAME]
 package main
@@ -53,7 +53,7 @@ func run(ctx context.Context, s lab.Server) error {
 	return table.Flush()
 }
 
-// images are those of a pod's containers.
+// images returns the images of a pod's containers.
 func images(pod corev1.Pod) string {
 	var names []string
 	for _, container := range pod.Spec.Containers {
@@ -62,7 +62,8 @@ func images(pod corev1.Pod) string {
 	return strings.Join(names, ",")
 }
 
-// describe prints the facts of a node, one a line. What nobody has reported yet is left out.
+// describe prints the properties of a node, one per line. Properties that have not been reported yet are
+// omitted.
 func describe(table *tabwriter.Writer, node corev1.Node) {
 	row := func(name, value string) {
 		if value != "" {

@@ -1,5 +1,5 @@
-// Command clientset-pod tells what there is to know of a pod, with client-go's clientset: a client with a typed method for
-// each built-in resource.
+// Command clientset-pod prints the properties of a pod, with client-go's clientset: a client with typed
+// methods for each built-in resource.
 //
 //	go run ./examples/clients/clientset-pod [--kubeconfig FILE] [--context NAME] [--namespace NAME] [POD]
 package main

@@ -1,5 +1,6 @@
-// Command clientset-running counts the running pods of all namespaces, with client-go's clientset. The server picks those
-// that run, by a field selector, and sends them in pages, so that a large cluster costs no more memory than a small one.
+// Command clientset-running counts the running pods of all namespaces, with client-go's clientset. The server
+// selects running pods by a field selector and returns them in pages, so memory use does not depend on the
+// size of the cluster.
 //
 //	go run ./examples/clients/clientset-running [--kubeconfig FILE] [--context NAME]
 package main

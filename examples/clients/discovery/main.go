@@ -1,6 +1,6 @@
-// Command discovery lists what a server serves, with client-go's discovery client: groups, their versions, and the
-// resources of each, as kubectl api-versions and kubectl api-resources do. That is how a client knows that a custom
-// resource is there.
+// Command discovery lists what a server serves, with client-go's discovery client: groups, their versions,
+// and the resources of each, like kubectl api-versions and kubectl api-resources. Through discovery a client
+// learns of custom resources.
 //
 //	go run ./examples/clients/discovery [--kubeconfig FILE] [--context NAME] [GROUP[/VERSION]]
 package main
@@ -46,10 +46,10 @@ func run(ctx context.Context, s lab.Server) error {
 	if !found {
 		err = errors.Join(fmt.Errorf("%s serves no %s: all that it serves is listed without it", s.Config.Host, wanted), err)
 	}
-	return errors.Join(table.Flush(), err) // a group whose server does not answer is an error, and hides no other
+	return errors.Join(table.Flush(), err) // an unavailable API group is an error, but does not hide the others
 }
 
-// show prints the resources of one version of one group.
+// show prints the resources of a group version.
 func show(table *tabwriter.Writer, version string, lists []*metav1.APIResourceList) {
 	for _, list := range lists {
 		for _, r := range list.APIResources {

@@ -1,6 +1,6 @@
-// Command dynamic lists the objects of any resource, in all namespaces, with client-go's dynamic client: also of custom
-// resources, whose Go types this program does not have. Objects come as what their JSON holds; where there is a Go type,
-// they convert to it.
+// Command dynamic lists the objects of any resource in all namespaces, with client-go's dynamic client,
+// including custom resources for which this program has no Go types. The client returns decoded JSON, which
+// can be converted to a Go type if there is one.
 //
 //	go run ./examples/clients/dynamic [--kubeconfig FILE] [--context NAME] [RESOURCE.VERSION.GROUP]
 package main
@@ -28,7 +28,7 @@ func main() {
 }
 
 func run(ctx context.Context, s lab.Server) error {
-	name := s.Argument("pods.v1.") // of the core group, which has no name
+	name := s.Argument("pods.v1.") // the name of the core group is empty
 	resource, _ := schema.ParseResourceArg(name)
 	if resource == nil {
 		return fmt.Errorf("%q is no resource: write RESOURCE.VERSION.GROUP, such as pods.v1. or deployments.v1.apps", name)
@@ -55,7 +55,7 @@ func run(ctx context.Context, s lab.Server) error {
 	return table.Flush()
 }
 
-// declared is what an object's spec says: of a pod as its Go type has it, of all others as it came.
+// declared describes the spec of an object: that of a pod from its Go type, all others as JSON.
 func declared(object unstructured.Unstructured) (string, error) {
 	if object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Pod") {
 		var pod corev1.Pod
@@ -65,7 +65,7 @@ func declared(object unstructured.Unstructured) (string, error) {
 		return "image " + pod.Spec.Containers[0].Image, nil
 	}
 	spec, found := object.Object["spec"]
-	if !found { // as a ConfigMap
+	if !found { // such as a ConfigMap
 		return "-", nil
 	}
 	text, err := json.Marshal(spec)

@@ -1,6 +1,7 @@
-// Command informer-queue is a controller without its purpose: an informer's handlers put the keys of changed pods into a work
-// queue, and workers take them out, read the pod from the informer's cache, and print it. So a key that changes many times
-// before a worker comes is worked on once, as the pod is then; and work that fails is tried again, later and later.
+// Command informer-queue shows the structure of a controller: an informer's handlers add the keys of changed
+// pods to a work queue, and workers take keys from it, read the pod from the informer's cache, and print it.
+// If a key is added several times before a worker takes it, it is processed once, with the pod's latest
+// state. Failed keys are retried with a growing delay.
 //
 //	go run ./examples/clients/informer-queue [--step] [--kubeconfig FILE] [--context NAME] [--namespace NAME]
 package main
@@ -39,7 +40,7 @@ func run(ctx context.Context, s lab.Server) error {
 	if err != nil {
 		return err
 	}
-	// An informer tries for ever. Whoever starts this program is told at once when there is nothing to list.
+	// An informer retries forever. This list reports an error at once if the pods cannot be listed.
 	if _, err := clients.CoreV1().Pods(s.Namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return err
 	}
@@ -71,20 +72,20 @@ func run(ctx context.Context, s lab.Server) error {
 	return nil
 }
 
-// loop is what handlers and workers share: they know nothing else of each other.
+// loop is the state that handlers and workers share.
 type loop struct {
 	pods  listersv1.PodLister // reads the informer's cache
 	queue workqueue.TypedRateLimitingInterface[cache.ObjectName]
-	turns <-chan struct{} // a worker takes one before it takes a key
+	turns <-chan struct{} // a worker receives from it before it takes a key
 }
 
-// add is what handlers do: quick, and without a look at what has changed.
+// add is called by the handlers. It is fast and does not look at what has changed.
 func (l *loop) add(event string, key cache.ObjectName) {
 	fmt.Printf("%-9s %s\n", event, key)
 	l.queue.Add(key)
 }
 
-// work is what a worker does until the queue is shut down.
+// work runs a worker until the queue is shut down.
 func (l *loop) work(ctx context.Context) {
 	for {
 		select {
@@ -105,11 +106,12 @@ func (l *loop) work(ctx context.Context) {
 			fmt.Printf("  gave up %s: try %d: %v\n", key, tries, err)
 			l.queue.Forget(key)
 		}
-		l.queue.Done(key) // from here on another worker may take the key
+		l.queue.Done(key) // from now on another worker may take the key
 	}
 }
 
-// sync is the work: here it prints the pod as it is now, and fails when the pod's annotation asks for it.
+// sync implements the work. In this example it prints the current state of the pod. It fails if the pod has
+// the annotation fail.
 func (l *loop) sync(key cache.ObjectName) error {
 	pod, err := l.pods.Pods(key.Namespace).Get(key.Name)
 	switch {
@@ -125,7 +127,7 @@ func (l *loop) sync(key cache.ObjectName) error {
 	return nil
 }
 
-// turns has a turn for each line that is typed, or as many as anybody wants.
+// turns returns a channel that permits one key for each line of input or, without --step, any number of keys.
 func turns() <-chan struct{} {
 	turns := make(chan struct{})
 	if !*step {

@@ -1,6 +1,6 @@
-// Command informer prints what happens to pods, with client-go's shared informer: it lists, then watches from where the list
-// ended, keeps a copy of every pod, and calls back after each change. A controller would have its handlers put keys into a
-// queue (see informer-queue); these print.
+// Command informer prints changes of pods, with client-go's shared informer: it lists the pods, watches from
+// the version of the list, caches every pod, and calls handlers after each change. In a controller the
+// handlers would add keys to a queue (see informer-queue); these print.
 //
 //	go run ./examples/clients/informer [--kubeconfig FILE] [--context NAME] [--namespace NAME]
 package main
@@ -29,16 +29,16 @@ func run(ctx context.Context, s lab.Server) error {
 	if err != nil {
 		return err
 	}
-	// An informer tries for ever. Whoever starts this program is told at once when there is nothing to list.
+	// An informer retries forever. This list reports an error at once if the pods cannot be listed.
 	if _, err := clients.CoreV1().Pods(s.Namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return err
 	}
 	factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithNamespace(s.Namespace))
 	handlers, err := factory.Core().V1().Pods().TypedInformer().AddTypedEventHandler(informersv1.PodDetailedHandlerFuncs{
-		AddFunc:    func(pod *corev1.Pod, _ bool) { show("ADDED", pod) }, // also what was there before
+		AddFunc:    func(pod *corev1.Pod, _ bool) { show("ADDED", pod) }, // also called for existing pods
 		UpdateFunc: func(_, pod *corev1.Pod) { show("MODIFIED", pod) },
 		DeleteFunc: func(deleted informersv1.DeletedPod) {
-			if deleted.OptionalObj != nil { // the last state that was seen
+			if deleted.OptionalObj != nil { // the last observed state
 				show("DELETED", deleted.OptionalObj)
 			}
 		},

@@ -9,13 +9,14 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// explain is an error in the words of whoever runs a program for the first time: what happened, where, and what to do.
+// explain rewrites an error for a user who runs a program for the first time: what failed, where, and what to
+// do.
 func (s Server) explain(err error) error {
 	if s.Config == nil {
-		return err // client.Load says it all
+		return err // the error of client.Load is complete
 	}
 	if unreachable := new(client.ServerError); errors.As(err, &unreachable) {
-		return unreachable // without the request, which is not what is wrong
+		return unreachable // without the URL of the request, which is not the cause
 	}
 	switch kind, name := about(err); {
 	case apierrors.IsNotFound(err) && kind == "pods" && name != "":
@@ -33,7 +34,7 @@ func (s Server) explain(err error) error {
 	return err
 }
 
-// about is what object a server's refusal is about.
+// about returns the kind and name of the object in an error status.
 func about(err error) (kind, name string) {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || status.Status().Details == nil {

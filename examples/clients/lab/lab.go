@@ -1,5 +1,5 @@
-// Package lab is what the programs of examples/clients have in common, so that each of them is little but its client:
-// flags, the server they mean, and how a program ends. It sends no request.
+// Package lab contains the code that all programs of examples/clients share, so that each of them shows
+// little but its client: flags, the choice of the server, and the exit status. It sends no requests.
 package lab
 
 import (
@@ -19,22 +19,22 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// Program is one of the programs. It may define flags of its own, on flag.CommandLine.
+// Program is one of the programs. It may define additional flags in flag.CommandLine.
 type Program struct {
-	Arguments  string // what may follow the flags, for --help; empty for nothing
-	Namespaced bool   // takes --namespace
-	// Run does the work, until ctx ends: that is when the user has had enough (Ctrl-C).
+	Arguments  string // the arguments after the flags, for --help; empty for none
+	Namespaced bool   // defines the flag --namespace
+	// Run does the work until ctx ends, which it does when the user presses Ctrl-C.
 	Run func(ctx context.Context, s Server) error
 }
 
-// Server is what a program works with.
+// Server is the configuration that the flags select.
 type Server struct {
 	Config    *rest.Config
-	Namespace string // of --namespace, else of the context, else default
+	Namespace string // from --namespace, or else from the context, or else default
 	Arguments []string
 }
 
-// Argument is the first argument, or what it is when none is given.
+// Argument returns the first argument, or a default if there is none.
 func (s Server) Argument(otherwise string) string {
 	if len(s.Arguments) > 0 {
 		return s.Arguments[0]
@@ -42,11 +42,11 @@ func (s Server) Argument(otherwise string) string {
 	return otherwise
 }
 
-// Main runs a program and ends the process: with 0 when all went well, 1 and a line that says what to do when not, 2 for
-// wrong flags, 130 when it was stopped (Ctrl-C) before its work was done.
+// Main runs a program and exits: with 0 on success, 1 after printing an error, 2 for invalid flags, and 130
+// if the program was interrupted (Ctrl-C) before its work was done.
 func Main(p Program) {
 	warnings := &slog.HandlerOptions{Level: slog.LevelWarn}
-	klog.SetSlogLogger(slog.New(slog.NewTextHandler(os.Stderr, warnings))) // what client-go has to say
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(os.Stderr, warnings))) // logs of client-go
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	s, err := p.parse()
@@ -55,7 +55,7 @@ func Main(p Program) {
 	}
 	switch {
 	case err == nil:
-	case ctx.Err() != nil: // what failed, failed because of the signal
+	case ctx.Err() != nil: // the failure is a consequence of the signal
 		os.Exit(130)
 	default:
 		fmt.Fprintln(os.Stderr, "error:", s.explain(err))
@@ -63,7 +63,7 @@ func Main(p Program) {
 	}
 }
 
-// parse reads the command line and finds the server. It ends the process for --help and for flags that there are not.
+// parse parses the command line and loads the client configuration. For --help and invalid flags it exits.
 func (p Program) parse() (s Server, err error) {
 	var flags client.Flags
 	flags.Bind(flag.CommandLine)
@@ -92,8 +92,8 @@ func (p Program) parse() (s Server, err error) {
 	return s, err
 }
 
-// ofBowlineUp is the kubeconfig that bowline up leaves in the user's state folder, if there is one and nothing else says
-// which server is meant.
+// ofBowlineUp returns the kubeconfig that bowline up writes to the user's state directory, if it exists and
+// no other configuration selects a server.
 func ofBowlineUp() string {
 	home, err := os.UserHomeDir()
 	inPod := os.Getenv("KUBERNETES_SERVICE_HOST") != ""

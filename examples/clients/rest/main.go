@@ -1,5 +1,5 @@
-// Command rest gets a pod with client-go's RESTClient: the one that all its other clients are made of. It knows HTTP and
-// how objects are encoded, and must be told the rest: of which group and version, and which resource.
+// Command rest gets a pod with client-go's RESTClient, on which all other clients of client-go are based. It
+// implements HTTP requests and the encoding of objects; the caller names the group, version and resource.
 //
 //	go run ./examples/clients/rest [--kubeconfig FILE] [--context NAME] [--namespace NAME] [POD]
 package main
@@ -23,7 +23,7 @@ func main() {
 
 func run(ctx context.Context, s lab.Server) error {
 	config := rest.CopyConfig(s.Config)
-	config.APIPath = "/api" // of the core group; that of all others is /apis
+	config.APIPath = "/api" // the path of the core group; all others have /apis
 	config.GroupVersion = &corev1.SchemeGroupVersion
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	client, err := rest.RESTClientFor(config)

@@ -18,15 +18,15 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// fieldManager is who, by the EndpointSlice's managedFields, has made it, and who keeps it by its label.
+// fieldManager is the field manager of the EndpointSlice and the value of its managed-by label.
 const fieldManager = "bowline-backend"
 
-// endpoint is an address at which a Service's requests are answered: an EndpointSlice of its own.
+// endpoint registers an address as an endpoint of a Service, in its own EndpointSlice.
 type endpoint struct {
 	services           client.Resource[*corev1.Service]
 	slices             client.Resource[*discoveryv1.EndpointSlice]
 	namespace, service string
-	slice              string // its name: that of the service and the address, so that whoever comes again there takes it over
+	slice              string // derived from the service and the address, so that a restarted backend reuses it
 	address            *net.TCPAddr
 	joined             bool
 }
@@ -39,8 +39,8 @@ func newEndpoint(c *client.Client, namespace, service string, address *net.TCPAd
 	}
 }
 
-// keep adds to a manager what makes this an endpoint of the service for as long as there is one, and of its ports as they are,
-// also when somebody takes the endpoint away.
+// keep adds a control loop to a manager that maintains the EndpointSlice while the service exists: it follows
+// the service's ports and restores the slice if it is deleted.
 func (e *endpoint) keep(m *loop.Manager) {
 	called := func(name string) informer.Scope {
 		return informer.Scope{Namespace: e.namespace, Fields: fields.OneTermEqualSelector("metadata.name", name)}
@@ -104,7 +104,7 @@ func (e *endpoint) join(ctx context.Context) error {
 	return nil
 }
 
-// ports are those of the service, by their names, all at the one port that is listened on.
+// ports returns the service's TCP ports by name, each with the port number of the listener.
 func (e *endpoint) ports(service *corev1.Service) []discoveryv1.EndpointPort {
 	var ports []discoveryv1.EndpointPort
 	for _, p := range service.Spec.Ports {
@@ -116,7 +116,7 @@ func (e *endpoint) ports(service *corev1.Service) []discoveryv1.EndpointPort {
 	return ports
 }
 
-// leave takes the endpoint away.
+// leave deletes the EndpointSlice.
 func (e *endpoint) leave(ctx context.Context) error {
 	err := e.slices.Delete(ctx, e.namespace, e.slice, metav1.DeleteOptions{})
 	if err == nil || apierrors.IsNotFound(err) {

@@ -1,12 +1,13 @@
-// Package manager is a controller that keeps an Ingress for each Service that asks for one by an annotation:
+// Package manager implements a controller that maintains an Ingress for each Service that requests one by an
+// annotation:
 //
 //	annotations:
 //	  ingress/http: "true"
 //
-// The Ingress has the service's name and belongs to it: it is put back when somebody deletes or changes it, and goes with the
-// annotation or the service. An Ingress of that name that is somebody else's is left alone.
+// The Ingress has the service's name and is owned by it. It is restored when it is deleted or changed, and
+// removed with the annotation or the service. An Ingress of that name with another owner is not touched.
 //
-// It acts on level, like all controllers here: whatever happened, it compares what a Service asks for (wish.go) with the
-// Ingress that there is, and makes one request that brings them closer (reconcile.go). It knows no nginx: what serves the
-// Ingresses is another controller's business.
+// The controller is level-triggered: on every event it compares the Ingress that the Service requests
+// (wish.go) with the existing one, and sends one request to bring them closer (reconcile.go). It does not
+// depend on nginx; another controller serves the Ingresses.
 package manager

@@ -12,13 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// backend is a port of a Service: where nginx passes requests on to. It has no servers while no endpoint is ready.
+// backend is a port of a Service to which nginx forwards requests. It has no servers while no endpoint is
+// ready.
 type backend struct {
 	name    string
 	servers []netip.AddrPort
 }
 
-// backend finds what a backend of an Ingress in a namespace is.
+// backend resolves a backend of an Ingress in a namespace.
 func (o objects) backend(namespace string, declared networkingv1.IngressBackend) (backend, *problem) {
 	if declared.Service == nil {
 		return backend{}, problemf(reasonUnsupportedBackend, "a resource as a backend is not supported, only a Service is")
@@ -39,7 +40,7 @@ func (o objects) backend(namespace string, declared networkingv1.IngressBackend)
 	return backend{name, serversOf(o.slices(key), port.Name)}, nil
 }
 
-// portOf is the port of a Service that a backend names, by its number or its name.
+// portOf returns the port of a Service that a backend names by number or name.
 func portOf(service *corev1.Service, wanted networkingv1.ServiceBackendPort) *corev1.ServicePort {
 	for i, port := range service.Spec.Ports {
 		tcp := port.Protocol == "" || port.Protocol == corev1.ProtocolTCP
@@ -54,9 +55,9 @@ func portText(p networkingv1.ServiceBackendPort) string {
 	return cmp.Or(p.Name, strconv.Itoa(int(p.Number)))
 }
 
-// serversOf are the endpoints behind a port of a Service, by its name: those that are ready or, while none is, those that
-// still serve although they terminate (KEP-1669). A slice says at which port its endpoints listen, so a named targetPort may
-// differ from slice to slice.
+// serversOf returns the endpoints of a Service's port, by its name: the ready endpoints or, if none is ready,
+// terminating endpoints that still serve (KEP-1669). Each slice states the port number of its endpoints,
+// because a named targetPort may differ between slices.
 func serversOf(all []*discoveryv1.EndpointSlice, port string) []netip.AddrPort {
 	var ready, leaving []netip.AddrPort
 	for _, slice := range all {
@@ -79,10 +80,11 @@ func serversOf(all []*discoveryv1.EndpointSlice, port string) []netip.AddrPort {
 		ready = leaving
 	}
 	slices.SortFunc(ready, netip.AddrPort.Compare)
-	return slices.Compact(ready) // while an endpoint moves from slice to slice it is in both
+	return slices.Compact(ready) // an endpoint that moves between slices is temporarily in both
 }
 
-// slicePort is the number of a port by its name. A slice of host names has no addresses to pass requests to.
+// slicePort returns the number of a port by its name. A slice of host names has no addresses, so it is
+// ignored.
 func slicePort(slice *discoveryv1.EndpointSlice, name string) (number uint16, ok bool) {
 	if slice.AddressType == discoveryv1.AddressTypeFQDN {
 		return 0, false
@@ -96,7 +98,7 @@ func slicePort(slice *discoveryv1.EndpointSlice, name string) (number uint16, ok
 	return 0, false
 }
 
-// addressOf is where an endpoint listens. Its first address counts; others are of the same endpoint.
+// addressOf returns the address of an endpoint. All its addresses are equivalent, so it uses the first.
 func addressOf(e discoveryv1.Endpoint, port uint16) (netip.AddrPort, bool) {
 	if len(e.Addresses) == 0 {
 		return netip.AddrPort{}, false

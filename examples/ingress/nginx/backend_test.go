@@ -10,7 +10,8 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// slice is an EndpointSlice of endpoints by their address and conditions: r(eady), s(erving), t(erminating), u(nready), or none.
+// slice returns an EndpointSlice. Each endpoint is an address, optionally followed by conditions: r(eady),
+// s(erving), t(erminating), u(nready).
 func slice(port string, number int32, of ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{
 		{Name: pointer("other"), Port: pointer(int32(1))}, {Name: pointer(port), Port: pointer(number)},

@@ -14,19 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// certificates makes files of Secrets. It remembers the last good one of each Secret, which is served while what the Secret
-// holds now is none.
+// certificates converts Secrets into files. It caches the last valid certificate of each Secret, which is
+// served while the current content is invalid.
 type certificates struct {
 	secret func(types.NamespacedName) *corev1.Secret
 
-	asked   map[types.NamespacedName]bool // since nginx was last given something
+	asked   map[types.NamespacedName]bool // since nginx was last reconfigured
 	read    map[types.NamespacedName]readSecret
 	good    map[types.NamespacedName]string // files that nginx has served
-	content map[string][]byte               // of files
-	refused map[string]string               // files that nginx does not take, and its words
+	content map[string][]byte               // by file
+	refused map[string]string               // files that nginx rejects, with its message
 }
 
-// readSecret is what a version of a Secret holds.
+// readSecret is the result of parsing one version of a Secret.
 type readSecret struct {
 	version string
 	file    string
@@ -40,7 +40,7 @@ func newCertificates(secret func(types.NamespacedName) *corev1.Secret) *certific
 	}
 }
 
-// file is the file of a Secret's certificate, as objects.certificate wants it.
+// file implements objects.certificate: it returns the file of a Secret's certificate.
 func (c *certificates) file(key types.NamespacedName) (string, *problem) {
 	c.asked[key] = true
 	secret := c.secret(key)
@@ -64,7 +64,7 @@ func (c *certificates) file(key types.NamespacedName) (string, *problem) {
 	return now.file, nil
 }
 
-// parse reads a Secret, each version once.
+// parse parses each version of a Secret once.
 func (c *certificates) parse(key types.NamespacedName, secret *corev1.Secret) readSecret {
 	version := string(secret.UID) + "/" + secret.ResourceVersion
 	if before, ok := c.read[key]; ok && before.version == version {
@@ -81,8 +81,8 @@ func (c *certificates) parse(key types.NamespacedName, secret *corev1.Secret) re
 	return now
 }
 
-// pair is the certificate of a Secret, with what it is signed by and its key, in the one form that nginx reads without asking:
-// of an encrypted key it would ask for the password.
+// pair returns the certificate of a Secret, its chain and its key in PEM with an unencrypted key. For an
+// encrypted key nginx would prompt for the password.
 func pair(secret *corev1.Secret) ([]byte, error) {
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
@@ -92,7 +92,7 @@ func pair(secret *corev1.Secret) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", corev1.TLSPrivateKeyKey, err)
 	}
-	var b bytes.Buffer // which does not fail
+	var b bytes.Buffer // writes to it do not fail
 	for _, certificate := range pair.Certificate {
 		pem.Encode(&b, &pem.Block{Type: "CERTIFICATE", Bytes: certificate})
 	}
@@ -100,10 +100,10 @@ func pair(secret *corev1.Secret) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// refuse remembers that nginx does not take a file.
+// refuse records that nginx rejects a file.
 func (c *certificates) refuse(file, message string) { c.refused[file] = message }
 
-// proven says whether nginx has served a file.
+// proven reports whether nginx has served a file.
 func (c *certificates) proven(file string) bool {
 	for _, good := range c.good {
 		if good == file {
@@ -113,8 +113,8 @@ func (c *certificates) proven(file string) bool {
 	return false
 }
 
-// served remembers that nginx serves files, and forgets what nobody needs any more: Secrets that no Ingress names, and files of
-// no Secret.
+// served records that nginx serves files. It removes from the cache the Secrets that no Ingress names and the
+// files of no Secret.
 func (c *certificates) served(files map[string][]byte) {
 	maps.DeleteFunc(c.read, func(key types.NamespacedName, _ readSecret) bool { return !c.asked[key] })
 	maps.DeleteFunc(c.good, func(key types.NamespacedName, _ string) bool { return !c.asked[key] })

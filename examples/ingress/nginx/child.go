@@ -18,28 +18,29 @@ import (
 	"time"
 )
 
-// child is a nginx that runs: its master process, with workers. It is followed by its log.
+// child is a running nginx: its master process, with workers. Its state is derived from its log.
 type child struct {
 	master *os.Process
 	folder *folder
 	log    *slog.Logger
 	exited chan struct{}
-	how    string // after exited: how it ended
+	how    string // how it ended; valid after exited is closed
 
 	mu        sync.Mutex
-	accepting map[int]bool  // the workers that take new connections
-	draining  map[int]bool  // those that end the ones that they have
-	failure   string        // what the master said last that it could not do
-	changed   chan struct{} // closed when one of these changes
+	accepting map[int]bool  // workers that accept new connections
+	draining  map[int]bool  // workers that only finish existing connections
+	failure   string        // the last fatal error of the master
+	changed   chan struct{} // closed on a change of the fields above
 }
 
-// startChild starts nginx on the configuration in the folder. That it runs does not mean yet that it serves.
+// startChild starts nginx with the configuration in the folder. When it returns, nginx runs but may not serve
+// yet.
 func startChild(binary string, f *folder, log *slog.Logger) (*child, error) {
 	lock, err := f.claim()
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Close() // nginx has it now, or nobody
+	defer lock.Close() // nginx has inherited it or failed to start
 	output, input, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -62,8 +63,8 @@ func startChild(binary string, f *folder, log *slog.Logger) (*child, error) {
 	return c, nil
 }
 
-// run starts the process and waits for its end. The kernel ends nginx with the thread that started it, which therefore has
-// to live as long.
+// run starts the process and waits for its end. The kernel signals nginx when the thread that started it
+// ends, so the goroutine stays locked to that thread.
 func (c *child) run(command *exec.Cmd, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -72,12 +73,12 @@ func (c *child) run(command *exec.Cmd, started chan<- error) {
 	if err != nil {
 		return
 	}
-	command.Wait() // its error is in the state
+	command.Wait() // the result is in ProcessState
 	c.how = command.ProcessState.String()
 	close(c.exited)
 }
 
-// follow reads the log until nobody can write to it any more.
+// follow reads the log until nginx and all its workers have closed it.
 func (c *child) follow(output io.ReadCloser) {
 	defer output.Close()
 	for lines := bufio.NewScanner(output); lines.Scan(); {
@@ -87,7 +88,7 @@ func (c *child) follow(output io.ReadCloser) {
 	}
 }
 
-// note takes what an entry says about the state of the process.
+// note updates the state with a log entry.
 func (c *child) note(e entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +98,7 @@ func (c *child) note(e entry) {
 		delete(c.accepting, pid)
 		delete(c.draining, pid)
 	} else if e.text == "gracefully shutting down" {
-		delete(c.accepting, e.process) // it closes its listening sockets before anything else
+		delete(c.accepting, e.process) // a worker that shuts down closes its listening sockets first
 		c.draining[e.process] = true
 	} else if e.fatal() && e.process == c.master.Pid {
 		c.failure = e.text
@@ -108,7 +109,7 @@ func (c *child) note(e entry) {
 	c.changed = make(chan struct{})
 }
 
-// await waits until something is so, or nginx says what it could not do, or ends.
+// await waits until so returns true. It fails if nginx logs a fatal error or ends.
 func (c *child) await(ctx context.Context, so func() bool) error {
 	for {
 		c.mu.Lock()
@@ -130,7 +131,7 @@ func (c *child) await(ctx context.Context, so func() bool) error {
 	}
 }
 
-// ending says how a process has ended, with its last words.
+// ending returns an error with the exit status and the last fatal error.
 func (c *child) ending() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -148,7 +149,8 @@ func (c *child) begun(ctx context.Context, generation string) error {
 	return c.serves(ctx, generation)
 }
 
-// drained waits, for as long as nginx lets them, until no more than so many workers answer by older configurations.
+// drained waits until no more than most workers of older configurations remain, at most for the time after
+// which nginx ends them.
 func (c *child) drained(ctx context.Context, most int) {
 	ctx, cancel := context.WithTimeout(ctx, drain*time.Second)
 	defer cancel()
@@ -159,11 +161,11 @@ func (c *child) drained(ctx context.Context, most int) {
 		return
 	}
 	c.log.Warn("nginx is not reloaded yet: long connections keep many workers of older configurations", "workers", now)
-	c.await(ctx, func() bool { return len(c.draining) <= most }) // whatever its error is, the reload finds out
+	c.await(ctx, func() bool { return len(c.draining) <= most }) // the reload detects any error
 }
 
-// reload has nginx read its configuration again, and returns when none of the workers before it takes connections any more,
-// and the new ones answer with the configuration.
+// reload makes nginx read its configuration, and returns when none of the previous workers accepts
+// connections and the new ones serve the configuration.
 func (c *child) reload(ctx context.Context, generation string) error {
 	c.mu.Lock()
 	before := maps.Clone(c.accepting)
@@ -186,7 +188,7 @@ func (c *child) reload(ctx context.Context, generation string) error {
 	return c.serves(ctx, generation)
 }
 
-// serves asks which configuration is served, and says if it is another one.
+// serves returns an error unless nginx serves the configuration of this generation.
 func (c *child) serves(ctx context.Context, generation string) error {
 	now, err := c.generation(ctx)
 	if err == nil && now != generation {
@@ -195,7 +197,7 @@ func (c *child) serves(ctx context.Context, generation string) error {
 	return err
 }
 
-// generation is that of the configuration that is served.
+// generation returns the generation of the configuration that nginx serves.
 func (c *child) generation(ctx context.Context) (string, error) {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", c.folder.file(statusSocket))
@@ -216,14 +218,14 @@ func (c *child) generation(ctx context.Context) (string, error) {
 	return string(answer), nil
 }
 
-// quit has nginx end when the requests that it has are answered. When that takes too long it ends at once.
+// quit stops nginx after the pending requests are answered. After a timeout it stops nginx at once.
 func (c *child) quit() {
 	for _, step := range []struct {
 		signal  syscall.Signal
 		patient time.Duration
 	}{{syscall.SIGQUIT, quitTimeout}, {syscall.SIGTERM, stopTimeout}} {
 		if c.master.Signal(step.signal) != nil {
-			return // it has ended
+			return // it has ended already
 		}
 		select {
 		case <-c.exited:
@@ -234,7 +236,7 @@ func (c *child) quit() {
 	c.kill()
 }
 
-// kill ends nginx and its workers at once.
+// kill kills nginx and its workers.
 func (c *child) kill() {
 	if err := killGroup(c.master.Pid); err != nil {
 		c.log.Error("nginx cannot be ended", "pid", c.master.Pid, "error", err)

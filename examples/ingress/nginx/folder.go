@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// folder is where one controller and its nginx keep their files. Two locks say whose it is: the controller's is held by the
-// controller's process, and nginx's is handed down to nginx and its workers, so that whoever of them lives on is known.
+// folder contains the files of a controller and its nginx. Each has a lock: the controller's process holds
+// its own, and nginx and its workers inherit theirs, so that remaining processes can be detected.
 type folder struct {
 	path string
 	lock *os.File
 }
 
-// Names of what else is in the folder.
+// Names of files in the folder.
 const (
 	configurationFile = "nginx.conf"
 	candidateFile     = "candidate.conf"
@@ -26,10 +26,10 @@ const (
 	nginxLock         = "nginx.lock"
 )
 
-// longestSocket is how long the path of a socket may be.
+// longestSocket is the maximum length of the path of a socket.
 const longestSocket = 100
 
-// openFolder takes a folder for this process, and makes it when it is not there.
+// openFolder locks a folder for this process. It creates the folder if it does not exist.
 func openFolder(path string) (*folder, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -56,13 +56,13 @@ func openFolder(path string) (*folder, error) {
 	return f, nil
 }
 
-// close lets another controller have the folder.
+// close releases the folder.
 func (f *folder) close() error { return f.lock.Close() }
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// claim ends what is left of an earlier nginx of this folder, and returns the lock to hand to the next. That the lock is held
-// proves that the process group of the pid file is still that nginx's.
+// claim kills an earlier nginx of this folder, if one remains, and returns the lock for the next one. The
+// lock proves that the process group in the pid file still belongs to that nginx.
 func (f *folder) claim() (*os.File, error) {
 	lock, err := os.OpenFile(f.file(nginxLock), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -84,7 +84,7 @@ func (f *folder) claim() (*os.File, error) {
 	return lock, nil
 }
 
-// endGroup kills the nginx of the pid file, with its workers.
+// endGroup kills the nginx of the pid file and its workers.
 func (f *folder) endGroup() error {
 	text, err := os.ReadFile(f.file(pidFile))
 	if err != nil {
@@ -97,7 +97,7 @@ func (f *folder) endGroup() error {
 	return killGroup(pid)
 }
 
-// install writes a configuration under a name, with the certificates that it needs.
+// install writes a configuration under a name, and its certificates.
 func (f *folder) install(name string, c Configuration) error {
 	for file, content := range c.Files {
 		if err := f.write(file, content); err != nil {
@@ -107,7 +107,8 @@ func (f *folder) install(name string, c Configuration) error {
 	return f.write(name, []byte(c.Text))
 }
 
-// write replaces a file as a whole, for its owner alone. One with this content is left as it is.
+// write replaces a file atomically, readable only by its owner. It does not write a file whose content is the
+// same.
 func (f *folder) write(name string, content []byte) error {
 	path := f.file(name)
 	if before, err := os.ReadFile(path); err == nil && bytes.Equal(before, content) {
@@ -119,7 +120,7 @@ func (f *folder) write(name string, content []byte) error {
 	return os.Rename(path+".new", path)
 }
 
-// tidy removes certificates that a configuration does not name.
+// tidy removes the certificates that a configuration does not use.
 func (f *folder) tidy(c Configuration) error {
 	entries, err := os.ReadDir(f.file(certificateDir))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// journal is a log that tests follow.
+// journal is a slog.Handler that lets tests wait for log lines.
 type journal struct {
 	t       testing.TB
 	mu      sync.Mutex
@@ -46,7 +46,7 @@ func (j *journal) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// count is how many lines have a text.
+// count returns the number of lines that contain a text.
 func (j *journal) count(text string) int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -59,7 +59,7 @@ func (j *journal) count(text string) int {
 	return n
 }
 
-// until asks whether something is so after each line that is logged.
+// until waits until so returns true. It checks after each log line.
 func (j *journal) until(what string, so func() bool) {
 	j.t.Helper()
 	late := time.After(patience)

@@ -9,11 +9,12 @@ import (
 	"strings"
 )
 
-// address is where nginx listens: an IP, which may be unspecified, and a port. The zero value is nowhere.
+// address is an IP address, which may be unspecified, and a port on which nginx listens. The zero value means
+// that it does not listen.
 type address struct{ netip.AddrPort }
 
-// parseAddress reads "127.0.0.1:8080", "[::1]:8080" or ":8080", which is all of the machine's IPv4 addresses; "[::]:8080" is
-// all of IPv6 as well. Empty is nowhere.
+// parseAddress parses "127.0.0.1:8080", "[::1]:8080" or ":8080", which means all IPv4 addresses of the
+// machine; "[::]:8080" includes all IPv6 addresses as well. An empty text returns the zero value.
 func parseAddress(text string) (address, error) {
 	if text == "" {
 		return address{}, nil
@@ -34,13 +35,13 @@ func parseAddress(text string) (address, error) {
 	return address{netip.AddrPortFrom(ip, uint16(number))}, nil
 }
 
-// overlaps says whether two addresses have a port in common.
+// overlaps reports whether two addresses conflict.
 func (a address) overlaps(b address) bool {
 	all := a.Addr().IsUnspecified() || b.Addr().IsUnspecified()
 	return a.IsValid() && b.IsValid() && a.Port() == b.Port() && (all || a.Addr() == b.Addr())
 }
 
-// directive is the address as nginx writes it; empty for nowhere.
+// directive returns the address in nginx's syntax; empty for the zero value.
 func (a address) directive() string {
 	if !a.IsValid() {
 		return ""
@@ -48,7 +49,8 @@ func (a address) directive() string {
 	return a.String()
 }
 
-// socketOptions are what nginx is told of the socket of an address. It takes them once, and not in each virtual server.
+// socketOptions returns the options of a listen directive. nginx accepts them only once for each socket, not
+// in every virtual server.
 func socketOptions(directive string) string {
 	if strings.HasPrefix(directive, "[::]:") {
 		return " ipv6only=off"
@@ -56,8 +58,8 @@ func socketOptions(directive string) string {
 	return ""
 }
 
-// public is where others find what listens here: the address itself or, of an unspecified one, the machine's first that
-// others can reach.
+// public returns the IP address by which others reach nginx: the address itself or, if it is unspecified, the
+// machine's first global IPv4 address.
 func (a address) public() (netip.Addr, error) {
 	if !a.Addr().IsUnspecified() {
 		return a.Addr(), nil

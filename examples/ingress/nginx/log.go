@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// entry is a line of nginx's log, as it has been since its first versions:
+// entry is a line of nginx's log, whose format is stable:
 //
 //	2026/11/22 08:47:37 [notice] 11059#11059: start worker process 11062
 type entry struct {
@@ -19,20 +19,20 @@ type entry struct {
 
 var logLine = regexp.MustCompile(`^\d{4}/\d\d/\d\d \d\d:\d\d:\d\d \[(\w+)\] (\d+)#\d+: (?:\*\d+ )?(.*)$`)
 
-// parseEntry reads a line. One of another form is all text.
+// parseEntry parses a line. A line in another format becomes only the text.
 func parseEntry(line string) entry {
 	parts := logLine.FindStringSubmatch(line)
 	if parts == nil {
 		return entry{text: line}
 	}
-	process, _ := strconv.Atoi(parts[2]) // digits
+	process, _ := strconv.Atoi(parts[2]) // digits always convert
 	return entry{parts[1], process, parts[3]}
 }
 
-// fatal says whether nginx does not go on, or not with what it was told to.
+// fatal reports whether nginx stopped, or rejected a new configuration.
 func (e entry) fatal() bool { return e.level == "emerg" }
 
-// worker is the process that a message of the master is about, such as "start worker process 11062".
+// worker returns the process ID in a message of the master, such as "start worker process 11062".
 func (e entry) worker(message string) (pid int, ok bool) {
 	rest, ok := strings.CutPrefix(e.text, message)
 	if !ok {
@@ -43,7 +43,7 @@ func (e entry) worker(message string) (pid int, ok bool) {
 	return pid, err == nil
 }
 
-// logTo passes an entry on.
+// logTo forwards an entry to a logger.
 func (e entry) logTo(log *slog.Logger) {
 	level := slog.LevelDebug
 	switch e.level {

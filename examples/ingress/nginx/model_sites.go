@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// routing is what all that was added comes to.
+// routing returns the routing of all added Ingresses.
 func (b *builder) routing() routing {
 	var r routing
 	for _, name := range slices.Sorted(maps.Keys(b.sites)) {
@@ -19,8 +19,9 @@ func (b *builder) routing() routing {
 	return r
 }
 
-// certificateOf is the certificate of a host: the one that was declared for it, or for the wildcard that covers it. One without a
-// host is for those that nobody names alone: others have not asked for HTTPS, and may be in other namespaces.
+// certificateOf returns the certificate of a host: a certificate declared for the host itself or for a
+// wildcard that covers it. A certificate without a host is only for hosts without rules: other hosts have not
+// requested HTTPS and may be in other namespaces.
 func (b *builder) certificateOf(name string) string {
 	for _, candidate := range covering(name) {
 		if s, ok := b.sites[candidate]; ok && s.certificate.by != nil {
@@ -30,7 +31,8 @@ func (b *builder) certificateOf(name string) string {
 	return ""
 }
 
-// ruling is the site whose rules are a host's: its own or, where it has a certificate and no rules, the wildcard's or everybody's.
+// ruling returns the site with the rules for a host: its own or, if it has only a certificate, that of the
+// wildcard or of all hosts.
 func (b *builder) ruling(name string) *site {
 	for _, candidate := range covering(name) {
 		if s, ok := b.sites[candidate]; ok && (s.ruled || s.fallback.by != nil) {
@@ -40,7 +42,7 @@ func (b *builder) ruling(name string) *site {
 	return b.sites[""]
 }
 
-// covering are the names that stand for a host: its own, and the wildcard's.
+// covering returns a host and the wildcard that covers it.
 func covering(name string) []string {
 	if _, parent, ok := strings.Cut(name, "."); ok {
 		return []string{name, "*." + parent}
@@ -48,7 +50,7 @@ func covering(name string) []string {
 	return []string{name}
 }
 
-// routesOf are the routes of a host.
+// routesOf returns the routes of a host, sorted.
 func (b *builder) routesOf(name string) []route {
 	s := b.ruling(name)
 	var routes []route
@@ -69,7 +71,7 @@ func (b *builder) routesOf(name string) []route {
 	return routes
 }
 
-// firstBy is the first claim that somebody has made.
+// firstBy returns the first claim with an owner.
 func firstBy(claims ...claim) claim {
 	for _, c := range claims {
 		if c.by != nil {

@@ -22,12 +22,12 @@ import (
 
 func pointer[T any](v T) *T { return &v }
 
-// meta is the metadata of an object in the namespace default.
+// meta returns the metadata of an object in the namespace default.
 func meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}
 }
 
-// ingress is an Ingress of the class nginx that a test adds rules to.
+// ingress is an Ingress of the class nginx to which tests add rules.
 type ingress struct{ *networkingv1.Ingress }
 
 func newIngress(name string) ingress {
@@ -63,7 +63,7 @@ func (i ingress) tls(secret string, hosts ...string) ingress {
 	return i
 }
 
-// since makes it so many seconds younger than those that do not say.
+// since sets the creation time to the given number of seconds after that of older Ingresses.
 func (i ingress) since(seconds int64) ingress {
 	i.CreationTimestamp = metav1.Unix(1_000_000_000+seconds, 0)
 	return i
@@ -75,14 +75,15 @@ func toService(name string) networkingv1.IngressBackend {
 	}}
 }
 
-// service has a port 80 by the name http.
+// service returns a Service with a port 80 named http.
 func service(name string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: meta(name), Spec: corev1.ServiceSpec{
 		Ports: []corev1.ServicePort{{Name: "http", Port: 80}},
 	}}
 }
 
-// endpoints are a slice of a Service, with ready endpoints that listen at one port. Those of loopback are shown as public ones.
+// endpoints returns a slice of a Service with ready endpoints on one port. It replaces loopback addresses
+// with documentation addresses.
 func endpoints(service string, addresses ...netip.AddrPort) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{ObjectMeta: meta(service + "-slice"), AddressType: discoveryv1.AddressTypeIPv4}
 	s.Labels = map[string]string{discoveryv1.LabelServiceName: service}
@@ -100,7 +101,7 @@ func endpoints(service string, addresses ...netip.AddrPort) *discoveryv1.Endpoin
 	return s
 }
 
-// authority signs certificates.
+// authority is a certificate authority.
 type authority struct {
 	testing.TB
 	certificate *x509.Certificate
@@ -132,7 +133,7 @@ func (a authority) pool() *x509.CertPool {
 	return pool
 }
 
-// secret holds a new certificate for hosts, with a key of its own unless one is given.
+// secret returns a Secret with a new certificate for hosts. It generates a key if key is nil.
 func (a authority) secret(name string, serial int64, key crypto.Signer, hosts ...string) *corev1.Secret {
 	a.Helper()
 	if key == nil {

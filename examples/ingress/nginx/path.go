@@ -8,26 +8,29 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// longestLocation is how long a path may be in nginx, in bytes. It keeps the length in one byte and does not look: a path of
-// 260 bytes would match all that begin with its first four, other people's requests among them.
+// longestLocation is the maximum length of a path in nginx, in bytes. nginx stores the length in one byte
+// without a check: a path of 260 bytes would match all paths with its first four bytes, including those of
+// other Ingresses.
 const longestLocation = 255
 
-// place is what a path of an Ingress matches: this path, or it and all below it. Below means by elements: /foo has /foo/bar
-// below it, and not /foobar. A prefix has no slash at its end, so all is "".
+// place is what a path of an Ingress matches: the exact path, or the path and all paths below it. "Below"
+// refers to path elements: /foo/bar is below /foo, and /foobar is not. A prefix is stored without its final
+// slash, so "" matches all paths.
 type place struct {
 	path  string
 	exact bool
 }
 
-// reached says whether any request has a path. nginx knows requests by what their paths come to: /x//y is /x/y, and /x/../y is /y.
+// reached reports whether a request can have a path. nginx normalizes the paths of requests: /x//y becomes
+// /x/y, and /x/../y becomes /y.
 func reached(path string) bool {
 	return !strings.Contains(path, "//") && !slices.ContainsFunc(strings.Split(path, "/"), func(element string) bool {
 		return element == "." || element == ".."
 	})
 }
 
-// placeOf reads a path. ImplementationSpecific is as Prefix. An escaped character is the same as the character itself, as it
-// is in requests.
+// placeOf parses a path. ImplementationSpecific means Prefix. Escaped characters are unescaped, as in
+// requests.
 func placeOf(p networkingv1.HTTPIngressPath) (place, *problem) {
 	path := p.Path
 	if plain, err := url.PathUnescape(path); err == nil {
@@ -47,7 +50,7 @@ func placeOf(p networkingv1.HTTPIngressPath) (place, *problem) {
 	return at, nil
 }
 
-// below is how the paths below a prefix begin; of an exact place it is the path.
+// below returns the prefix of all paths below a place; for an exact place it returns the path.
 func (p place) below() string {
 	if p.exact {
 		return p.path
@@ -55,7 +58,7 @@ func (p place) below() string {
 	return p.path + "/"
 }
 
-// String is the path as a person wrote it.
+// String returns the path for messages.
 func (p place) String() string {
 	if p.path == "" {
 		return "/"

@@ -15,51 +15,52 @@ import (
 	"time"
 )
 
-// Times that nginx is given.
+// Time limits for nginx.
 const (
 	testTimeout   = time.Minute      // to read a configuration
 	reloadTimeout = time.Minute      // to serve a new configuration
-	askTimeout    = time.Second      // to say which one it serves
-	quitTimeout   = 10 * time.Second // to answer the requests that it has, at the end
-	stopTimeout   = 2 * time.Second  // to end without
-	firstBackoff  = time.Second      // between starts, when it dies again and again; it doubles
+	askTimeout    = time.Second      // to answer which one it serves
+	quitTimeout   = 10 * time.Second // to answer pending requests when it stops
+	stopTimeout   = 2 * time.Second  // to stop without answering them
+	firstBackoff  = time.Second      // delay of a restart after repeated failures; it doubles
 	lastBackoff   = 30 * time.Second
-	stable        = time.Minute // after which a death is no longer "again"
+	stable        = time.Minute // running time after which the delay is reset
 )
 
-// oldConfigurations is how many may be served to the end at a time, if all the workers of each have requests.
+// oldConfigurations is the maximum number of older configurations with pending requests, if these occupy all
+// workers.
 const oldConfigurations = 16
 
-// process is the nginx of a folder: started with its first configuration, reloaded with each other one, started anew when it
-// dies. One goroutine, Run, owns it. It implements server.
+// process is the nginx of a folder. It is started with its first configuration, reloaded for each further
+// one, and restarted when it ends unexpectedly. The goroutine in Run owns it. It implements server.
 type process struct {
 	binary   string
 	folder   *folder
 	log      *slog.Logger
 	requests chan request
 	ended    chan struct{}
-	// mostDraining is how many workers of older configurations there may be beside those of the next one: each connection that
-	// does not end keeps one, and each takes some megabytes.
+	// mostDraining is the maximum number of workers of older configurations. Each open connection occupies
+	// one, and each takes several megabytes.
 	mostDraining int
 
-	// Run's own.
+	// The following fields are used only by Run.
 	child   *child
-	current Configuration // what nginx has, or is to have when it starts
-	served  bool          // it has served once
+	current Configuration // of the running nginx, or for its next start
+	served  bool          // it has served a configuration
 	begun   time.Time
 	backoff time.Duration
-	retry   <-chan time.Time // when to start it again
+	retry   <-chan time.Time // when to restart it
 }
 
-// request is a configuration to serve.
+// request asks Run to serve a configuration.
 type request struct {
 	configuration Configuration
 	answer        chan<- error
 }
 
-// newProcess takes a folder for a nginx that listens on these addresses, and makes sure that it can: what is left of an earlier
-// one in the folder is ended, the addresses are free, and the program is there and takes a configuration of this kind. Whoever
-// has it must Run it.
+// newProcess locks a folder for an nginx that listens on these addresses, and checks that it can run: it
+// kills an earlier nginx in the folder, and fails if an address is in use or if the program is missing or
+// rejects a minimal configuration. The caller must call Run.
 func newProcess(ctx context.Context, binary, path string, at listening, log *slog.Logger) (*process, error) {
 	if err := supported(); err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func newProcess(ctx context.Context, binary, path string, at listening, log *slo
 	if err != nil {
 		return nil, fmt.Errorf("nginx is not installed (apt-get install nginx-light, brew install nginx), or is elsewhere: %w", err)
 	}
-	if found, err = filepath.Abs(found); err != nil { // it runs in its folder, and not here
+	if found, err = filepath.Abs(found); err != nil { // it runs in another working directory
 		return nil, err
 	}
 	f, err := openFolder(path)
@@ -85,13 +86,13 @@ func newProcess(ctx context.Context, binary, path string, at listening, log *slo
 	return p, nil
 }
 
-// prepare makes room for a nginx, and has it read a configuration that serves nothing.
+// prepare kills an earlier nginx, checks the addresses, and tests an empty configuration.
 func (p *process) prepare(ctx context.Context, at listening) error {
 	lock, err := p.folder.claim()
 	if err != nil {
 		return err
 	}
-	lock.Close() // it is taken again with each start
+	lock.Close() // each start acquires it again
 	for _, address := range []string{at.http, at.https} {
 		if address == "" {
 			continue
@@ -119,11 +120,11 @@ func listenError(address string, err error) error {
 	return fmt.Errorf("nginx cannot listen on %s: %w", address, err)
 }
 
-// errUnread is that nginx did not come to an end with a configuration.
+// errUnread means that "nginx -t" did not finish in time.
 var errUnread = fmt.Errorf("nginx -t has not read the configuration within %s: there are too many Ingresses, or the machine is busy",
 	testTimeout)
 
-// Test implements server with nginx -t, beside the nginx that runs.
+// Test implements server with "nginx -t", while the running nginx continues.
 func (p *process) Test(ctx context.Context, c Configuration) error {
 	if err := p.folder.install(candidateFile, c); err != nil {
 		return fmt.Errorf("write nginx's configuration: %w", err)
@@ -146,12 +147,12 @@ func (p *process) Test(ctx context.Context, c Configuration) error {
 
 var inCandidate = regexp.MustCompile(` in \S*` + regexp.QuoteMeta(candidateFile) + `:\d+$`)
 
-// plain is nginx's message without the places that only this machine knows.
+// plain removes local file names from a message of nginx.
 func (p *process) plain(message string) string {
 	return strings.ReplaceAll(inCandidate.ReplaceAllString(message, ""), p.folder.path+"/", "")
 }
 
-// Serve implements server. It waits for Run.
+// Serve implements server. It passes the configuration to Run.
 func (p *process) Serve(ctx context.Context, c Configuration) error {
 	answer := make(chan error, 1)
 	select {

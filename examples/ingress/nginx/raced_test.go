@@ -2,5 +2,5 @@
 
 package nginx
 
-// The race detector sees in a few runs what it sees in hundreds, and takes long over each.
+// The race detector slows each run down, and a few runs suffice for it.
 func init() { faultBudget = 6 }

@@ -8,15 +8,16 @@ import (
 	"time"
 )
 
-// recorder is a server in memory. It refuses configurations with a text of its choice in them: with all parts between plus
-// signs, and none of those that begin with an exclamation mark.
+// recorder is a server in memory. It refuses configurations that contain certain texts. A text may consist of
+// several parts, separated by plus signs, which must all be present, or be absent if they begin with an
+// exclamation mark.
 type recorder struct {
 	mu      sync.Mutex
 	refuses []string
 	tests   int
-	serving []string      // the texts that it was given, without those that it had
-	failure error         // what Serve fails with
-	slow    time.Duration // how long a test takes, in virtual time
+	serving []string      // the texts that it served, without repetitions
+	failure error         // the error of Serve
+	slow    time.Duration // the duration of a test, in virtual time
 }
 
 func (r *recorder) Test(_ context.Context, c Configuration) error {

@@ -18,47 +18,48 @@ var configurationText string
 var configurationTemplate = template.Must(
 	template.New("nginx.conf").Funcs(template.FuncMap{"socket": socketOptions}).Parse(configurationText))
 
-// Names of what is in nginx's folder.
+// Names of files in nginx's folder.
 const (
 	statusSocket   = "status.sock"
 	pidFile        = "nginx.pid"
 	certificateDir = "certificates"
 )
 
-// drain is how many seconds a worker of an older configuration may take for the requests that it has.
+// drain is the time, in seconds, after which nginx ends a worker of an older configuration.
 const drain = 60
 
-// Configuration is what a nginx is to be: its nginx.conf, and the other files that this names.
+// Configuration is the configuration of an nginx: its nginx.conf and the files that it refers to.
 type Configuration struct {
 	Text string
-	// Files are certificates with their keys, by name in nginx's folder.
+	// Files contains certificates with their keys, by name in nginx's folder.
 	Files map[string][]byte
-	// Generation is what the status socket of a nginx with this configuration answers. It follows from the text.
+	// Generation is a hash of the text, which the status socket of an nginx with this configuration returns.
 	Generation string
 }
 
-// listening are the addresses of a nginx, as it writes them; empty for none.
+// listening contains the addresses in nginx's syntax; empty for none.
 type listening struct{ http, https string }
 
-// Sites are what the template writes of a routing.
+// The types of the template's data.
 type (
 	sites struct {
 		HTTP, HTTPS string
 		Hosts       []hostText
 		Backends    []backendText
-		// Default says that a host without a name has a certificate; else HTTPS for unknown hosts is refused.
+		// Default means that the host without a name has a certificate. Otherwise HTTPS for unknown hosts is
+		// refused.
 		Default bool
 	}
 	hostText struct {
 		Any                     bool
 		ServerName, Certificate string
 		Routes                  []routeText
-		All                     bool // some route has what no other has
+		All                     bool // a route matches all paths
 	}
 	routeText struct {
 		Path    string
 		Exact   bool
-		Down    bool   // it has no server
+		Down    bool   // the backend has no servers
 		Backend string // empty for none
 	}
 	backendText struct {
@@ -67,7 +68,8 @@ type (
 	}
 )
 
-// render writes the configuration of a routing, with the content of its certificates. Equal routings make equal texts.
+// render returns the configuration of a routing, with the content of its certificates. Equal routings produce
+// equal texts.
 func (l listening) render(r routing, content func(certificate string) []byte) (Configuration, error) {
 	files := map[string][]byte{}
 	s := sites{HTTP: l.http, HTTPS: l.https}
@@ -112,12 +114,13 @@ func textOf(h host) hostText {
 	return text
 }
 
-// has says whether there is an exact route for a path. nginx answers /x with a redirect to an exact /x/ unless there is one.
+// has reports whether the host has an exact route for a path. Without one for /x, nginx redirects /x to an
+// exact /x/.
 func (h host) has(path string) bool {
 	return slices.ContainsFunc(h.routes, func(r route) bool { return r.exact && r.path == path })
 }
 
-// below is the route of a path that no exact one matches, if any.
+// below returns the route with the longest prefix of a path, if there is one.
 func (h host) below(path string) (longest route, ok bool) {
 	for _, r := range h.routes {
 		if !r.exact && strings.HasPrefix(path, r.path) && len(r.path) > len(longest.path) {
@@ -127,8 +130,8 @@ func (h host) below(path string) (longest route, ok bool) {
 	return longest, ok
 }
 
-// serverName is a host for nginx. A wildcard of Kubernetes stands for one label, one of nginx for any number, so it becomes
-// a regular expression.
+// serverName returns a host in nginx's syntax. A wildcard in Kubernetes matches one label, and one in nginx
+// any number, so it becomes a regular expression.
 func serverName(host string) string {
 	if parent, ok := strings.CutPrefix(host, "*."); ok {
 		return quote(`~^[^.]+\.` + regexp.QuoteMeta(parent) + `$`)
@@ -136,12 +139,14 @@ func serverName(host string) string {
 	return quote(host)
 }
 
-// quote makes one word of a text, whatever is in it. nginx reads no variables in what is quoted here: paths and server names.
+// quote quotes a text for nginx. nginx expands no variables in the texts that are quoted here: paths and
+// server names.
 func quote(s string) string { return `"` + escapes.Replace(s) + `"` }
 
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// upstreamName is the name of a backend, of which names of Kubernetes have nothing to leave out.
+// upstreamName returns a backend's name without characters that are special to nginx, which names in
+// Kubernetes do not contain.
 func upstreamName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// get is what nginx answers: the body, or the code of what is no success.
+// get returns nginx's response: the body, or the status code if it is not 200.
 func (l *lab) get(host, path string) string {
 	l.Helper()
 	return fetch(l, &http.Transport{DisableKeepAlives: true}, "http://"+l.http, host, path)
 }
 
-// getTLS is get over HTTPS with SNI, and the serial number of the certificate.
+// getTLS is like get over HTTPS with SNI. It also returns the serial number of the certificate.
 func (l *lab) getTLS(a authority, host, path string) (answer string, serial int64) {
 	l.Helper()
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
@@ -48,7 +48,7 @@ func fetch(t testing.TB, transport http.RoundTripper, url, host, path string) st
 	return string(body)
 }
 
-// serves waits until a path is answered so.
+// serves waits until a path has this response.
 func (l *lab) serves(host, path, want string) {
 	l.Helper()
 	l.until(host+path+" answers "+want, func() bool { return l.get(host, path) == want })

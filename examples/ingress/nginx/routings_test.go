@@ -8,7 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// routings are what is declared, and what nginx is to be told of it.
+// routings lists declarations and the resulting routings.
 var routings = []struct {
 	name      string
 	given     given

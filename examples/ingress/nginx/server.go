@@ -2,17 +2,18 @@ package nginx
 
 import "context"
 
-// server is a nginx as the controller sees it: process is a real one.
+// server is an nginx as the controller uses it. The real one is process.
 type server interface {
-	// Test says whether nginx would take a configuration. A *refusal is nginx's own word that it would not; any other error says
-	// nothing about the configuration.
+	// Test checks whether nginx would accept a configuration. The error is a *refusal if nginx rejects it;
+	// any other error is inconclusive.
 	Test(ctx context.Context, c Configuration) error
-	// Serve has nginx take a configuration, and returns when all requests that come from now on are answered by it. One that it
-	// has already costs nothing. After an error it serves as before.
+	// Serve makes nginx use a configuration, and returns when it serves all new requests accordingly. It is
+	// cheap if nginx uses the configuration already. After an error nginx continues with the previous
+	// configuration.
 	Serve(ctx context.Context, c Configuration) error
 }
 
-// refusal is what nginx has against a configuration, in its own words.
+// refusal is nginx's reason for rejecting a configuration.
 type refusal struct{ message string }
 
 func (r *refusal) Error() string { return "nginx refuses the configuration: " + r.message }

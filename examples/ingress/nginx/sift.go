@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// misfit is what was refused, and why.
+// misfit is a refused element and the reason.
 type misfit[T any] struct {
 	what    T
 	message string
 }
 
-// sift adds as many of the doubtful to what is good as a test takes, in their order, and says which it refuses. It halves
-// what is refused until one is left: a few bad ones among many good ones take few tests. An error of the test that is no
-// refusal ends it.
+// sift adds as many of the doubtful elements, in order, to the good ones as a test accepts, and returns the
+// others as misfits. It bisects refused sets, so finding a few misfits among many elements takes few tests.
+// An error that is not a refusal ends it.
 func sift[T any](good, doubtful []T, test func([]T) error) (taken []T, misfits []misfit[T], err error) {
 	if len(doubtful) == 0 {
 		return good, nil, nil

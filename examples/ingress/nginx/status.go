@@ -17,10 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// errorPrefix makes a reason the error of a port, which is to name its vendor.
+// errorPrefix is the vendor prefix of a port's error, as the API requires.
 const errorPrefix = "bowline.dev/"
 
-// listener is where users reach nginx.
+// listener is an address at which users reach nginx.
 type listener struct {
 	ip     string
 	port   int32
@@ -45,7 +45,8 @@ func listenersAt(http, https address) ([]listener, error) {
 	return all, nil
 }
 
-// statusOf says at which address and ports an Ingress is served, and of each port what is wrong with it, if anything.
+// statusOf returns the address and ports at which an Ingress is served, each port with its first problem, if
+// any.
 func statusOf(i *networkingv1.Ingress, all []listener, problems []problem) []networkingv1.IngressLoadBalancerIngress {
 	var at networkingv1.IngressLoadBalancerIngress
 	for _, l := range all {
@@ -63,7 +64,8 @@ func statusOf(i *networkingv1.Ingress, all []listener, problems []problem) []net
 	return []networkingv1.IngressLoadBalancerIngress{at}
 }
 
-// portError is the first problem that concerns a port; those of certificates concern the one for HTTPS alone.
+// portError returns the first problem that affects a port. Problems of certificates affect only the HTTPS
+// port.
 func portError(problems []problem, secure bool) *string {
 	at := slices.IndexFunc(problems, func(p problem) bool { return secure || !p.ofCertificate() })
 	if at < 0 {
@@ -73,35 +75,35 @@ func portError(problems []problem, secure bool) *string {
 	return &text
 }
 
-// writtenBy says whether an Ingress has a status that a manager has written, and nobody since.
+// writtenBy reports whether an Ingress has a status and its last writer was the given field manager.
 func writtenBy(i *networkingv1.Ingress, manager string) bool {
 	return len(i.Status.LoadBalancer.Ingress) > 0 && slices.ContainsFunc(i.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == manager && e.Subresource == "status"
 	})
 }
 
-// written is a status as it was last written. When it is found to be another one, somebody has changed it, and it is written
-// again: at once, but later each time, since two that overwrite each other would never end.
+// written is the status that was last written to an Ingress. If another client has changed it, it is written
+// again, with a growing delay so that two controllers cannot overwrite each other in an endless loop.
 type written struct {
 	status []networkingv1.IngressLoadBalancerIngress
-	times  int // in a row
+	times  int // consecutive writes
 	last   time.Time
 }
 
-// Times between writes of the same status.
+// Delays between writes of the same status.
 const (
-	firstRewrite  = time.Second // doubles
+	firstRewrite  = time.Second // doubles each time
 	lastRewrite   = time.Minute
-	contestIsOver = 2 * lastRewrite // when nobody has changed it for so long
+	contestIsOver = 2 * lastRewrite // the delay is reset after this time without a foreign write
 )
 
-// due is how long to wait until a status may be written.
+// due returns the time to wait before a status may be written.
 func (w *written) due(status []networkingv1.IngressLoadBalancerIngress, now time.Time) time.Duration {
 	if !equality.Semantic.DeepEqual(w.status, status) || now.Sub(w.last) > contestIsOver {
 		*w = written{status: status}
 	}
 	if w.times < 2 {
-		return 0 // one hand edit is undone at once
+		return 0 // a single manual edit is reverted at once
 	}
 	pause := lastRewrite
 	if doublings := w.times - 2; doublings < 6 {
@@ -110,7 +112,7 @@ func (w *written) due(status []networkingv1.IngressLoadBalancerIngress, now time
 	return max(0, w.last.Add(pause).Sub(now))
 }
 
-// write puts into an Ingress's status where it is served. When it says that it has to wait, it has not.
+// write writes the status of an Ingress. If it returns a wait time, it has not written.
 func (r *reporter) write(ctx context.Context, i *networkingv1.Ingress, status []networkingv1.IngressLoadBalancerIngress, well bool) (
 	wait time.Duration, err error,
 ) {
@@ -139,12 +141,12 @@ func (r *reporter) write(ctx context.Context, i *networkingv1.Ingress, status []
 	return 0, nil
 }
 
-// patch sends a status. That the Ingress is gone is none of its business.
+// patch sends a status. It ignores that the Ingress may be gone.
 func (r *reporter) patch(ctx context.Context, i *networkingv1.Ingress, status []networkingv1.IngressLoadBalancerIngress) error {
-	// The uid is there so that an Ingress of the same name that came since is not written to.
+	// The uid prevents the write to a new Ingress of the same name.
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": i.UID},
-		"status":   map[string]any{"loadBalancer": map[string]any{"ingress": status}}, // of none it is null, which removes it
+		"status":   map[string]any{"loadBalancer": map[string]any{"ingress": status}}, // an empty list is encoded as null, which removes the field
 	})
 	if err != nil {
 		return err
@@ -157,7 +159,7 @@ func (r *reporter) patch(ctx context.Context, i *networkingv1.Ingress, status []
 	return err
 }
 
-// forget drops what was written to Ingresses that are gone.
+// forget removes the state of Ingresses that are gone.
 func (r *reporter) forget(all []*networkingv1.Ingress) {
 	there := map[types.UID]bool{}
 	for _, i := range all {
@@ -166,7 +168,7 @@ func (r *reporter) forget(all []*networkingv1.Ingress) {
 	maps.DeleteFunc(r.written, func(uid types.UID, _ *written) bool { return !there[uid] })
 }
 
-// places are the addresses of a status.
+// places returns the addresses of a status, with their ports.
 func places(status []networkingv1.IngressLoadBalancerIngress) []string {
 	var all []string
 	for _, at := range status {

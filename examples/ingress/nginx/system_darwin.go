@@ -2,5 +2,5 @@ package nginx
 
 import "syscall"
 
-// endWithParent does nothing: here, the next controller of the folder ends what a killed one has left.
+// endWithParent does nothing. On this system the next controller of the folder kills an nginx that remains.
 func endWithParent(*syscall.SysProcAttr) {}

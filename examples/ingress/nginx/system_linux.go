@@ -2,5 +2,5 @@ package nginx
 
 import "syscall"
 
-// endWithParent has the kernel end nginx gracefully when the controller's process dies, however it does.
+// endWithParent makes the kernel stop nginx gracefully when the controller's process ends for any reason.
 func endWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGQUIT }

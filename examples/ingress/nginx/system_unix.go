@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// errLocked is that somebody else has a lock.
+// errLocked means that another process holds a lock.
 var errLocked = errors.New("it is locked")
 
-// supported says whether nginx can be run here.
+// supported returns an error if nginx cannot be run on this system.
 func supported() error { return nil }
 
-// tryLock locks a file until every process that has this opening of it has closed it, or ended.
+// tryLock locks a file until every process that shares this open file description has closed it or ended.
 func tryLock(f *os.File) error {
 	err := lock(f, syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -23,7 +23,7 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// awaitLock is tryLock, but waits for who has it.
+// awaitLock is like tryLock, but waits for the lock.
 func awaitLock(f *os.File) error { return lock(f, syscall.LOCK_EX) }
 
 func lock(f *os.File, how int) error {
@@ -35,15 +35,15 @@ func lock(f *os.File, how int) error {
 	}
 }
 
-// attributes put nginx into a process group of its own, whose id is its pid: what the terminal signals is not for it, and its
-// workers can be found.
+// attributes put nginx into its own process group, whose ID is its PID: signals from the terminal do not
+// reach it, and its workers can be found.
 func attributes() *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setpgid: true}
 	endWithParent(a)
 	return a
 }
 
-// killGroup ends a process and those that it has started, at once.
+// killGroup kills all processes of a process group.
 func killGroup(pid int) error {
 	if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return os.NewSyscallError("kill", err)

@@ -1,5 +1,6 @@
-// Package edge keeps a Deployment's pods by events. Each is heard once, and has done what it calls for: a Deployment that came
-// has its pods created, one that was changed has pods added or removed, and a pod that went is created again.
+// Package edge is an edge-triggered controller of a Deployment's pods. It reacts to each event once: it
+// creates the pods of a new Deployment, adds or removes pods when a Deployment changes, and recreates a
+// deleted pod.
 package edge
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/level"
 )
 
-// Run hears of events until ctx ends.
+// Run processes events until ctx ends.
 func Run(ctx context.Context, config *rest.Config) error {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -40,7 +41,8 @@ type keeper struct {
 	known map[string]*appsv1.Deployment
 }
 
-// listen hears of events. What happens between two watches, nobody hears of.
+// listen processes the events of a watch, and restarts the watch when it ends. It misses events between two
+// watches.
 func (k *keeper) listen(begin func(context.Context, metav1.ListOptions) (watch.Interface, error), react func(watch.Event)) {
 	for k.ctx.Err() == nil {
 		if events, err := begin(k.ctx, metav1.ListOptions{}); err == nil {
@@ -52,7 +54,7 @@ func (k *keeper) listen(begin func(context.Context, metav1.ListOptions) (watch.I
 	}
 }
 
-// deployment does what the event of a Deployment calls for.
+// deployment reacts to an event of a Deployment.
 func (k *keeper) deployment(event watch.Event) {
 	d, ok := event.Object.(*appsv1.Deployment)
 	if !ok {
@@ -74,7 +76,7 @@ func (k *keeper) deployment(event watch.Event) {
 	}
 }
 
-// remember keeps the Deployment for events of its pods, and says how many pods it had.
+// remember stores the Deployment for later events of its pods, and returns the previous number of pods.
 func (k *keeper) remember(d *appsv1.Deployment, event watch.EventType) (had int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -88,7 +90,7 @@ func (k *keeper) remember(d *appsv1.Deployment, event watch.EventType) (had int)
 	return had
 }
 
-// pod has a pod that went created again.
+// pod recreates a deleted pod.
 func (k *keeper) pod(event watch.Event) {
 	p, ok := event.Object.(*corev1.Pod)
 	if !ok || event.Type != watch.Deleted {
@@ -120,7 +122,7 @@ func (k *keeper) remove(d *appsv1.Deployment, number int) {
 	report(k.clients.CoreV1().Pods(d.Namespace).Delete(k.ctx, level.Pod(d, number).Name, metav1.DeleteOptions{}))
 }
 
-// report is all that becomes of an error: the event will not come again.
+// report logs an error. There is no retry, since the event does not occur again.
 func report(err error) {
 	if err != nil {
 		slog.Error("a pod is not as it should be", "error", err)

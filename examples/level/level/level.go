@@ -1,5 +1,5 @@
-// Package level keeps a Deployment's pods by comparing. An event says no more than which Deployment to look at; what is done
-// follows from what there is, whatever happened before.
+// Package level is a level-triggered controller of a Deployment's pods. An event only selects the Deployment
+// to reconcile; the actions depend on the current state alone.
 package level
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Run compares until ctx ends.
+// Run reconciles Deployments until ctx ends.
 func Run(ctx context.Context, config *rest.Config) error {
 	m, err := controller.NewManager(config, controller.ManagerOptions{})
 	if err != nil {
@@ -44,11 +44,11 @@ type keeper struct {
 	pods        client.Resource[*corev1.Pod]
 }
 
-// Reconcile does away with the difference between the pods that a Deployment has and those that it asks for.
+// Reconcile creates the missing pods of a Deployment and deletes the excess ones.
 func (k *keeper) Reconcile(ctx context.Context, key controller.Request) (done controller.Result, err error) {
 	d, err := k.deployments.Get(key.Namespace, key.Name)
 	if apierrors.IsNotFound(err) {
-		return done, nil // its pods are garbage
+		return done, nil // the garbage collector deletes its pods
 	}
 	if err != nil {
 		return done, err

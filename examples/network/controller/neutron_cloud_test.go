@@ -17,17 +17,17 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider/neutron/neutrontest"
 )
 
-// cloud is a Neutron with a project of its own, and how it fails.
+// cloud is a project in a Neutron, and the way in which its requests fail.
 type cloud struct {
 	url, project string
-	// transport is the way there.
+	// transport carries requests to the Neutron.
 	transport http.RoundTripper
 	fails     failure
-	// poll is how often the controller looks.
+	// poll is the interval at which the provider lists networks.
 	poll time.Duration
 }
 
-// fakeCloud is a new one in memory.
+// fakeCloud returns a new cloud in memory.
 func fakeCloud(fails failure) *cloud {
 	return &cloud{
 		url: "http://neutron.fake", project: "project", transport: neutrontest.InProcess(&neutrontest.Fake{}),
@@ -35,17 +35,18 @@ func fakeCloud(fails failure) *cloud {
 	}
 }
 
-// client is a client of the project, on a way to it.
+// client returns a client of the project that uses the given transport.
 func (c *cloud) client(transport http.RoundTripper) *gophercloud.ServiceClient {
 	return neutrontest.NewClient(c.url, c.project, neutrontest.Member, transport)
 }
 
-// failure answers a request that Explore has refused, in Neutron's place. do has Neutron do it all the same.
+// failure answers a request that Explore refused. It may call do to have Neutron process the request
+// nevertheless.
 type failure func(q *http.Request, do func() (*http.Response, error)) (*http.Response, error)
 
-// disturbed is the way to a cloud, on which each request is a point of Explore's.
+// disturbed is a transport to a cloud that makes each request a fault point of Explore.
 type disturbed struct {
-	ctx context.Context // the process's
+	ctx context.Context // of the process
 	*cloud
 }
 
@@ -64,13 +65,14 @@ func (d disturbed) RoundTrip(q *http.Request) (response *http.Response, err erro
 	switch {
 	case err == nil:
 		return response, nil
-	case done || d.ctx.Err() != nil: // the answer is lost, or the process has crashed
+	case done || d.ctx.Err() != nil: // the response was lost, or the process has crashed
 		return nil, err
 	}
 	return d.fails(q, func() (*http.Response, error) { return d.transport.RoundTrip(q.WithContext(context.Background())) })
 }
 
-// point names a request by what it is about: what it asks for, or the names and descriptions of what it makes.
+// point names a request by method, collection, filters, and the names and descriptions in its body. It
+// returns a copy of the request, since it has read the body.
 func point(q *http.Request) (name string, again *http.Request, err error) {
 	collection, _, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/v2.0/"), "/")
 	name = q.Method + " " + collection
@@ -91,7 +93,7 @@ func point(q *http.Request) (name string, again *http.Request, err error) {
 	return name + " " + about(body), again, nil
 }
 
-// about is what a body names: of networks the name, of subnets the description.
+// about returns the names of networks and descriptions of subnets in a request body.
 func about(body []byte) string {
 	type named struct{ Name, Description string }
 	var one struct {
@@ -109,7 +111,7 @@ func about(body []byte) string {
 	return strings.TrimSpace(strings.Join(names, " "))
 }
 
-// status answers with a status.
+// status returns a failure that answers with an HTTP status.
 func status(code int) failure {
 	return func(q *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 		body := `{"NeutronError": {"type": "Disturbed", "message": "The test says so.", "detail": ""}}`
@@ -120,13 +122,13 @@ func status(code int) failure {
 	}
 }
 
-// never answers when the client has lost its patience.
+// never returns no response until the client gives up.
 func never(q *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 	<-q.Context().Done()
 	return nil, q.Context().Err()
 }
 
-// doneAndNever does so too, though Neutron has done what it was asked for.
+// doneAndNever is like never, but Neutron processes the request first.
 func doneAndNever(q *http.Request, do func() (*http.Response, error)) (*http.Response, error) {
 	if response, err := do(); err == nil {
 		response.Body.Close()
@@ -134,7 +136,7 @@ func doneAndNever(q *http.Request, do func() (*http.Response, error)) (*http.Res
 	return never(q, do)
 }
 
-// late does so too; and when the client has long been trying again, the request arrives.
+// late is like never, but Neutron processes the request 20 s after the client has given up.
 func late(q *http.Request, do func() (*http.Response, error)) (*http.Response, error) {
 	<-q.Context().Done()
 	time.AfterFunc(20*time.Second, func() {

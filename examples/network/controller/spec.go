@@ -9,8 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// wanted is the network that an object declares. The error says what the user has to change. It repeats what a schema
-// may have checked, because the kind may have none.
+// wanted returns the network that an object declares. The error states what the user has to change. It
+// repeats the checks of the schema, because the definition may have no schema.
 func wanted(n *v1.Network) (provider.Network, error) {
 	cidr, err := parseCIDR(n.Spec.CIDR)
 	if err != nil {
@@ -54,8 +54,8 @@ func parseGateway(s string, cidr netip.Prefix) (netip.Addr, error) {
 	return gateway, nil
 }
 
-// reserved says whether an address stands for its whole network or is its broadcast address. Networks of one or two
-// addresses have neither (RFC 3021), and IPv6 reserves only the first (RFC 4291, 2.6.1).
+// reserved reports whether an address denotes the network itself or its broadcast address. Networks of one or
+// two addresses have neither (RFC 3021), and IPv6 reserves only the first (RFC 4291, 2.6.1).
 func reserved(a netip.Addr, cidr netip.Prefix) bool {
 	if cidr.Bits() >= a.BitLen()-1 {
 		return false

@@ -1,37 +1,42 @@
 package provider
 
-// Reason is why a provider could not do its work, in one word that a program may compare.
+// Reason is the reason why a provider failed, in one word that programs may compare.
 type Reason string
 
-// The reasons that are told apart, because what to do about them differs.
+// The reasons. They are distinguished because each requires a different action.
 const (
-	// Unreachable: what makes networks real does not answer, or not properly. Nothing has to be changed; it is tried again.
+	// Unreachable: the backend does not answer, or not properly. No change is needed; the operation is
+	// retried.
 	Unreachable Reason = "Unreachable"
-	// Unauthorized: it refuses the credentials, or what they may do is not enough. The operator has to change them.
+	// Unauthorized: the backend rejects the credentials, or they lack a permission. The operator has to
+	// change them.
 	Unauthorized Reason = "Unauthorized"
-	// QuotaExceeded: no more may be made. Something else has to go first, or the limit be raised.
+	// QuotaExceeded: the quota permits no more networks. Remove others or raise the quota.
 	QuotaExceeded Reason = "QuotaExceeded"
-	// InUse: others use what was to be removed or changed. It goes on when they no longer do.
+	// InUse: the network or subnet to be removed or changed is in use. The operation succeeds when it is
+	// free.
 	InUse Reason = "InUse"
-	// Refused: it will not make such a network. The user has to declare another one.
+	// Refused: the backend does not support such a network. The user has to declare a different one.
 	Refused Reason = "Refused"
-	// NotConfigured: it answers, and is not set up to make networks. Its operator has to set it up.
+	// NotConfigured: the backend answers but is not set up to create networks. Its operator has to configure
+	// it.
 	NotConfigured Reason = "NotConfigured"
-	// Failed: anything else. It is tried again.
+	// Failed: any other failure. The operation is retried.
 	Failed Reason = "ProviderError"
 )
 
-// Problem is a failure that says what to do about it. A provider fails with one where it can tell.
+// Problem is an error with instructions for the user. Providers return one if they can tell.
 type Problem struct {
 	Reason Reason
-	// Message is a sentence for the user: what cannot be done, and what to change. The same failure has the same message each
-	// time, without a time, a port or a number of a request, since it becomes part of a status that is written when it changes.
+	// Message is a sentence for the user: what failed, and what to change. It is identical for the same
+	// failure, without times, ports or request IDs, because it becomes part of a status, which is written
+	// whenever it changes.
 	Message string
-	// Err is what happened in detail, for the log; nil for nothing more.
+	// Err is the underlying error, for the log; it may be nil.
 	Err error
 }
 
-// Error is the message and the detail.
+// Error returns the message and the underlying error.
 func (p *Problem) Error() string {
 	if p.Err == nil {
 		return p.Message
@@ -39,5 +44,5 @@ func (p *Problem) Error() string {
 	return p.Message + " (" + p.Err.Error() + ")"
 }
 
-// Unwrap is the detail.
+// Unwrap returns the underlying error.
 func (p *Problem) Unwrap() error { return p.Err }

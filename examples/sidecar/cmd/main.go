@@ -1,5 +1,5 @@
-// Command cmd is the sidecar example as a program, beside any server that speaks the Kubernetes API: it puts the containers of
-// the ConfigMap envoy-initializer into new pods.
+// Command cmd runs the sidecar example as a program, against any server of the Kubernetes API: it adds the
+// containers in the ConfigMap envoy-initializer to new pods.
 //
 //	go run ./examples/sidecar/cmd [--kubeconfig FILE] [--listen ADDRESS | --initializer] [--namespace NAME] [--only-annotated]
 package main
@@ -22,7 +22,7 @@ import (
 
 func main() {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	klog.SetSlogLogger(log) // what client-go has to say
+	klog.SetSlogLogger(log) // logs of client-go
 	if err := run(os.Args[1:], log); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)

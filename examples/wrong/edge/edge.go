@@ -1,10 +1,11 @@
-// Package edge is a controller that is wrong, to learn from: it acts on events. For each ConfigMap with the label mirror=yes
-// it keeps a Secret of the same name and data.
+// Package edge is an example of a faulty controller: it acts on events. For each ConfigMap with the label
+// mirror=yes it maintains a Secret with the same name and data.
 //
-// What is wrong: each handler does what its event says, once. An event is no more than a hint that something may have
-// changed: it may be missed, while the process is down or its watch is broken, and what is done about it may fail. Nobody
-// comes back to it then. The right way is to queue the object's key, and to compare what there is with what there should be
-// each time that it comes up, until they are the same. bowlinetest.Explore finds it.
+// The fault: each handler reacts to its event once. An event is only a hint that something may have changed:
+// it is lost if the process is down or its watch is interrupted, and the reaction to it may fail. Neither is
+// ever repaired. A correct controller adds the object's key to a queue, compares the actual state with the
+// desired one whenever the key is processed, and retries until they match. bowlinetest.Explore detects the
+// fault.
 package edge
 
 import (
@@ -19,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Label marks what is mirrored.
+// Label selects the ConfigMaps to mirror.
 const Label = "mirror=yes"
 
 // Run runs the controller until ctx ends.
@@ -68,7 +69,7 @@ func (m mirror) remove(c *corev1.ConfigMap) {
 	m.report("delete", m.clients.CoreV1().Secrets(c.Namespace).Delete(m.ctx, c.Name, metav1.DeleteOptions{}))
 }
 
-// report is all that becomes of an error.
+// report logs an error. There is no retry.
 func (m mirror) report(what string, err error) {
 	if err != nil {
 		slog.Debug("cannot "+what+" the mirror", "error", err)

@@ -1,10 +1,10 @@
-// Package forgetful is a controller that is wrong, to learn from: what it does is not idempotent. Each ConfigMap with the
-// label kind=sale has an amount, which the controller adds to the total of the ConfigMap till; then it marks the sale as
-// counted.
+// Package forgetful is an example of a faulty controller: its actions are not idempotent. Each ConfigMap with
+// the label kind=sale has an amount, which the controller adds to the total in the ConfigMap till; then it
+// marks the sale as counted.
 //
-// What is wrong: between the two writes it may crash, or not hear that the first was done. The sale is counted again then. The
-// right way is to make the total from all sales each time, so that doing it twice is doing it once; or to write down with the
-// total which sales are in it. bowlinetest.Explore finds it.
+// The fault: between the two writes the controller may crash, or lose the response to the first one. Then it
+// counts the sale again. A correct controller computes the total from all sales each time, which is
+// idempotent, or stores with the total which sales it includes. bowlinetest.Explore detects the fault.
 package forgetful
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Till is the name of the ConfigMap with the total, which is in its data beside nothing else.
+// Till is the name of the ConfigMap that contains the total.
 const Till = "till"
 
 // Run runs the controller until ctx ends.
@@ -46,7 +46,8 @@ type cashier struct {
 	configMaps client.Resource[*corev1.ConfigMap]
 }
 
-// Reconcile implements controller.Reconciler. It reads from the server itself, so that it is not the cache that is wrong.
+// Reconcile implements controller.Reconciler. It reads from the server, so that a stale cache cannot be the
+// cause of the fault.
 func (c *cashier) Reconcile(ctx context.Context, request controller.Request) (controller.Result, error) {
 	sale, err := c.configMaps.Get(ctx, request.Namespace, request.Name)
 	if apierrors.IsNotFound(err) {

@@ -1,10 +1,11 @@
-// Package stale is a controller that is wrong, to learn from: it trusts its cache. For each ConfigMap with the label
-// kind=order it makes a Secret, its ticket, whose name the server makes up.
+// Package stale is an example of a faulty controller: it relies on its cache. For each ConfigMap with the
+// label kind=order it creates a Secret, the order's ticket, with a generated name.
 //
-// What is wrong: whether there is a ticket already is asked of the cache, which may not show yet what the controller itself
-// has just made. When the order comes up again in that moment, it gets a second ticket. The right way is to give the ticket
-// a name that follows from the order's, so that the server refuses a second one; or to wait until the cache has caught up
-// with one's own writes, as the controllers of this project do. bowlinetest.Explore finds it.
+// The fault: it looks for an existing ticket in the cache, which may not yet contain the one that the
+// controller itself has just created. If the order is processed again at this moment, it gets a second
+// ticket. A correct controller derives the name of the ticket from that of the order, so that the server
+// rejects a second one, or waits until the cache reflects its own writes, as the controllers of this project
+// do. bowlinetest.Explore detects the fault.
 package stale
 
 import (
@@ -23,7 +24,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Order is the label of a ticket that names its order.
+// Order is the label of a ticket with the name of its order.
 const Order = "order"
 
 // Run runs the controller until ctx ends.
@@ -63,7 +64,7 @@ func Run(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// work reconciles one object of a queue, and is false when there will be no more.
+// work reconciles one object of a queue. It returns false when the queue has been shut down.
 func work(
 	ctx context.Context, queue workqueue.TypedRateLimitingInterface[cache.ObjectName],
 	reconcile func(context.Context, cache.ObjectName) error,

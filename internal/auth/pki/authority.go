@@ -19,9 +19,9 @@ const (
 
 	authorityLifetime = 10 * 365 * day
 	leafLifetime      = 365 * day
-	// renewBefore is how long before its end a certificate is replaced.
+	// renewBefore is the remaining validity at which a certificate is renewed.
 	renewBefore = 30 * day
-	// clockSkew is how far a client's clock may be behind ours.
+	// clockSkew is the tolerated lag of a client's clock.
 	clockSkew = 5 * time.Minute
 )
 
@@ -34,7 +34,7 @@ type Pair struct {
 // authority signs the certificates of one plane.
 type authority struct{ Pair }
 
-// newAuthority makes an authority with a key of its own.
+// newAuthority returns an authority with a new key.
 func newAuthority(now time.Time) (*authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -43,7 +43,8 @@ func newAuthority(now time.Time) (*authority, error) {
 	return selfSign(key, now)
 }
 
-// renewed is the same authority, key and name, with a new period: what either signs, the other verifies.
+// renewed returns an authority with the same key and name and a new validity: each verifies what the other
+// signs.
 func (a *authority) renewed(now time.Time) (*authority, error) { return selfSign(a.Key, now) }
 
 func selfSign(key crypto.Signer, now time.Time) (*authority, error) {
@@ -63,7 +64,7 @@ func selfSign(key crypto.Signer, now time.Time) (*authority, error) {
 	return &authority{Pair: *pair}, nil
 }
 
-// server issues a certificate for a server that is reached under these names and addresses.
+// server issues a certificate for a server with these names and addresses.
 func (a *authority) server(hosts []string, now time.Time) (*Pair, error) {
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "bowline"},
@@ -104,7 +105,7 @@ func (a *authority) issue(template *x509.Certificate, now time.Time) (*Pair, err
 	return pair, nil
 }
 
-// sign returns the signed certificate; the caller adds the key that belongs to public.
+// sign returns the signed certificate; the caller adds the key for public.
 func sign(template, parent *x509.Certificate, public crypto.PublicKey, signer crypto.Signer) (*Pair, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
@@ -122,7 +123,7 @@ func sign(template, parent *x509.Certificate, public crypto.PublicKey, signer cr
 	return &Pair{Certificate: certificate}, nil
 }
 
-// vouchesFor reports why the authority does not vouch for the leaf at this time in this usage, or nil.
+// vouchesFor returns an error if the authority does not verify leaf for this usage at this time.
 func (a *authority) vouchesFor(leaf *x509.Certificate, usage x509.ExtKeyUsage, now time.Time) error {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.Certificate)

@@ -1,8 +1,8 @@
-// Package pki makes and keeps the certificates of one control plane: an authority (CA), the certificate that its
-// server shows, and the client certificate of its administrator.
+// Package pki issues and stores the certificates of one control plane: an authority (CA), the certificate of
+// its server, and the client certificate of its administrator.
 //
-// [Open] keeps them in a folder, makes on first start what is missing and renews what is about to expire; [New] keeps
-// them in memory. Both leave every signature to the standard library. The package serves a single process: whoever
-// calls Open holds the lock of the folder. It authenticates nobody (package auth does), opens no socket and writes no
-// kubeconfig.
+// [Open] stores them in a directory, issues missing certificates on first start and renews those about to expire; [New]
+// holds them in memory. Both use the standard library for all cryptography. The package serves a single
+// process: the caller of Open must hold a lock on the directory. It does not authenticate (package auth
+// does), opens no socket and writes no kubeconfig.
 package pki

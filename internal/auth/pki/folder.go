@@ -10,13 +10,14 @@ import (
 	"github.com/bowline-dev/bowline/internal/durable"
 )
 
-// keyMode is the mode of every file here: each holds a private key.
+// keyMode is the mode of all files: each contains a private key.
 const keyMode fs.FileMode = 0o600
 
-// folder keeps pairs in files. Its zero value keeps nothing, which is how pairs live in memory alone.
+// folder stores pairs in files. The zero value stores nothing, for pairs in memory.
 type folder string
 
-// read returns the pair of that name, or nil when there is none. A file that others could read is closed to them.
+// read returns the pair of that name, or nil if the files do not exist. It removes other users' read
+// permission from the files.
 func (f folder) read(name string) (*Pair, error) {
 	if f == "" {
 		return nil, nil
@@ -45,7 +46,7 @@ func (f folder) read(name string) (*Pair, error) {
 	return pair, nil
 }
 
-// write replaces the pair of that name as one step: after a crash there is the old file or the new one.
+// write replaces the pair of that name atomically: after a crash either the old or the new file exists.
 func (f folder) write(name string, pair *Pair) error {
 	if f == "" {
 		return nil
@@ -65,7 +66,7 @@ func (f folder) write(name string, pair *Pair) error {
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name+".pem") }
 
-// damagedError is a file that is there and cannot be used.
+// damagedError reports a file that exists but cannot be used.
 type damagedError struct {
 	path string
 	err  error

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Hosts are the names and addresses that a server's certificate covers: this machine's, the listen host (every
-// address of the machine, when that is 0.0.0.0 or ::), and those under which a pod finds the API: the service
-// kubernetes in the namespace default, and its address.
+// Hosts returns the names and addresses that a server's certificate covers: those of this machine, the listen
+// host (every address of the machine if it is 0.0.0.0 or ::), and those at which pods reach the API: the
+// Service kubernetes in the namespace default and its address.
 func Hosts(listenHost string) []string {
 	hosts := []string{
 		"127.0.0.1", "::1", "localhost",
@@ -30,7 +30,7 @@ func Hosts(listenHost string) []string {
 	return slices.Compact(hosts)
 }
 
-// ownAddresses are the addresses by which other machines may reach this one.
+// ownAddresses returns the addresses at which other machines may reach this host.
 func ownAddresses() []string {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth"
 )
 
-// AdminName is the user that the admin certificate names. What makes it an administrator is its group.
+// AdminName is the user of the admin certificate. Its privileges come from its group.
 const AdminName = "bowline-admin"
 
-// The names of the pairs in the folder.
+// Names of the pairs in the directory.
 const (
 	authorityName = "ca"
 	serverName    = "server"
 	adminName     = "admin"
 )
 
-// Keeper holds the certificates of one plane and keeps them valid. Its methods may be called concurrently.
+// Keeper holds and renews the certificates of one plane. It is safe for concurrent use.
 type Keeper struct {
 	folder folder
 	hosts  []string
@@ -33,15 +33,16 @@ type Keeper struct {
 	admin     *Pair
 }
 
-// Open reads the certificates in the folder, and makes there those that are missing, about to expire, damaged, or do
-// not serve these hosts any more. The authority is made only when it is missing: a new one would shut out every
-// client that trusts the old, so a damaged one is an error that says what to do. The caller makes sure that no other
-// process opens the folder meanwhile.
+// Open reads the certificates in a directory and issues new ones in place of missing, expiring or damaged
+// certificates and of certificates that are not valid for hosts. It issues an authority only if the directory
+// has none, because a new authority would lock out every client that trusts the old one. For a damaged
+// authority Open returns an error with instructions. No other process may open the directory at the same
+// time.
 func Open(folderPath string, hosts []string) (*Keeper, error) {
 	return start(folder(folderPath), hosts)
 }
 
-// New makes certificates that live in memory alone.
+// New issues certificates that are held in memory only.
 func New(hosts []string) (*Keeper, error) { return start("", hosts) }
 
 func start(folder folder, hosts []string) (*Keeper, error) {
@@ -59,7 +60,7 @@ func start(folder folder, hosts []string) (*Keeper, error) {
 	return k, k.Renew()
 }
 
-// loadAuthority reads the authority; without one, the next Renew makes it.
+// loadAuthority reads the authority; if it is missing, the next Renew issues one.
 func (k *Keeper) loadAuthority() error {
 	pair, err := k.folder.read(authorityName)
 	var damaged *damagedError
@@ -75,7 +76,7 @@ func (k *Keeper) loadAuthority() error {
 	return nil
 }
 
-// load reads a pair that can be made again: a damaged one counts as missing.
+// load reads a pair that can be reissued: a damaged one is treated as missing.
 func (k *Keeper) load(name string) (*Pair, error) {
 	pair, err := k.folder.read(name)
 	var damaged *damagedError
@@ -88,8 +89,8 @@ func (k *Keeper) load(name string) (*Pair, error) {
 	return pair, nil
 }
 
-// Renew replaces what is missing or about to expire. The server shows a renewed certificate from the next connection
-// on; whoever copied the admin certificate, copies it again.
+// Renew replaces certificates that are missing or about to expire. The server uses a renewed certificate from
+// the next connection on; copies of the admin certificate must be replaced by their owners.
 func (k *Keeper) Renew() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -116,8 +117,8 @@ func (k *Keeper) Renew() error {
 	return nil
 }
 
-// renewAuthority sees to it that the authority is valid as long as every certificate that it is about to sign: that it outlives
-// them, and has begun, which it has not where the clock was set back since it was made.
+// renewAuthority ensures that the authority is valid for as long as the certificates it is about to sign: it
+// must not expire before them, and must be valid already, which it is not if the clock was set back.
 func (k *Keeper) renewAuthority(now time.Time) error {
 	var next *authority
 	var err error
@@ -139,7 +140,7 @@ func (k *Keeper) renewAuthority(now time.Time) error {
 	return nil
 }
 
-// keep writes a pair that was just issued and then puts it into its place.
+// keep writes a newly issued pair and then stores it in place.
 func (k *Keeper) keep(name string, pair *Pair, place **Pair) error {
 	if err := k.folder.write(name, pair); err != nil {
 		return err
@@ -161,7 +162,7 @@ func (k *Keeper) fresh(pair *Pair, usage x509.ExtKeyUsage, now time.Time) bool {
 
 func renewAt(pair *Pair) time.Time { return pair.Certificate.NotAfter.Add(-renewBefore) }
 
-// RenewAt is when the next call to Renew has something to do.
+// RenewAt returns the time at which the next call of Renew has something to renew.
 func (k *Keeper) RenewAt() time.Time {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -172,14 +173,14 @@ func (k *Keeper) RenewAt() time.Time {
 	return at
 }
 
-// AuthorityPEM is the authority's certificate, for clients to trust.
+// AuthorityPEM returns the authority's certificate in PEM, for clients to trust.
 func (k *Keeper) AuthorityPEM() []byte {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.authority.CertPEM()
 }
 
-// Roots holds the authority's certificate, to verify clients by.
+// Roots returns a pool with the authority's certificate, to verify client certificates.
 func (k *Keeper) Roots() *x509.CertPool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -188,22 +189,22 @@ func (k *Keeper) Roots() *x509.CertPool {
 	return roots
 }
 
-// Admin is the administrator's certificate as of now.
+// Admin returns the current certificate of the administrator.
 func (k *Keeper) Admin() *Pair {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.admin
 }
 
-// IssueClient makes a client certificate for a user and its groups. It is not kept.
+// IssueClient issues a client certificate for a user and its groups. It is not stored.
 func (k *Keeper) IssueClient(name string, groups ...string) (*Pair, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.authority.client(name, groups, time.Now())
 }
 
-// ServerConfig is the TLS of a listener: it shows the server's certificate, and asks for the client's without
-// verifying it, which package auth does.
+// ServerConfig returns the TLS configuration of a listener. Client certificates are requested, and package
+// auth verifies them.
 func (k *Keeper) ServerConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,

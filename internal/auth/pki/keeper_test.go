@@ -26,7 +26,7 @@ func open(t *testing.T, folder string, hosts ...string) *pki.Keeper {
 	return keeper
 }
 
-// shown is the certificate that a server with this keeper shows.
+// shown returns the certificate that a server with this keeper presents.
 func shown(t *testing.T, keeper *pki.Keeper) *x509.Certificate {
 	t.Helper()
 	certificate, err := keeper.ServerConfig().GetCertificate(&tls.ClientHelloInfo{})
@@ -161,8 +161,8 @@ func TestOldAuthorityVouchesForWhatTheRenewedOneSigns(t *testing.T) {
 	})
 }
 
-// TestClockThatWasSetBackFindsAValidAuthority: what was made by a clock that ran ahead is not valid yet, and its certificates
-// would be refused by every client until the clock is there.
+// TestClockThatWasSetBackFindsAValidAuthority checks that certificates issued while the clock was ahead are
+// reissued; clients would reject them until the clock catches up.
 func TestClockThatWasSetBackFindsAValidAuthority(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -170,7 +170,7 @@ func TestClockThatWasSetBackFindsAValidAuthority(t *testing.T) {
 		time.Sleep(time.Hour)
 		open(t, folder, "localhost")
 	})
-	synctest.Test(t, func(t *testing.T) { // whose clock begins an hour earlier
+	synctest.Test(t, func(t *testing.T) { // this bubble's clock is an hour behind the first one's
 		keeper := open(t, folder, "localhost")
 		for name, pair := range map[string]*x509.Certificate{"server": shown(t, keeper), "admin": keeper.Admin().Certificate} {
 			options := x509.VerifyOptions{Roots: keeper.Roots(), CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}

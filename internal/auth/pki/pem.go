@@ -15,12 +15,12 @@ const (
 	keyBlock         = "PRIVATE KEY"
 )
 
-// CertPEM is the certificate in PEM.
+// CertPEM returns the certificate in PEM.
 func (p *Pair) CertPEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: p.Certificate.Raw})
 }
 
-// KeyPEM is the private key in PEM (PKCS #8).
+// KeyPEM returns the private key in PEM (PKCS #8).
 func (p *Pair) KeyPEM() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(p.Key)
 	if err != nil {
@@ -29,12 +29,12 @@ func (p *Pair) KeyPEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: der}), nil
 }
 
-// TLS is the pair as crypto/tls takes it.
+// TLS returns the pair for crypto/tls.
 func (p *Pair) TLS() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{p.Certificate.Raw}, PrivateKey: p.Key, Leaf: p.Certificate}
 }
 
-// encode puts certificate and key into one text, so that they are written, and damaged, together.
+// encode returns certificate and key as one text, so that a single write replaces both.
 func (p *Pair) encode() ([]byte, error) {
 	key, err := p.KeyPEM()
 	if err != nil {
@@ -43,7 +43,7 @@ func (p *Pair) encode() ([]byte, error) {
 	return append(p.CertPEM(), key...), nil
 }
 
-// decode is the inverse of encode; it checks that the key is the certificate's.
+// decode is the inverse of encode. It checks that the key belongs to the certificate.
 func decode(text []byte) (*Pair, error) {
 	var pair Pair
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {

@@ -17,7 +17,7 @@ func TestTranscripts(t *testing.T) {
 	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(manage))
 }
 
-// manage adds what is tested, what does the jobs, and what has what belonged to something go with it.
+// manage adds the controller under test, and those that run its jobs and delete the pods of deleted jobs.
 func manage(m *controller.Manager) error {
 	cronjob.Add(m)
 	job.Add(m)

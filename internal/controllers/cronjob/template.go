@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// newJob makes the job of a time.
+// newJob returns the job for a scheduled time.
 func newJob(c *batchv1.CronJob, at time.Time) *batchv1.Job {
 	template := c.Spec.JobTemplate.DeepCopy()
 	annotations := map[string]string{}
@@ -25,12 +25,13 @@ func newJob(c *batchv1.CronJob, at time.Time) *batchv1.Job {
 	}
 }
 
-// nameOf is the name of the job of a time: with it the server refuses a second one.
+// nameOf returns the name of the job for a scheduled time. The name is deterministic, so the server rejects a
+// second job for the same time.
 func nameOf(c *batchv1.CronJob, at time.Time) string {
 	return fmt.Sprintf("%s-%d", c.Name, at.Unix()/60)
 }
 
-// zone is where the times of a cronjob are told.
+// zone returns the time zone in which a cronjob's times are printed.
 func zone(c *batchv1.CronJob) *time.Location {
 	if location, err := time.LoadLocation(ptr.Deref(c.Spec.TimeZone, "")); err == nil {
 		return location
@@ -38,11 +39,11 @@ func zone(c *batchv1.CronJob) *time.Location {
 	return time.UTC
 }
 
-// skew is how far ahead the clock may be of who has made a job.
+// skew is how far the clock of a job's creator may be ahead.
 const skew = time.Minute
 
-// timeOf is the time that a job was made for; false where it is none that the schedule has asked for, but a user, as for a time
-// that is yet to come: nothing would run until then.
+// timeOf returns the scheduled time of a job. scheduled is false for a job that a user has created, for
+// example one annotated with a future time, which would stop all runs until then.
 func timeOf(c *batchv1.CronJob, j *batchv1.Job, now time.Time) (at time.Time, scheduled bool) {
 	at, err := time.Parse(time.RFC3339, j.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
 	return at, err == nil && j.Name == nameOf(c, at) && at.Before(now.Add(skew))

@@ -16,7 +16,7 @@ func TestTranscripts(t *testing.T) {
 	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(manage))
 }
 
-// manage adds what is tested, and what has what belonged to something go with it.
+// manage adds the DaemonSet controller, and the garbage collector to delete the dependents of deleted sets.
 func manage(m *controller.Manager) error {
 	daemonset.Add(m)
 	garbagecollector.Add(m)

@@ -18,8 +18,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/daemonset"
 )
 
-// A node comes, one is not for the set's pods any more, and one goes. Of two controllers one may hear of that late: neither
-// undoes what the other does.
+// A node is added, one stops matching the set, and one is deleted. One of two controllers may observe that
+// late, and neither undoes the other's actions.
 func TestTwoControllersAgreeAboutNodesThatComeAndGo(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, bowlinetest.Scenario{
@@ -29,18 +29,19 @@ func TestTwoControllersAgreeAboutNodesThatComeAndGo(t *testing.T) {
 		Settle:     3 * time.Minute,
 		Invariants: []func(bowlinetest.State) error{oneForEach},
 		Compare:    byNode,
-		// What is late about pods and sets is explored elsewhere.
+		// Delays in the caches of pods and sets are explored by other tests.
 		Skip: func(p bowlinetest.Point) bool { return p.Resource != "nodes" },
 	})
 }
 
-// place is a node for the set's pods.
+// place returns a node that matches the set.
 func place(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"disk": "ssd"}}}
 }
 
-// move has the set's places be a and b, then c too, then not a, and then not b. Pods wait for a node all the time, so that the
-// set's controller alone can delete those of one that has gone.
+// move creates a set for the nodes a and b, then adds node c, then changes a so that it no longer matches,
+// and then deletes b. The pods are never bound, so only the set's controller can delete those of the deleted
+// node.
 func move(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -68,7 +69,7 @@ func move(ctx context.Context, config *rest.Config) error {
 		},
 		func() error { return nodes.Delete(ctx, "", "b", metav1.DeleteOptions{}) },
 	} {
-		time.Sleep(time.Minute) // longer than anything is late
+		time.Sleep(time.Minute) // longer than any delay in the scenario
 		if err := change(); err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func move(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// oneForEach is broken when two pods are for one node.
+// oneForEach fails if a node has two pods.
 func oneForEach(s bowlinetest.State) error {
 	on := map[string]int{}
 	for _, pod := range s.Kind("Pod") {

@@ -34,10 +34,11 @@ func TestNoFaultLeavesANodeWithoutWhenSurging(t *testing.T) {
 	bowlinetest.Explore(t, scenario(surging, trial.Of(daemonset.Add).Twice()))
 }
 
-// strategy is how another template comes to the nodes, and what may be seen on the way.
+// strategy is a patch that sets an update strategy, and the bounds that must hold with it.
 type strategy struct {
 	patch string
-	// perNode is how many pods a node has at most, all how many all have, ready how many are ready at least once all were.
+	// perNode and all limit the pods of one node and of all nodes. ready is the minimum of ready pods once
+	// all three have been ready.
 	perNode, all, ready int
 }
 
@@ -46,7 +47,7 @@ var (
 	surging   = strategy{`{"spec":{"updateStrategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":0}}}}`, 2, 4, 3}
 )
 
-// scenario is a set on three nodes that gets another template and the first one back, with faults in the midst of it.
+// scenario changes the template of a set on three nodes and changes it back, and injects faults in between.
 func scenario(s strategy, processes []bowlinetest.Process) bowlinetest.Scenario {
 	node := func(name string) client.Object { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	return bowlinetest.Scenario{
@@ -64,7 +65,7 @@ func scenario(s strategy, processes []bowlinetest.Process) bowlinetest.Scenario 
 	}
 }
 
-// ready takes away the taints that nodes have until they are ready.
+// ready removes the taints that nodes have until they are ready.
 func ready(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -83,7 +84,7 @@ func ready(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// act is what a user does.
+// act creates the set and applies the patches as a user would.
 func (s strategy) act(ctx context.Context, config *rest.Config) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -106,12 +107,12 @@ func (s strategy) act(ctx context.Context, config *rest.Config) error {
 		if _, err := sets.Patch(ctx, "default", "agent", "", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 			return err
 		}
-		time.Sleep(time.Minute) // longer than anything is late: each template is seen
+		time.Sleep(time.Minute) // longer than any delay, so that the controller observes each template
 	}
 	return nil
 }
 
-// holds is broken when a node, or all together, have more pods than they may, or fewer are ready.
+// holds fails if one node or all nodes together have more pods than permitted, or too few pods are ready.
 func (s strategy) holds(state bowlinetest.State) error {
 	on, all, ready := map[string]int{}, 0, 0
 	for _, pod := range state.Kind("Pod") {
@@ -135,8 +136,8 @@ func (s strategy) holds(state bowlinetest.State) error {
 	return nil
 }
 
-// byNode calls pods by their nodes, since their names say nothing. A pod may be left from the first time that the template was
-// the set's.
+// byNode renames pods after their nodes, since their names are random. It removes the template generation,
+// because a pod may remain from the first use of the template.
 func byNode(s bowlinetest.State) bowlinetest.State {
 	for _, pod := range s.Kind("Pod") {
 		pod.SetGenerateName("")
@@ -148,7 +149,7 @@ func byNode(s bowlinetest.State) bowlinetest.State {
 	return s
 }
 
-// nodeOf is the node that a pod may come to.
+// nodeOf returns the node selector terms that restrict a pod to one node.
 func nodeOf(pod *unstructured.Unstructured) string {
 	terms, _, _ := unstructured.NestedSlice(pod.Object, "spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
 	return fmt.Sprint(terms)

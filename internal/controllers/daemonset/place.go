@@ -11,9 +11,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// place is where the pods of a template may be.
+// place describes the nodes on which the pods of a template may run.
 type place struct {
-	node        string // if they name one
+	node        string // the template's spec.nodeName, or ""
 	affinity    nodeaffinity.RequiredNodeAffinity
 	tolerations []corev1.Toleration
 }
@@ -25,10 +25,11 @@ func placeOf(template *corev1.PodTemplateSpec) place {
 	}
 }
 
-// standing is what a node is to pods: whether it is there, should have one, and one that is there may stay.
+// standing describes a node in relation to a template: whether the node exists (there), should get a pod
+// (should), and may retain a running one (may).
 type standing struct{ there, should, may bool }
 
-// of says what a node is to pods. A taint that only keeps new pods away does not drive one out.
+// of returns a node's standing. A NoSchedule taint prevents new pods but does not evict running ones.
 func (p place) of(node *corev1.Node) standing {
 	if p.node != "" && p.node != node.Name {
 		return standing{there: true}
@@ -54,7 +55,8 @@ func (p place) tolerates(taint *corev1.Taint) bool {
 	return slices.ContainsFunc(p.tolerations, func(t corev1.Toleration) bool { return t.ToleratesTaint(klog.Logger{}, taint, false) })
 }
 
-// tolerated are the taints that a node gets by its own condition: what watches over nodes must run there in bad times too.
+// tolerated lists the taints for a node's own conditions. Daemons tolerate them, since they are needed on
+// unhealthy nodes too.
 var tolerated = []corev1.Toleration{
 	{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
 	{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
@@ -64,13 +66,13 @@ var tolerated = []corev1.Toleration{
 	{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
 }
 
-// tolerations are those of a template and the ones that all daemons have.
+// tolerations returns the tolerations of a template and those that all daemons have.
 func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	all := slices.Clone(spec.Tolerations)
 	add := func(t corev1.Toleration) {
 		t.Operator = corev1.TolerationOpExists
 		if i := slices.IndexFunc(all, func(has corev1.Toleration) bool { return t.MatchToleration(&has) }); i >= 0 {
-			all[i] = t // for as long as it takes
+			all[i] = t // replaces a toleration that is limited by tolerationSeconds
 			return
 		}
 		all = append(all, t)
@@ -78,13 +80,14 @@ func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
 	for _, t := range tolerated {
 		add(t)
 	}
-	if spec.HostNetwork { // which they may be there to bring up
+	if spec.HostNetwork { // pods in the host's network may be there to set up the node's network
 		add(corev1.Toleration{Key: corev1.TaintNodeNetworkUnavailable, Effect: corev1.TaintEffectNoSchedule})
 	}
 	return all
 }
 
-// onlyOn is an affinity that a scheduler can but bring to one node. What else the template required of nodes holds for that one.
+// onlyOn restricts an affinity to one node and returns it. It replaces the template's required node affinity,
+// which the caller has already matched against the node.
 func onlyOn(affinity *corev1.Affinity, node string) *corev1.Affinity {
 	if affinity == nil {
 		affinity = &corev1.Affinity{}
@@ -100,7 +103,7 @@ func onlyOn(affinity *corev1.Affinity, node string) *corev1.Affinity {
 	return affinity
 }
 
-// nodeOf is the node that a pod is on, or can but come to; "" for none.
+// nodeOf returns the name of the node that a pod is bound to or that its affinity restricts it to, or "".
 func nodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
@@ -119,7 +122,7 @@ func nodeOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// oldestFirst sorts pods such that the one to keep comes first: one that a node has, then the oldest.
+// oldestFirst orders pods by preference for retaining them: bound pods first, then older ones.
 func oldestFirst(a, b *corev1.Pod) int {
 	return cmp.Or(
 		cmp.Compare(bound(b), bound(a)),
@@ -135,7 +138,8 @@ func bound(pod *corev1.Pod) int {
 	return 0
 }
 
-// samePlace says whether a node is as good a place for daemons as it was.
+// samePlace reports whether two versions of a node match the same templates: their labels and taints are
+// equal.
 func samePlace(old, now *corev1.Node) bool {
 	return equality.Semantic.DeepEqual(old.Labels, now.Labels) && equality.Semantic.DeepEqual(old.Spec.Taints, now.Spec.Taints)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/daemonset"
 )
 
-// slow is a way to a server on which the creation of each pod takes its time.
+// slow is a transport that delays the response to each pod creation.
 type slow struct {
 	http.RoundTripper
 	each time.Duration
@@ -32,8 +32,8 @@ func (s slow) RoundTrip(q *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// A hundred pods, made one, two, four and so on at a time, take seven times as long as one: that they are there is no reason to
-// begin again.
+// A hundred pods are created in batches of one, two, four and so on, which takes seven times as long as one
+// creation. Observing the first pods does not restart the creation of the rest.
 func TestSlowCreationsDoNotHoldEachOtherUp(t *testing.T) {
 	t.Parallel()
 	const nodes, each = 100, 3 * time.Second
@@ -44,7 +44,7 @@ func TestSlowCreationsDoNotHoldEachOtherUp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		time.Sleep(time.Minute) // until the controller knows them
+		time.Sleep(time.Minute) // until the controller has observed the nodes
 		set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
 		set.Spec.Template = trial.Web()
 		set.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}

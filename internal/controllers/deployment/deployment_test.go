@@ -17,7 +17,8 @@ func TestTranscripts(t *testing.T) {
 	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(manage))
 }
 
-// manage adds what is tested, and what has what belonged to something go with it.
+// manage adds the Deployment and ReplicaSet controllers, and the garbage collector to delete the dependents
+// of deleted objects.
 func manage(m *controller.Manager) error {
 	replicaset.Add(m)
 	deployment.Add(m)

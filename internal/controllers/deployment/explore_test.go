@@ -22,7 +22,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
 )
 
-// controllers are both as one program.
+// controllers runs both controllers in one program.
 var controllers = trial.Of(replicaset.Add, deployment.Add)
 
 func TestNoFaultBreaksTheBoundsOfARollout(t *testing.T) {
@@ -30,13 +30,14 @@ func TestNoFaultBreaksTheBoundsOfARollout(t *testing.T) {
 	bowlinetest.Explore(t, rolling(controllers.Once()))
 }
 
-// Who runs two without an election has each step done twice, or by one who sees what was half a minute ago.
+// With two instances and no leader election, each step may be taken twice, or by an instance whose cache is
+// half a minute old.
 func TestTwoControllersAtOnceKeepTheBoundsOfARollout(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Explore(t, rolling(controllers.Twice()))
 }
 
-// rolling is a rollout and its undo, with faults in the midst of it. Nobody's state is in events.
+// rolling is the scenario of a rollout and its rollback, with faults in between. Events are not compared.
 func rolling(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running)},
@@ -50,24 +51,24 @@ func rolling(processes []bowlinetest.Process) bowlinetest.Scenario {
 	}
 }
 
-// rollout is what a user does: a deployment of four, another image, and back.
+// rollout creates a Deployment of four pods, changes its image and changes it back.
 func rollout(ctx context.Context, config *rest.Config) error {
 	return declare(ctx, config, func(*appsv1.Deployment) {},
 		later{20 * time.Second, image("web:2")}, later{20 * time.Second, image("web:1")})
 }
 
-// later is a strategic merge patch, so long after what was done before.
+// later is a strategic merge patch that is applied some time after the previous change.
 type later struct {
 	after time.Duration
 	patch string
 }
 
-// image gives a deployment's pods another one.
+// image returns the patch that sets the image of a Deployment's pods.
 func image(name string) string {
 	return fmt.Sprintf(`{"spec":{"template":{"spec":{"containers":[{"name":"web","image":%q}]}}}}`, name)
 }
 
-// declare makes a deployment of four, web:1, but for what change says, and patches it.
+// declare creates a Deployment of four web:1 pods, modified by change, and applies the patches to it.
 func declare(ctx context.Context, config *rest.Config, change func(*appsv1.Deployment), patches ...later) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -94,8 +95,8 @@ func declare(ctx context.Context, config *rest.Config, change func(*appsv1.Deplo
 	return nil
 }
 
-// bounded is broken when there are more pods than the surge allows; and, of a deployment that was available, when fewer are ready
-// than may be.
+// bounded fails if there are more pods than the surge permits, or if too few pods are ready after the
+// Deployment was available.
 func bounded(s bowlinetest.State) error {
 	all, ready := 0, 0
 	for _, pod := range s.Kind("Pod") {
@@ -117,16 +118,16 @@ func bounded(s bowlinetest.State) error {
 	return nil
 }
 
-// running leaves out what follows from when a template was heard of, and not from what is asked for in the end: one that is
-// replaced before that has no revision, and no replicaset, which by then has no pods. Conditions stand in the order of their
-// last change.
+// running removes the parts of the state that depend on timing. A template that is replaced before the
+// controller observes it gets no revision and no ReplicaSet, and otherwise a ReplicaSet without pods. The
+// order of conditions depends on their last changes.
 func running(s bowlinetest.State) bowlinetest.State {
 	for _, d := range s.Kind("Deployment") {
 		conditions, _, _ := unstructured.NestedSlice(d.Object, "status", "conditions")
 		slices.SortFunc(conditions, func(a, b any) int {
 			return cmp.Compare(a.(map[string]any)["type"].(string), b.(map[string]any)["type"].(string))
 		})
-		unstructured.SetNestedSlice(d.Object, conditions, "status", "conditions") // which is a map
+		unstructured.SetNestedSlice(d.Object, conditions, "status", "conditions") // conditions are a map by type
 	}
 	s.Objects = slices.DeleteFunc(slices.Clone(s.Objects), func(o *unstructured.Unstructured) bool {
 		annotations := o.GetAnnotations()

@@ -6,8 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// roll moves pods from the old replicasets to the new one, a few at a time: first as many new ones as the surge allows, then, as
-// they become available, as many old ones less.
+// roll moves pods from the old ReplicaSets to the new one: it adds as many new pods as the surge allows, and
+// removes old ones as new ones become available.
 func (r *rollout) roll() {
 	if !r.keepRevision(true) || r.scale(r.next, r.sizeOfNext(r.next)) || r.shrinkOld() {
 		return
@@ -17,9 +17,9 @@ func (r *rollout) roll() {
 	}
 }
 
-// sizeOfNext is how large the new replicaset may be now. Where Kubernetes counts the pods that the old ones should have, this
-// counts those that they have: else the new pod may be there before the old one that it is for has gone, and there is one too
-// many.
+// sizeOfNext returns how large the new ReplicaSet may be now. Kubernetes counts the desired pods of the old
+// ReplicaSets; this function counts those that exist, because otherwise a new pod may start before the old
+// one that it replaces is gone, and exceed the maximum.
 func (r *rollout) sizeOfNext(set *appsv1.ReplicaSet) int32 {
 	now, size := replicas(set), r.size()
 	if r.spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || now >= size {
@@ -33,8 +33,8 @@ func (r *rollout) sizeOfNext(set *appsv1.ReplicaSet) int32 {
 	return now + max(0, min(r.most()-there, size-now))
 }
 
-// shrinkOld takes pods from the old replicasets, as many as leave enough that are available. Those that are not available anyway
-// go first. It is false when there is nothing to take now.
+// shrinkOld removes as many pods from the old ReplicaSets as leave enough available ones, unavailable pods
+// first. It returns false if none can be removed now.
 func (r *rollout) shrinkOld() bool {
 	if wanted(r.old) == 0 {
 		return false
@@ -55,7 +55,7 @@ func (r *rollout) shrinkOld() bool {
 	return some
 }
 
-// dropUnavailable takes up to most pods from old replicasets that have pods which are not available.
+// dropUnavailable removes up to most pods from old ReplicaSets that have unavailable pods.
 func (r *rollout) dropUnavailable(most int32) (some bool) {
 	for _, set := range slices.Clone(r.old) {
 		if sick := replicas(set) - set.Status.AvailableReplicas; hasTold(set) && sick > 0 && most > 0 {
@@ -67,7 +67,7 @@ func (r *rollout) dropUnavailable(most int32) (some bool) {
 	return some
 }
 
-// spare is how many pods of old replicasets may go although they are available.
+// spare returns how many available pods of old ReplicaSets may be removed.
 func (r *rollout) spare() int32 {
 	left := int32(0)
 	for _, set := range r.all() {
@@ -76,7 +76,7 @@ func (r *rollout) spare() int32 {
 	return left - r.least()
 }
 
-// take makes a replicaset smaller by up to n.
+// take reduces a ReplicaSet by up to n pods.
 func (r *rollout) take(set *appsv1.ReplicaSet, n int32) bool {
 	n = min(n, replicas(set))
 	return n > 0 && r.scale(set, replicas(set)-n)

@@ -18,13 +18,13 @@ import (
 	"github.com/bowline-dev/bowline/informer"
 )
 
-// Scale is how many pods somebody wants.
+// Scale is how many pods a controller object wants.
 type Scale struct {
 	Of       types.UID
 	Replicas int32
 }
 
-// The resources whose objects the cache has; others are asked for by their subresource.
+// Resources that are cached; others are read by their scale subresource.
 var (
 	deployments  = appsv1.SchemeGroupVersion.WithResource("deployments")
 	replicaSets  = appsv1.SchemeGroupVersion.WithResource("replicasets")
@@ -32,7 +32,7 @@ var (
 	controllers  = corev1.SchemeGroupVersion.WithResource("replicationcontrollers")
 )
 
-// resourceOf is the one of these that a reference is to, in whatever version; or none.
+// resourceOf returns the cached resource that a reference names, in any version, or an empty one.
 func resourceOf(ref *metav1.OwnerReference) (in schema.GroupVersionResource) {
 	switch of := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind().String(); of {
 	case "Deployment.apps", "Deployment.extensions":
@@ -47,7 +47,7 @@ func resourceOf(ref *metav1.OwnerReference) (in schema.GroupVersionResource) {
 	return in
 }
 
-// scales finds what the controllers of pods want.
+// scales determines how many pods the controllers of pods want.
 type scales struct {
 	client       *client.Client
 	deployments  *informer.Informer[*appsv1.Deployment]
@@ -66,7 +66,8 @@ func newScales(m *controller.Manager) *scales {
 	}
 }
 
-// of finds what the controller of a pod wants, as the cache shows it; that of a replicaset, if it has one, is asked in its place.
+// of returns the scale of a pod's controller according to the cache. For a ReplicaSet of a Deployment, it is
+// the Deployment's.
 func (s *scales) of(ctx context.Context, pod *corev1.Pod) (Scale, error) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if set, ok := found(s.replicaSets, pod.Namespace, ref); ok {
@@ -91,7 +92,7 @@ func scale(of client.Object, replicas *int32) Scale {
 	return Scale{of.GetUID(), ptr.Deref(replicas, 1)}
 }
 
-// found is the object that a reference names, when it is in the cache.
+// found returns the object that a reference names, if it is cached.
 func found[T client.Object](in *informer.Informer[T], namespace string, ref *metav1.OwnerReference) (obj T, ok bool) {
 	if resourceOf(ref) != in.Resource() {
 		return obj, false
@@ -100,7 +101,7 @@ func found[T client.Object](in *informer.Informer[T], namespace string, ref *met
 	return obj, ok && obj.GetUID() == ref.UID
 }
 
-// now finds what the controller of a pod wants, as the server has it: the cache may be late.
+// now returns the scale of a pod's controller according to the server: the cache may be stale.
 func (s *scales) now(ctx context.Context, pod *corev1.Pod) (Scale, error) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	above, err := s.above(ctx, pod.Namespace, ref)
@@ -115,7 +116,7 @@ func (s *scales) now(ctx context.Context, pod *corev1.Pod) (Scale, error) {
 	return s.asked(ctx, pod, ref)
 }
 
-// above is the controller of a replicaset, or nil, as of anything else.
+// above returns the controller of a ReplicaSet, or nil for other kinds.
 func (s *scales) above(ctx context.Context, namespace string, ref *metav1.OwnerReference) (*metav1.OwnerReference, error) {
 	if resourceOf(ref) != replicaSets {
 		return nil, nil
@@ -130,7 +131,8 @@ func (s *scales) above(ctx context.Context, namespace string, ref *metav1.OwnerR
 	return metav1.GetControllerOfNoCopy(set), nil
 }
 
-// asked is what the server says of the controller of a pod.
+// asked returns the scale of a pod's controller according to the server. It fails if the controller does not
+// exist.
 func (s *scales) asked(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerReference) (Scale, error) {
 	of, ok, err := s.ask(ctx, pod.Namespace, ref)
 	if err == nil && !ok {
@@ -139,7 +141,7 @@ func (s *scales) asked(ctx context.Context, pod *corev1.Pod, ref *metav1.OwnerRe
 	return of, err
 }
 
-// ask reads the scale subresource of an object of any kind. ok is false when the object is not there.
+// ask reads the scale subresource of an object of any kind. ok is false if the object does not exist.
 func (s *scales) ask(ctx context.Context, namespace string, ref *metav1.OwnerReference) (of Scale, ok bool, err error) {
 	resource, err := s.scaled(ctx, ref)
 	if err != nil {
@@ -155,7 +157,7 @@ func (s *scales) ask(ctx context.Context, namespace string, ref *metav1.OwnerRef
 	return Scale{is.UID, is.Spec.Replicas}, true, nil
 }
 
-// scaled is the resource of a kind, which must have scales.
+// scaled returns the resource of a kind, and an error if it has no scale subresource.
 func (s *scales) scaled(ctx context.Context, ref *metav1.OwnerReference) (schema.GroupVersionResource, error) {
 	if in := resourceOf(ref); in.Resource != "" {
 		return in, nil

@@ -2,7 +2,8 @@ package garbagecollector
 
 import "github.com/bowline-dev/bowline/controller"
 
-// AddWatched is Add, and tells how many objects wait for the kinds of their owners to be served.
+// AddWatched is Add, and also returns a function that counts the objects that wait for the kinds of their
+// owners to be served.
 func AddWatched(m *controller.Manager) (added *controller.Controller, waiting func() int) {
 	c := newCollector(m)
 	return c.add(m), func() (count int) {

@@ -8,17 +8,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// verdict is what a job's failure policy says of a pod that has failed.
+// verdict is the result of a job's failure policy for a failed pod.
 type verdict struct {
-	action batchv1.PodFailurePolicyAction // empty where no rule matches
-	// message is why the whole job fails; empty when it does not.
+	action batchv1.PodFailurePolicyAction // empty if no rule matches
+	// message is why the whole job fails; empty if it does not.
 	message string
 }
 
-// counts says whether the failure counts towards the limit of failures.
+// counts reports whether the failure counts towards the backoff limit.
 func (v verdict) counts() bool { return v.action != batchv1.PodFailurePolicyActionIgnore }
 
-// judge finds the first rule of a policy that matches a failed pod. Without a policy each failure counts.
+// judge returns the verdict of the first rule that matches a failed pod. Without a policy each failure
+// counts.
 func judge(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) verdict {
 	if policy == nil {
 		return verdict{}
@@ -38,7 +39,7 @@ func judge(policy *batchv1.PodFailurePolicy, pod *corev1.Pod) verdict {
 	return verdict{}
 }
 
-// matches says why a rule matches a pod, or nothing.
+// matches returns why a rule matches a pod, or the empty string.
 func matches(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) string {
 	if on := rule.OnExitCodes; on != nil {
 		for _, c := range slices.Concat(pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses) {
@@ -58,7 +59,7 @@ func matches(rule *batchv1.PodFailurePolicyRule, pod *corev1.Pod) string {
 	return ""
 }
 
-// exits says whether a container that has ended did so with an exit code that a rule is about.
+// exits reports whether the exit code of a terminated container matches a rule.
 func exits(on *batchv1.PodFailurePolicyOnExitCodesRequirement, c *corev1.ContainerStatus) bool {
 	code := c.State.Terminated.ExitCode
 	if code == 0 || on.ContainerName != nil && *on.ContainerName != c.Name {
@@ -67,7 +68,7 @@ func exits(on *batchv1.PodFailurePolicyOnExitCodesRequirement, c *corev1.Contain
 	return slices.Contains(on.Values, code) == (on.Operator == batchv1.PodFailurePolicyOnExitCodesOpIn)
 }
 
-// succeeds says by which rule of a success policy a job has succeeded whose indexes done are so many completions' part.
+// succeeds reports whether the indexes in done satisfy a rule of a success policy, and which one.
 func succeeds(policy *batchv1.SuccessPolicy, done indexes, completions int) (message string, met bool) {
 	if policy == nil || len(done) == 0 {
 		return "", false

@@ -1,4 +1,4 @@
 package podgc
 
-// AddKeeping adds a controller that keeps so many pods that have ended.
+// AddKeeping adds a controller that retains up to most ended pods.
 var AddKeeping = addKeeping

@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/podgc"
 )
 
-// Pods that have ended go when there are more than two, so that a transcript is short.
+// At most two ended pods are retained, which keeps the transcript short.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(func(m *controller.Manager) error {

@@ -21,7 +21,7 @@ func TestTwoControllersAtOnceMakeNoPodTooMany(t *testing.T) {
 	bowlinetest.Explore(t, resizing(trial.Of(replicaset.Add).Twice()))
 }
 
-// resizing is a replicaset whose size is changed, and whose pods come and go.
+// resizing returns a scenario in which a ReplicaSet is scaled and loses pods.
 func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}
 	set.Spec.Replicas, set.Spec.Template = new(int32(2)), trial.Web()

@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
 )
 
-// The name of a pod is cut where a generated one would be, behind the dot here. What it was generated from is the whole name, as
-// Kubernetes has it: cut there, it would be none that an object may have.
+// A pod's name is truncated like a generated name, here after the dot. Its generateName has the full prefix,
+// as in Kubernetes; truncated after the dot, it would be an invalid name.
 func TestALongNameWithADotIsNoObstacle(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("a", 57) + ".b"

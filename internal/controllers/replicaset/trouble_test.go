@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
 )
 
-// Each pod fails as soon as it is made, as those do that a node refuses. Who replaced each at once would make them as fast as
-// the server answers.
+// Each pod fails as soon as it is created, as when a node rejects it. Without a back-off, the controller
+// would create pods as fast as the server responds.
 func TestPodsThatFailAtOnceAreReplacedEverLater(t *testing.T) {
 	t.Parallel()
 	bowlinetest.Bubble(t, func(t *testing.T, p *bowlinetest.Plane) {
@@ -40,7 +40,7 @@ func TestPodsThatFailAtOnceAreReplacedEverLater(t *testing.T) {
 			t.Errorf("it was told %d times in the second hour, want never again", n)
 		}
 
-		// Who takes away the cause and the failed pods has it tried at once.
+		// After the cause and the failed pods are removed, the next pods are created at once.
 		p.Apply(t, strings.ReplaceAll(setOf("one", 2), "{app: one}}\n    spec", "{app: one, taken: gladly}}\n    spec"))
 		all := bowlinetest.Client[*corev1.Pod](t, p)
 		if err := all.DeleteCollection(t.Context(), "default", metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
@@ -68,7 +68,8 @@ func countPods(t *testing.T, p *bowlinetest.Plane) int {
 	return len(page.Items)
 }
 
-// refuse has each pod fail, as a node does that has no room for it; those that are taken gladly run.
+// refuse adds nodes that fail each pod, as for a lack of resources, except pods with the label taken=gladly,
+// which run.
 func refuse(m *controller.Manager) error {
 	return trial.Nodes(0, func(pod *corev1.Pod, _ []*corev1.Pod) {
 		pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "OutOfcpu", Message: "no room"}

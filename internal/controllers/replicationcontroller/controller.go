@@ -1,6 +1,6 @@
-// Package replicationcontroller is the controller of ReplicationControllers, which keep a number of equal pods as ReplicaSets do,
-// and are older. What it does is package replicaset's; this is how the older kind says the same: its selector is a map of labels, and
-// its status has no count of the pods that are being deleted.
+// Package replicationcontroller implements the ReplicationController controller by means of package
+// replicaset. It converts between the two kinds: a ReplicationController's selector is a map of labels, and
+// its status does not count the pods that are being deleted.
 package replicationcontroller
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/replicaset"
 )
 
-// Name of the controller, as --controllers takes it.
+// Name is the controller's name in --controllers.
 const Name = "replicationcontroller"
 
 // Add adds the controller to a manager.
@@ -28,7 +28,7 @@ func Add(m *controller.Manager) *controller.Controller {
 	})
 }
 
-// setOf reads a ReplicationController.
+// setOf converts a ReplicationController.
 func setOf(rc *corev1.ReplicationController) (replicaset.Set, error) {
 	if rc.Spec.Template == nil || len(rc.Spec.Selector) == 0 {
 		return replicaset.Set{}, errors.New("it has no template or no selector: the server that took it should have refused it")
@@ -51,7 +51,7 @@ func setOf(rc *corev1.ReplicationController) (replicaset.Set, error) {
 	return s, nil
 }
 
-// withStatus is a copy of a ReplicationController with another status.
+// withStatus returns a copy of a ReplicationController with another status.
 func withStatus(rc *corev1.ReplicationController, status appsv1.ReplicaSetStatus) *corev1.ReplicationController {
 	rc = rc.DeepCopy()
 	rc.Status = corev1.ReplicationControllerStatus{

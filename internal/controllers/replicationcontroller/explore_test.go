@@ -22,7 +22,7 @@ func TestTwoControllersAtOnceMakeNoPodTooMany(t *testing.T) {
 	bowlinetest.Explore(t, resizing(trial.Of(replicationcontroller.Add).Twice()))
 }
 
-// resizing is a replication controller whose size is changed, and whose pods come and go.
+// resizing returns a scenario in which a ReplicationController is scaled and loses pods.
 func resizing(processes []bowlinetest.Process) bowlinetest.Scenario {
 	template := trial.Web()
 	rc := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "default"}}

@@ -17,7 +17,8 @@ func TestTranscripts(t *testing.T) {
 	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(manage))
 }
 
-// manage adds what is tested, and what has pods beside it.
+// manage adds the controller under test, the ReplicaSet controller, whose pods it must not adopt, and the
+// garbage collector.
 func manage(m *controller.Manager) error {
 	replicationcontroller.Add(m)
 	replicaset.Add(m)

@@ -8,7 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/client"
 )
 
-// scopesOf are all that a quota is narrowed to: an object counts that is in each of them.
+// scopesOf returns all scopes of a quota; an object counts if it is in each of them.
 func scopesOf(q *corev1.ResourceQuota) (all []corev1.ScopedResourceSelectorRequirement) {
 	for _, scope := range q.Spec.Scopes {
 		all = append(all, corev1.ScopedResourceSelectorRequirement{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists})
@@ -19,7 +19,7 @@ func scopesOf(q *corev1.ResourceQuota) (all []corev1.ScopedResourceSelectorRequi
 	return all
 }
 
-// isIn says whether an object is in a scope. Only pods, and claims of storage, are in any.
+// isIn reports whether an object is in a scope. Only pods and claims are in any scope.
 func isIn(obj client.Object, scope corev1.ScopedResourceSelectorRequirement) bool {
 	switch obj := obj.(type) {
 	case *corev1.Pod:
@@ -52,7 +52,7 @@ func podIsIn(pod *corev1.Pod, scope corev1.ScopedResourceSelectorRequirement) bo
 	return false
 }
 
-// affinityTerms are all that say near which pods a pod is to be, and near which not.
+// affinityTerms returns all pod affinity and anti-affinity terms.
 func affinityTerms(a *corev1.Affinity) (all []corev1.PodAffinityTerm) {
 	if a == nil {
 		return nil
@@ -72,7 +72,8 @@ func affinityTerms(a *corev1.Affinity) (all []corev1.PodAffinityTerm) {
 	return all
 }
 
-// attributeClasses are the VolumeAttributesClasses that a claim has to do with: it asks for one, has one, and is given one.
+// attributeClasses returns the VolumeAttributesClasses of a claim: the requested, the current and the target
+// one.
 func attributeClasses(c *corev1.PersistentVolumeClaim) (names []string) {
 	if name := c.Spec.VolumeAttributesClassName; name != nil {
 		names = append(names, nonEmpty(*name)...)
@@ -93,7 +94,7 @@ func nonEmpty(name string) []string {
 	return []string{name}
 }
 
-// selects says whether a scope selects an object by one of the values that it has of it.
+// selects reports whether a scope's operator matches the values of an object.
 func selects(scope corev1.ScopedResourceSelectorRequirement, values ...string) bool {
 	listed := func(value string) bool { return slices.Contains(scope.Values, value) }
 	switch scope.Operator {

@@ -21,7 +21,8 @@ import (
 
 var nodesResource = schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
 
-// TestTranscripts has three nodes of four cores: a and b in the zone east, and c, which has a fast disk, in west.
+// TestTranscripts uses three nodes of four cores: a and b in the zone east, and c, which has a fast disk, in
+// west.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Objects(
@@ -46,7 +47,7 @@ func node(name string, labels map[string]string) *corev1.Node {
 	return n
 }
 
-// ready takes the taint from new nodes that they have until somebody knows that they are ready.
+// ready removes the not-ready taint that admission adds to new nodes.
 func ready(m *controller.Manager) error {
 	nodes := informer.For[*corev1.Node](m.Informers(), nodesResource)
 	writes := client.Of[*corev1.Node](m.Client(), nodesResource)

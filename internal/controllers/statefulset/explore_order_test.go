@@ -19,8 +19,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/controllers/statefulset"
 )
 
-// The first pod is lost, and at once the set is to be bigger. Who has not heard of the loss does not make the last pod before
-// the first one is back.
+// The first pod is lost, and the set is scaled up at once. A controller that has not observed the loss does
+// not create the last pod before the first one is back.
 func TestAPodWaitsForThoseBeforeIt(t *testing.T) {
 	t.Parallel()
 	s := scenario(trial.Of(statefulset.Add).Once())
@@ -46,7 +46,7 @@ func lose(ctx context.Context, config *rest.Config) error {
 	return err
 }
 
-// firstFirst is broken when there is the last pod, and the first one is not ready.
+// firstFirst fails if the last pod exists while the first one is not ready.
 func firstFirst(s bowlinetest.State) error {
 	if s.Find("Pod", "default", "web-3") == nil {
 		return nil

@@ -34,7 +34,8 @@ func TestTwoControllersMakeOnePodOfAnOrdinal(t *testing.T) {
 	bowlinetest.Explore(t, scenario(trial.Of(statefulset.Add).Twice()))
 }
 
-// A claim goes with the pod that the set is too small for, the pod that comes back has another, and with the set all goes.
+// A claim is deleted with the condemned pod, a pod that is created again gets a new claim, and the remaining
+// claims are deleted with the set.
 func TestNoFaultLeavesAClaimBehind(t *testing.T) {
 	t.Parallel()
 	s := scenario(trial.Of(statefulset.Add).Once())
@@ -53,7 +54,7 @@ func TestNoFaultLeavesAClaimBehind(t *testing.T) {
 	bowlinetest.Explore(t, s)
 }
 
-// scenario is a set of three that gets another template and becomes smaller, with faults in the midst of it.
+// scenario changes the template of a set of three pods and scales it down, and injects faults in between.
 func scenario(processes []bowlinetest.Process) bowlinetest.Scenario {
 	return bowlinetest.Scenario{
 		Options:    []bowlinetest.Option{trial.Alone(), bowlinetest.Manage(trial.Running)},
@@ -67,7 +68,7 @@ func scenario(processes []bowlinetest.Process) bowlinetest.Scenario {
 	}
 }
 
-// act is what a user does.
+// act changes the set as a user would.
 func act(ctx context.Context, config *rest.Config) error {
 	if err := create(ctx, config, appsv1.RetainPersistentVolumeClaimRetentionPolicyType); err != nil {
 		return err
@@ -75,7 +76,7 @@ func act(ctx context.Context, config *rest.Config) error {
 	return change(ctx, config, `{"spec":{"template":{"spec":{"containers":[{"name":"web","image":"web:2"}]}}}}`, `{"spec":{"replicas":2}}`)
 }
 
-// create makes a set of three, whose claims stay, or go with the set and with pods that it is too small for.
+// create creates a set of three pods with a retention policy for its claims.
 func create(ctx context.Context, config *rest.Config, retention appsv1.PersistentVolumeClaimRetentionPolicyType) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -96,7 +97,8 @@ func create(ctx context.Context, config *rest.Config, retention appsv1.Persisten
 	return err
 }
 
-// change patches the set, and deletes it for an empty patch, each a minute later: that is longer than anything is late.
+// change applies patches to the set, each after a minute, which is longer than any delay. An empty patch
+// deletes the set.
 func change(ctx context.Context, config *rest.Config, patches ...string) error {
 	c, err := client.New(config)
 	if err != nil {
@@ -117,7 +119,7 @@ func change(ctx context.Context, config *rest.Config, patches ...string) error {
 	return nil
 }
 
-// byName has pods compared by their names, which only look as if their ends were made up.
+// byName compares pods by name: it clears generateName, since the names are not random.
 func byName(s bowlinetest.State) bowlinetest.State {
 	for _, pod := range s.Kind("Pod") {
 		pod.SetGenerateName("")
@@ -125,7 +127,7 @@ func byName(s bowlinetest.State) bowlinetest.State {
 	return s
 }
 
-// oneOfAnOrdinal is broken by two pods that say that they have the same ordinal.
+// oneOfAnOrdinal fails if two pods have the same ordinal in their labels.
 func oneOfAnOrdinal(s bowlinetest.State) error {
 	of := map[string]string{}
 	for _, pod := range s.Kind("Pod") {
@@ -138,7 +140,7 @@ func oneOfAnOrdinal(s bowlinetest.State) error {
 	return nil
 }
 
-// oneAtATime is broken when more than one of the pods up to the highest is missing or not ready.
+// oneAtATime fails if more than one of the pods up to the highest ordinal is missing or not ready.
 func oneAtATime(s bowlinetest.State) error {
 	highest, ready := -1, 0
 	for _, pod := range s.Kind("Pod") {
@@ -157,7 +159,7 @@ func oneAtATime(s bowlinetest.State) error {
 	return nil
 }
 
-// withClaims is broken by a pod whose claim is not there, unless all go because their set has.
+// withClaims fails if the claim of a pod does not exist, unless the set has been deleted.
 func withClaims(s bowlinetest.State) error {
 	if s.Find("StatefulSet", "default", "web") == nil {
 		return nil

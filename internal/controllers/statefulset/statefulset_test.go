@@ -17,7 +17,7 @@ func TestTranscripts(t *testing.T) {
 	transcript.Test(t, "testdata/*.txt", trial.Alone(), bowlinetest.Manage(manage))
 }
 
-// manage adds what is tested, and what has what belonged to something go with it, claims when no pod uses them.
+// manage adds the StatefulSet controller, and the controllers that delete dependents and unused claims.
 func manage(m *controller.Manager) error {
 	statefulset.Add(m)
 	garbagecollector.Add(m)

@@ -21,7 +21,7 @@ func TestPageIsUpToDate(t *testing.T) {
 	}
 }
 
-// TestConformanceNamesTestsThatExist finds each test that conformance.md names somewhere in the project.
+// TestConformanceNamesTestsThatExist checks that each test in conformance.md exists in the project.
 func TestConformanceNamesTestsThatExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(conformanceFile)

@@ -12,13 +12,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// groupVersion is a group-version with the kinds that it serves, by their plural names.
+// groupVersion is a group version with the kinds that it serves, sorted by plural name.
 type groupVersion struct {
 	schema.GroupVersion
 	kinds []kind.Entry
 }
 
-// servedGroups are what a registry serves, by group and version, the core group first.
+// servedGroups returns what a registry serves, by group and version, starting with the core group.
 func servedGroups(registry *kind.Registry) []groupVersion {
 	var served []groupVersion
 	for _, g := range registry.Groups() {
@@ -37,10 +37,10 @@ func servedGroups(registry *kind.Registry) []groupVersion {
 	return served
 }
 
-// allVerbs are those of a resource that serves everything.
+// allVerbs are the verbs of a resource without restrictions.
 var allVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
-// writeServed writes a table for each group-version.
+// writeServed writes a table for each group version.
 func writeServed(w *bytes.Buffer, served []groupVersion) {
 	fmt.Fprintf(w, "## What is served\n\nAll verbs are %s.\nApply is a patch. An asterisk marks a resource of a namespace.\n\n", strings.Join(allVerbs, ", "))
 	for _, gv := range served {

@@ -1,5 +1,5 @@
-// Package builtin is all kinds that a server has before anybody defines one: the typed kinds of its folders, one folder
-// per API group. It holds no rules of its own. Package bowline puts its kinds into a server's registry.
+// Package builtin collects all built-in kinds: the typed kinds of its folders, one per API group. It contains
+// no rules itself. Package bowline registers these kinds with a server.
 package builtin
 
 import (
@@ -19,8 +19,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Kinds are all built-in kinds, for one server. Their groups come in the order in which Kubernetes serves them: apps
-// before events.k8s.io, which is an endpoint of the core group's events. The cache bounds their second encodings.
+// Kinds returns all built-in kinds, for one server. Their groups are in the order of Kubernetes' discovery:
+// apps precedes events.k8s.io, which is an endpoint of the core group's events. cache bounds the memory for
+// cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return slices.Concat(
 		apps.Kinds(cache),

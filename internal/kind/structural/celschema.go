@@ -6,8 +6,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/common"
 )
 
-// celSchema is a schema as the values in rules read it. Its parts are made once; the library's own adapter makes all of
-// them again for every field that a rule reads, which was half of the time that rules took.
+// celSchema is a schema in the form in which CEL rules access it. Its parts are created once: the library's
+// own adapter creates them for every field that a rule reads, which took half of the time of rules.
 type celSchema struct {
 	*model.Structural
 	items      common.Schema
@@ -17,7 +17,7 @@ type celSchema struct {
 	whole *celSchema
 }
 
-// newCELSchema prepares a schema; an object at the root has kind, apiVersion and metadata.
+// newCELSchema converts a schema. If root is set, the object has kind, apiVersion and metadata.
 func newCELSchema(s *schema.Structural, root bool) *celSchema {
 	if root {
 		s = model.WithTypeAndObjectMeta(s)
@@ -48,7 +48,7 @@ func newCELSchema(s *schema.Structural, root bool) *celSchema {
 	return c
 }
 
-// Items implements common.Schema, as the other methods do.
+// Items implements common.Schema, like the methods below.
 func (c *celSchema) Items() common.Schema { return c.items }
 
 func (c *celSchema) Properties() map[string]common.Schema { return c.properties }
@@ -62,7 +62,7 @@ func (c *celSchema) WithTypeAndObjectMeta() common.Schema {
 	return c.whole
 }
 
-// celSchemaOrBool is what additionalProperties says.
+// celSchemaOrBool is the value of additionalProperties.
 type celSchemaOrBool struct {
 	schema common.Schema
 	allows bool

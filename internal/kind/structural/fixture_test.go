@@ -11,7 +11,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// newKind makes the kind of a definition in JSON.
+// newKind returns the kind of a definition in JSON.
 func newKind(t testing.TB, definition string) kind.Kind {
 	t.Helper()
 	k, err := New(object.NewCache(1<<20), parseDefinition(t, definition), nil)
@@ -30,8 +30,8 @@ func parseDefinition(t testing.TB, definition string) *apiextensionsv1.CustomRes
 	return crd
 }
 
-// widget is a definition with a bit of everything: two versions that share a schema, both subresources, defaults, maps,
-// sets, embedded objects, columns and selectable fields.
+// widget is a definition with most features: two versions that share a schema, both subresources, defaults,
+// maps, sets, embedded objects, columns and selectable fields.
 const widget = `{
   "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"},
   "spec": {"group": "example.com", "scope": "Namespaced",
@@ -67,13 +67,13 @@ const widget = `{
            "replicas": {"type": "integer"}, "selector": {"type": "string"}, "phase": {"type": "string", "maxLength": 5},
            "conditions": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}}}}]}}`
 
-// gadget is a definition without a schema, as those of apiextensions.k8s.io/v1beta1 are in v1.
+// gadget is a definition without a schema, as a definition from apiextensions.k8s.io/v1beta1 appears in v1.
 const gadget = `{
   "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "gadgets.example.com"},
   "spec": {"group": "example.com", "scope": "Cluster", "preserveUnknownFields": true, "names": {"kind": "Gadget", "plural": "gadgets"},
     "versions": [{"name": "v1", "served": true, "storage": true}]}}`
 
-// pending is a definition whose objects have a status before anybody writes one.
+// pending is a definition whose schema has a default for the status.
 const pending = `{
   "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.example.com"},
   "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Widget", "plural": "widgets"},
@@ -83,7 +83,7 @@ const pending = `{
 
 var exampleV1 = object.Form{APIVersion: "example.com/v1"}
 
-// decode reads a body that must be readable.
+// decode decodes a body that must be valid.
 func decode(t testing.TB, k kind.Kind, body string) *unstructured.Unstructured {
 	t.Helper()
 	obj, _, err := k.DecodeRequest(exampleV1, []byte(body), true)
@@ -93,7 +93,7 @@ func decode(t testing.TB, k kind.Kind, body string) *unstructured.Unstructured {
 	return obj.(*unstructured.Unstructured)
 }
 
-// widgetWith is a Widget with these fields beside its metadata.
+// widgetWith returns a Widget with these fields in addition to its metadata.
 func widgetWith(t testing.TB, k kind.Kind, fields string) *unstructured.Unstructured {
 	t.Helper()
 	return decode(t, k, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w"},`+fields+`}`)

@@ -1,7 +1,7 @@
 package structural
 
-// hasNull says whether there is a null anywhere in decoded JSON. Few objects have one, and only those need be walked
-// together with their schema to see whether it may stay.
+// hasNull reports whether decoded JSON contains a null. Few objects do, and only those must be compared with
+// their schema to find nulls in non-nullable fields.
 func hasNull(value any) bool {
 	switch value := value.(type) {
 	case nil:

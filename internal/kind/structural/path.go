@@ -13,17 +13,17 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// fieldPath finds a value in an object by the JSONPath of a column or a selectable field.
+// fieldPath evaluates the JSONPath of a column or a selectable field.
 type fieldPath struct {
-	// names is the way through maps, for a path that is dots and names alone; most are.
+	// names lists the fields to follow, for a path that consists of dots and names only; most do.
 	names []string
 
-	// full is for all other paths. Its evaluation is not safe for concurrent use.
+	// full evaluates all other paths. It is not safe for concurrent use.
 	mu   sync.Mutex
 	full *jsonpath.JSONPath
 }
 
-// parsePath reads a JSONPath as definitions write it, without braces.
+// parsePath parses a JSONPath without braces, the form that definitions use.
 func parsePath(expression string) (*fieldPath, error) {
 	if names := simple(expression); names != nil {
 		return &fieldPath{names: names}, nil
@@ -35,7 +35,7 @@ func parsePath(expression string) (*fieldPath, error) {
 	return &fieldPath{full: full}, nil
 }
 
-// simple splits a path such as .spec.cidr, or gives nil when it is of another kind.
+// simple splits a path such as .spec.cidr. For paths with other features of JSONPath it returns nil.
 func simple(expression string) []string {
 	if !strings.HasPrefix(expression, ".") {
 		return nil
@@ -49,7 +49,7 @@ func simple(expression string) []string {
 	return names
 }
 
-// find gives the first value that the path leads to.
+// find returns the first value at the path.
 func (p *fieldPath) find(object map[string]any) (value any, found bool) {
 	if p.full != nil {
 		return p.evaluate(object)
@@ -80,7 +80,7 @@ func (p *fieldPath) evaluate(object map[string]any) (any, bool) {
 	return results[0][0].Interface(), true
 }
 
-// text is a value as JSONPath prints it: strings as they are, lists and objects as JSON.
+// text formats a value as JSONPath does: strings unchanged, lists and objects as JSON.
 func text(value any) (string, bool) {
 	if s, ok := value.(string); ok {
 		return s, true
@@ -92,14 +92,14 @@ func text(value any) (string, bool) {
 	return out.String(), true
 }
 
-// selectable is a field that field selectors may name.
+// selectable is a field that field selectors may use.
 type selectable struct {
 	name string
-	// path is nil for one that cannot be read: the field is empty then.
+	// path returns nil if the path is invalid; then the field is always empty.
 	path func() *fieldPath
 }
 
-// selectableFields are those of a version.
+// selectableFields returns the selectable fields of a version.
 func selectableFields(defined []apiextensionsv1.SelectableField) []selectable {
 	fields := make([]selectable, 0, len(defined))
 	for _, f := range defined {
@@ -112,7 +112,7 @@ func selectableFields(defined []apiextensionsv1.SelectableField) []selectable {
 	return fields
 }
 
-// Fields implements kind.Kind. A field that the object does not have is empty.
+// Fields implements kind.Kind. Fields that the object does not have are empty.
 func (k *Kind) Fields(obj kind.Object) map[string]string {
 	if len(k.fields) == 0 {
 		return nil

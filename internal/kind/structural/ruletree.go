@@ -11,8 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// A ruleTree has the rules of a schema, compiled, where the schema has them. It finds out that all hold; where one does
-// not, or is not known here (optionalOldSelf), the library runs all of them again and words what is wrong.
+// ruleTree holds the compiled rules of a schema, in the structure of the schema. It can only establish that
+// all rules hold. If a rule fails, or the schema uses unsupported features (optionalOldSelf), the library
+// runs all rules and words the errors.
 type ruleTree struct {
 	unknown bool
 	schema  *celSchema
@@ -21,11 +22,11 @@ type ruleTree struct {
 
 	items, others *ruleTree
 	properties    map[string]*ruleTree
-	// correlated says that the parts of an old map belong to those of the new one.
+	// correlated reports whether the values of a map correspond to those of the old map.
 	correlated bool
 }
 
-// newRuleTree compiles the rules of a schema; nil when it has none.
+// newRuleTree compiles the rules of a schema. It returns nil if the schema has none.
 func newRuleTree(s *schema.Structural, root bool) *ruleTree {
 	if !hasRules(s) {
 		return nil
@@ -47,7 +48,7 @@ func newRuleTree(s *schema.Structural, root bool) *ruleTree {
 	return t
 }
 
-// part is the tree of a part of the schema. What is not known of it is not known of the whole.
+// part returns the tree of a subschema. Unsupported features there make the whole tree unknown.
 func (t *ruleTree) part(s *schema.Structural) *ruleTree {
 	if s == nil {
 		return nil
@@ -57,7 +58,7 @@ func (t *ruleTree) part(s *schema.Structural) *ruleTree {
 	return child
 }
 
-// compile makes programs of the rules at this place of the schema.
+// compile compiles the rules of one node of the schema.
 func (t *ruleTree) compile(s *schema.Structural, root bool) {
 	typ := model.SchemaDeclType(s, root)
 	if typ == nil {
@@ -77,7 +78,7 @@ func (t *ruleTree) compile(s *schema.Structural, root bool) {
 	}
 }
 
-// nestedRules says whether a schema has rules in allOf.
+// nestedRules reports whether a schema has rules in allOf.
 func nestedRules(s *schema.Structural) bool {
 	found := false
 	visitor := schema.Visitor{NestedValueValidation: func(nested *schema.NestedValueValidation) bool {
@@ -88,8 +89,8 @@ func nestedRules(s *schema.Structural) bool {
 	return found
 }
 
-// hold says that all rules hold for a value that replaces old (nil for none), at a cost of no more than budget, from
-// which it takes what they cost. False says nothing.
+// hold reports whether all rules hold for a value that replaces old (nil for a new one), and subtracts their
+// cost from budget. A false result is inconclusive.
 func (t *ruleTree) hold(ctx context.Context, value, old any, budget *uint64) bool {
 	if t == nil || value == nil {
 		return true
@@ -111,7 +112,7 @@ func (t *ruleTree) hold(ctx context.Context, value, old any, budget *uint64) boo
 	return true
 }
 
-// holdHere runs the rules at this place. Those about oldSelf need an old value.
+// holdHere runs the rules of this node. It skips rules about oldSelf if old is nil.
 func (t *ruleTree) holdHere(ctx context.Context, value, old any, budget *uint64) bool {
 	if len(t.rules) == 0 {
 		return true

@@ -14,8 +14,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// scaleSubresource shows a custom resource as an autoscaling/v1 Scale, by the paths of its definition. replicas are those
-// of all versions.
+// scaleSubresource returns the subresource that shows a custom resource as an autoscaling/v1 Scale, with the
+// definition's paths. replicas is the result of replicasPaths.
 func scaleSubresource(paths *apiextensionsv1.CustomResourceSubresourceScale, replicas map[string]string) kind.Subresource {
 	return kind.Subresource{
 		Name:  "scale",
@@ -34,7 +34,7 @@ func scaleSubresource(paths *apiextensionsv1.CustomResourceSubresourceScale, rep
 	}
 }
 
-// replicasPaths are the fields that the scales of a definition's versions set, by apiVersion.
+// replicasPaths maps the apiVersions of a definition to the fields that their scales set.
 func replicasPaths(crd *apiextensionsv1.CustomResourceDefinition) map[string]string {
 	paths := map[string]string{}
 	for _, v := range crd.Spec.Versions {
@@ -45,7 +45,7 @@ func replicasPaths(crd *apiextensionsv1.CustomResourceDefinition) map[string]str
 	return paths
 }
 
-// segments splits a path in dot notation, as definitions write those of the scale subresource.
+// segments splits a path in dot notation, the form of the paths of the scale subresource.
 func segments(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
 
 func viewScale(u *unstructured.Unstructured, paths *apiextensionsv1.CustomResourceSubresourceScale) (*autoscalingv1.Scale, error) {
@@ -80,7 +80,7 @@ func viewScale(u *unstructured.Unstructured, paths *apiextensionsv1.CustomResour
 	}, nil
 }
 
-// applyScale writes the replicas that a Scale asks for, and the resourceVersion that it expects.
+// applyScale sets the replicas of a Scale and, as a precondition, its resourceVersion.
 func applyScale(u *unstructured.Unstructured, scale *autoscalingv1.Scale, paths *apiextensionsv1.CustomResourceSubresourceScale) error {
 	if scale.ResourceVersion != "" {
 		u.SetResourceVersion(scale.ResourceVersion)

@@ -9,8 +9,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// stampOf hashes what decides how objects are written and read: the versions, the stored one first, each with its schema and
-// its selectable fields, whether unknown fields are kept, and who converts.
+// stampOf hashes everything that determines how objects are encoded and decoded: the versions, the storage
+// version first, with their schemas and selectable fields; whether unknown fields are preserved; and the
+// conversion.
 func (d *definition) stampOf() object.Stamp {
 	h := sha256.New()
 	conversion, _ := json.Marshal(d.conversion) // a struct of strings and bytes always marshals
@@ -28,7 +29,7 @@ func (d *definition) stampOf() object.Stamp {
 	return object.Stamp(binary.LittleEndian.Uint64(h.Sum(nil)))
 }
 
-// hashPart adds a part with its length before it, so that no two ways to cut a text hash alike.
+// hashPart adds a part preceded by its length, which makes the sequence of parts unambiguous.
 func hashPart(h hash.Hash, part []byte) {
 	h.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(part))))
 	h.Write(part)

@@ -2,8 +2,8 @@ package structural
 
 import "bytes"
 
-// succeed makes d the successor of an earlier state of the definition, and takes over the schemas that are compiled already
-// and have not changed.
+// succeed makes d the successor of an earlier state of the definition. It reuses compiled schemas that have
+// not changed.
 func (d *definition) succeed(old *definition) {
 	for _, k := range d.kinds {
 		was := old.kind(k.version.apiVersion)
@@ -14,14 +14,14 @@ func (d *definition) succeed(old *definition) {
 	old.successor.Store(d)
 }
 
-// latest is the last successor of a definition, or itself.
+// latest returns the last successor of a definition, or d itself.
 func (d *definition) latest() *definition {
 	last := d
 	for next := d.successor.Load(); next != nil; next = last.successor.Load() {
 		last = next
 	}
 	if last != d {
-		d.successor.Store(last) // the way is short the next time
+		d.successor.Store(last) // shortens the next lookup
 	}
 	return last
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// printer makes the Table of a version.
+// printer formats objects for the Table of a version.
 type printer struct {
 	headers []metav1.TableColumnDefinition
 	// cells are the columns after the name.
 	cells []cell
 }
 
-// cell is what one column shows of an object; dataType is what the definition says that this is.
+// cell is a column. dataType is its type in the definition.
 type cell struct {
 	dataType string
 	path     *fieldPath
 }
 
-// newPrinter reads the columns of a version; it shows the age when there are none. As in Kubernetes, a column whose
-// path cannot be read ends the table.
+// newPrinter parses the columns of a version. Without columns, it shows the age. As in Kubernetes, the
+// columns from the first with an invalid path on are omitted.
 func (v *definedVersion) newPrinter() *printer {
 	columns := v.columns
 	if len(columns) == 0 {
@@ -52,7 +52,7 @@ func (v *definedVersion) newPrinter() *printer {
 	return p
 }
 
-// row is the cells of one object. A value that is missing, or not of its column's type, is nil.
+// row returns the cells of an object. A value that is missing or has another type than its column is nil.
 func (p *printer) row(u *unstructured.Unstructured, now time.Time) ([]any, error) {
 	if u.Object == nil {
 		return nil, fmt.Errorf("an object without content has no row")
@@ -65,7 +65,7 @@ func (p *printer) row(u *unstructured.Unstructured, now time.Time) ([]any, error
 	return row, nil
 }
 
-// show is the value of one cell.
+// show returns the value of a cell.
 func (c cell) show(object map[string]any, now time.Time) any {
 	value, found := c.path.find(object)
 	if !found {
@@ -120,7 +120,7 @@ func number(value any) any {
 	return nil
 }
 
-// age is how long ago a time was, as kubectl shows it.
+// age formats the time since a timestamp, as kubectl does.
 func age(stamp string, now time.Time) string {
 	var t metav1.Time
 	if err := t.UnmarshalQueryParameter(stamp); err != nil {

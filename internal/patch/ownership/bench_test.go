@@ -19,7 +19,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// kinds are those of a server, by name.
+// kinds maps names to the built-in kinds.
 var kinds = sync.OnceValue(func() map[string]kind.Kind {
 	all := map[string]kind.Kind{}
 	for _, k := range builtin.Kinds(object.NewCache(0)) {
@@ -28,9 +28,9 @@ var kinds = sync.OnceValue(func() map[string]kind.Kind {
 	return all
 })
 
-// cpu reports the processor time of a loop: that of the clock says little on a busy machine.
+// cpu reports the CPU time of a loop, because wall time varies on a busy machine.
 func cpu(b *testing.B, op func()) {
-	op() // what the first write of a kind costs is BenchmarkFirstWrite's
+	op() // BenchmarkFirstWrite measures the first write
 	b.ReportAllocs()
 	begin := used()
 	for b.Loop() {
@@ -57,7 +57,7 @@ func configMap() *corev1.ConfigMap {
 	return cm
 }
 
-// pod is decoded as a server does, so that it has its defaults.
+// pod decodes a pod as the server does, with defaults.
 func pod(b testing.TB) kind.Object {
 	body := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default","labels":{"app":"web","tier":"front"}},"spec":{` +
 		`"containers":[`

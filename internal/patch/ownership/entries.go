@@ -11,8 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// Entries are what GetManagedFields of an object gives. A custom resource has its ownership as maps, of which its own method
-// makes text and structs by way of JSON and reflection: those that a server wrote are read as they are.
+// Entries returns obj's managedFields, like GetManagedFields. For a custom resource it avoids that method's
+// conversion through JSON and reflection, if the entries have the form in which a server writes them.
 func Entries(obj kind.Object) []metav1.ManagedFieldsEntry {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		if entries, plain := plainEntries(u); plain {
@@ -22,7 +22,8 @@ func Entries(obj kind.Object) []metav1.ManagedFieldsEntry {
 	return obj.GetManagedFields()
 }
 
-// SetEntries is SetManagedFields of an object.
+// SetEntries sets obj's managedFields, like SetManagedFields, but without the conversion through JSON for
+// custom resources.
 func SetEntries(obj kind.Object, entries []metav1.ManagedFieldsEntry) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if ok && entries != nil {
@@ -35,7 +36,8 @@ func SetEntries(obj kind.Object, entries []metav1.ManagedFieldsEntry) {
 	obj.SetManagedFields(entries)
 }
 
-// plainEntries reads the ownership in a custom resource. plain is false where it is not as servers write it.
+// plainEntries parses the managedFields of a custom resource. It returns false for any other form than a
+// server's own.
 func plainEntries(u *unstructured.Unstructured) (entries []metav1.ManagedFieldsEntry, plain bool) {
 	meta, _ := u.Object["metadata"].(map[string]any)
 	items, isList := meta["managedFields"].([]any)
@@ -52,7 +54,7 @@ func plainEntries(u *unstructured.Unstructured) (entries []metav1.ManagedFieldsE
 	return entries, true
 }
 
-// readEntry reads the map of an entry.
+// readEntry parses one entry.
 func readEntry(parts map[string]any, e *metav1.ManagedFieldsEntry) (plain bool) {
 	for name, part := range parts {
 		if fields, isMap := part.(map[string]any); isMap && name == "fieldsV1" {
@@ -92,7 +94,7 @@ func readEntry(parts map[string]any, e *metav1.ManagedFieldsEntry) (plain bool) 
 	return true
 }
 
-// mapsOfEntries are the maps of entries, as ToUnstructured makes them. plain is false where it is to do it itself.
+// mapsOfEntries converts entries to maps, as ToUnstructured does. It returns false for unsupported entries.
 func mapsOfEntries(entries []metav1.ManagedFieldsEntry) (items []any, plain bool) {
 	items = make([]any, len(entries))
 	empty := map[string]any{}
@@ -124,8 +126,8 @@ func mapsOfEntries(entries []metav1.ManagedFieldsEntry) (items []any, plain bool
 	return items, true
 }
 
-// appendFields writes the maps of a FieldsV1 as JSON with sorted names. plain is false where a name has more to escape than
-// quotes and backslashes, or something else is in the maps than maps.
+// appendFields encodes the maps of a FieldsV1 as JSON with sorted names. It returns false if a name needs
+// escapes other than for quotes and backslashes, or if a value is not a map.
 func appendFields(out []byte, fields map[string]any) (text []byte, plain bool) {
 	var room [32]string
 	names := room[:0]
@@ -153,7 +155,7 @@ func appendFields(out []byte, fields map[string]any) (text []byte, plain bool) {
 	return append(out, '}'), true
 }
 
-// appendName writes a name, with its escapes.
+// appendName encodes a name with its escapes.
 func appendName(out []byte, name string) (text []byte, plain bool) {
 	for i := range len(name) {
 		switch c := name[i]; {
@@ -168,9 +170,9 @@ func appendName(out []byte, name string) (text []byte, plain bool) {
 	return out, true
 }
 
-// mapsOf are the maps of the FieldsV1 that a text begins with, and what follows it. Where nothing is inside, they have the
-// same empty map: most fields of most objects are such. plain is false for a text with white space, with anything else in it
-// than objects, or with escapes other than those of quotes and backslashes.
+// mapsOf parses the FieldsV1 at the start of text, and returns the rest. All empty objects, which most fields
+// have, share the map empty. It returns false for white space, for values other than objects, and for escapes
+// other than of quotes and backslashes.
 func mapsOf(text string, empty map[string]any) (content map[string]any, rest string, plain bool) {
 	if rest, none := strings.CutPrefix(text, "{}"); none {
 		return empty, rest, true
@@ -190,7 +192,7 @@ func mapsOf(text string, empty map[string]any) (content map[string]any, rest str
 	}
 }
 
-// cutName takes a separator, a name and its colon off a text.
+// cutName parses a separator, a name and its colon.
 func cutName(text, separator string) (name, rest string, plain bool) {
 	text, found := strings.CutPrefix(text, separator+`"`)
 	if !found {
@@ -218,7 +220,7 @@ func cutName(text, separator string) (name, rest string, plain bool) {
 	return "", "", false
 }
 
-// unescape takes the backslashes out that escape quotes and backslashes.
+// unescape resolves escaped quotes and backslashes.
 func unescape(name string) string {
 	plain := make([]byte, 0, len(name))
 	for i := 0; i < len(name); i++ {

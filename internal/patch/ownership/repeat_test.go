@@ -8,7 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/patch/ownership"
 )
 
-// TestRepeatedApplyChangesNothing: it is known again by its words, its manager and the revision, and by nothing less.
+// TestRepeatedApplyChangesNothing checks that an apply is recognized by its text, manager and revision.
 func TestRepeatedApplyChangesNothing(t *testing.T) {
 	t.Parallel()
 	o := ownership.New(kinds()["Deployment"])

@@ -14,10 +14,10 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// NewView keeps the ownership of what a subresource with a kind of its own shows (a Scale).
+// NewView returns the Owners of the view of a subresource with its own kind (a Scale).
 func NewView(sub *kind.Subresource) *Owners { return &Owners{form: viewForm{sub}} }
 
-// viewForm is the form of a subresource's own kind, which has one version.
+// viewForm implements form for a subresource's own kind, which has one version.
 type viewForm struct{ sub *kind.Subresource }
 
 func (f viewForm) kind(gv schema.GroupVersion) (string, bool) {
@@ -46,8 +46,9 @@ func (f viewForm) empty(gvk schema.GroupVersionKind) runtime.Object {
 	return obj
 }
 
-// Scaling takes ownership from an object to its scale (ToSubresource), and back after the scale was written (ToParent).
-// owned is what the object says, apiVersion that of the request.
+// Scaling returns a handler that converts ownership of an object to its scale (ToSubresource), and back after
+// a write of the scale (ToParent). owned are the object's managedFields, and apiVersion is the version of the
+// request. Scaling returns an error if apiVersion is invalid.
 func Scaling(k kind.Kind, sub *kind.Subresource, apiVersion string, owned []metav1.ManagedFieldsEntry) (*managedfields.ScaleHandler, error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
@@ -69,7 +70,7 @@ func Scaling(k kind.Kind, sub *kind.Subresource, apiVersion string, owned []meta
 	return managedfields.NewScaleHandler(owned, gv, paths), nil
 }
 
-// dotted reads a path such as .spec.replicas.
+// dotted parses a path such as .spec.replicas.
 func dotted(path string) fieldpath.Path {
 	var p fieldpath.Path
 	for name := range strings.SplitSeq(strings.TrimPrefix(path, "."), ".") {

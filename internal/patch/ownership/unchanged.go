@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// dropUnchanged makes the parts of two structs of a type, which are copies, as if nothing were there, as far as both have the same: a
-// comparison finds no change in those, and takes much longer to. It says whether that is all of them.
+// dropUnchanged clears the parts that two structs of the same type have in common, which the later comparison
+// need not visit; it is much slower. The structs must be copies. dropUnchanged reports whether they are
+// equal.
 func dropUnchanged(was, is reflect.Value) bool {
 	if was.Kind() != reflect.Struct || !isPlainStruct(was.Type()) {
 		same := sameValue(was, is)
@@ -26,7 +27,7 @@ func dropUnchanged(was, is reflect.Value) bool {
 	return all
 }
 
-// sameValue is reflect.DeepEqual, which most fields are too small for, or are left alone by: those are told without it.
+// sameValue is reflect.DeepEqual with fast paths for small fields and shared pointers.
 func sameValue(was, is reflect.Value) bool {
 	switch was.Kind() {
 	case reflect.String:
@@ -44,15 +45,15 @@ func sameValue(was, is reflect.Value) bool {
 			return true
 		}
 	}
-	return reflect.DeepEqual(was.Addr().Interface(), is.Addr().Interface()) // of pointers, which copies nothing
+	return reflect.DeepEqual(was.Addr().Interface(), is.Addr().Interface()) // addresses, to avoid copies
 }
 
 var (
 	writesItself = reflect.TypeFor[json.Marshaler]()
-	plainStructs sync.Map // of reflect.Type: whether it is a plain struct, which is slow to find out
+	plainStructs sync.Map // maps reflect.Type to isPlainStruct's result, which is slow to compute
 )
 
-// isPlainStruct says that a struct is in JSON what its fields are.
+// isPlainStruct reports whether the JSON of a struct consists of its fields.
 func isPlainStruct(t reflect.Type) bool {
 	if plain, known := plainStructs.Load(t); known {
 		return plain.(bool)

@@ -17,7 +17,7 @@ const (
 	aggregatedKind  = "APIGroupDiscoveryList"
 )
 
-// format is a media type that documents are written in.
+// format is a media type of documents.
 type format string
 
 const (
@@ -26,7 +26,7 @@ const (
 	protobufFormat format = "application/vnd.kubernetes.protobuf"
 )
 
-// media is what an answer is written as. A version asks for the aggregated form.
+// media is the negotiated form of an answer. A version asks for the aggregated form.
 type media struct {
 	format  format
 	version string
@@ -34,7 +34,7 @@ type media struct {
 
 func (m media) aggregated() bool { return m.version != "" }
 
-// String is the Content-Type.
+// String returns the Content-Type.
 func (m media) String() string {
 	if !m.aggregated() {
 		return string(m.format)
@@ -42,9 +42,9 @@ func (m media) String() string {
 	return string(m.format) + ";g=" + aggregatedGroup + ";v=" + m.version + ";as=" + aggregatedKind
 }
 
-// negotiate picks the answer's form from an Accept header: the best by quality, then by order. Aggregated forms only
-// count where there are any; there, as in Kubernetes, a client that takes one at all gets it. An empty header accepts
-// everything.
+// negotiate chooses the form of the answer from an Accept header, by quality and then by order. For documents
+// with an aggregated form, as in Kubernetes, a client that accepts that form at all receives it. An empty
+// header accepts everything.
 func negotiate(accept string, aggregates bool) (media, bool) {
 	if strings.TrimSpace(accept) == "" {
 		return media{format: jsonFormat}, true
@@ -74,8 +74,8 @@ func negotiate(accept string, aggregates bool) (media, bool) {
 	return choices[0].media, true
 }
 
-// parseMedia reads one clause of an Accept header. A clause that asks for a form that is not served here is no choice.
-// The profile, which says whether to ask the other servers of a cluster too, changes nothing: there are none.
+// parseMedia parses one clause of an Accept header. ok is false if the form is not served. The profile, which
+// asks whether to include the other servers of a cluster, is ignored: there are none.
 func parseMedia(name string, params map[string]string, aggregates bool) (media, bool) {
 	m := media{}
 	switch name {
@@ -103,7 +103,7 @@ func quality(params map[string]string) float64 {
 	return 1
 }
 
-// notAcceptable is the answer to a request for forms that there are none of. As in Kubernetes it names the plain ones.
+// notAcceptable answers a request for unsupported forms. As in Kubernetes, it names the plain ones.
 func notAcceptable(w http.ResponseWriter) {
 	accepted := []string{string(jsonFormat), string(yamlFormat), string(protobufFormat)}
 	status := metav1.Status{

@@ -13,8 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// aggregate encodes the document of /api (core) or /apis that holds every resource below it. Its versions v2 and v2beta1
-// differ in their apiVersion alone. JSON is put together from that of the groups.
+// aggregate encodes the document of /api (core) or /apis with all resources below it. The versions v2 and
+// v2beta1 differ in their apiVersion only. The JSON is concatenated from that of the groups.
 func (s *served) aggregate(core bool, m media) ([]byte, error) {
 	list := &apidiscovery.APIGroupDiscoveryList{
 		TypeMeta: metav1.TypeMeta{Kind: aggregatedKind, APIVersion: aggregatedGroup + "/" + m.version},
@@ -49,7 +49,7 @@ func (s *served) aggregate(core bool, m media) ([]byte, error) {
 	return text, nil
 }
 
-// aggregate makes the group's part, once.
+// aggregate encodes the group, once.
 func (g *group) aggregate() error {
 	if g.aggregated != nil {
 		return nil
@@ -94,8 +94,8 @@ func aggregateResource(entry kind.Entry) apidiscovery.APIResourceDiscovery {
 	return r
 }
 
-// responseKind names a kind as Kubernetes does: of built-in resources without the group and version where they are the
-// resource's own, of custom ones with them.
+// responseKind names a kind like Kubernetes: for a built-in resource without group and version if they are
+// the resource's, for a custom one with them.
 func responseKind(entry kind.Entry, other schema.GroupVersion, name string) *metav1.GroupVersionKind {
 	if other.Empty() && isCustom(entry.Kind) {
 		other = entry.Endpoint.GroupVersion()

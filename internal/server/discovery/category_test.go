@@ -8,7 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// TestAKindIsOfItsCategoriesOnce: kubectl get all asks each group for what is in the category.
+// A category lists each kind in one group only, since kubectl get all requests it from each group.
 func TestAKindIsOfItsCategoriesOnce(t *testing.T) {
 	t.Parallel()
 	info := &kind.Info{Categories: []string{"all"}, Endpoints: []kind.Endpoint{

@@ -58,7 +58,7 @@ func TestEachVersionOfADefinitionHasItsOwnResources(t *testing.T) {
 	}
 }
 
-// TestChangedGroupIsShownAmongTheOthers: the parts of other groups are taken over, and must come out as if made anew.
+// When one group changes, the cached parts of other groups are reused, and the document equals a new one.
 func TestChangedGroupIsShownAmongTheOthers(t *testing.T) {
 	t.Parallel()
 	registry := kind.NewRegistry(append(recordedKinds(), definition(t, "a.example.com"), customKind("b.example.com", "v1"))...)
@@ -82,7 +82,7 @@ func TestChangedGroupIsShownAmongTheOthers(t *testing.T) {
 	}
 }
 
-// BenchmarkAggregateAfterChange is the aggregated document of 1,000 definitions after one of them changed.
+// BenchmarkAggregateAfterChange measures the aggregated document of 1,000 definitions after a change of one.
 func BenchmarkAggregateAfterChange(b *testing.B) {
 	kinds := recordedKinds()
 	for i := range 1000 {

@@ -1,9 +1,9 @@
-// Package discovery writes the documents in which a server tells clients what it serves: the groups and versions below
-// /api and /apis, the resources of each version, and the aggregated form that holds all of them in one answer. They
-// follow from the kinds in a kind.Registry and nothing else.
+// Package discovery serves the documents from which clients learn what a server supports: the groups and
+// versions below /api and /apis, the resources of each version, and the aggregated form with all of them in
+// one answer. They are derived from the kinds of a kind.Registry only.
 //
-// A document is made when it is first asked for and kept until the registry changes. The server's router calls Serve
-// for every GET that names no resource; what is not found here, the router answers.
+// A document is made when it is first requested, and cached until the registry changes. The server calls
+// Serve for every GET that is not about a resource, and answers itself if Serve returns false.
 package discovery
 
 import (
@@ -24,30 +24,30 @@ import (
 type Handler struct {
 	registry *kind.Registry
 
-	mu        sync.Mutex // for what is below
+	mu        sync.Mutex // guards the fields below
 	served    *served
 	documents map[documentKey]document // made from served
 }
 
-// documentKey names a document: its path without a closing slash, and what was negotiated.
+// documentKey identifies a document: its path without a trailing slash, and the negotiated form.
 type documentKey struct {
 	path string
 	media
 }
 
-// document is a finished answer.
+// document is an encoded answer.
 type document struct {
 	body []byte
 	etag string
 }
 
-// New makes a handler for the kinds of a registry, now and as they change.
+// New returns a handler for the kinds of a registry, including later changes.
 func New(registry *kind.Registry) *Handler {
 	return &Handler{registry: registry, documents: map[documentKey]document{}}
 }
 
-// Serve answers a GET of a discovery document. It says false, and writes nothing, when the method or the path is
-// another, or when no kind is served in the group or version of the path.
+// Serve answers a GET of a discovery document. It returns false, and writes nothing, if it is another method
+// or path, or if no kind is served in the group or version of the path.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -77,7 +77,7 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// write sends a document. Only the aggregated form, which clients keep on disk, is validated by its hash.
+// write sends a document. Only the aggregated form, which clients cache on disk, has an ETag.
 func write(w http.ResponseWriter, r *http.Request, m media, doc document) {
 	w.Header().Set("Vary", "Accept")
 	if m.aggregated() {
@@ -95,14 +95,14 @@ func write(w http.ResponseWriter, r *http.Request, m media, doc document) {
 	}
 }
 
-// current is what is served now.
+// current returns the current state of the registry.
 func (h *Handler) current() *served {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.currentLocked()
 }
 
-// currentLocked is current for who holds the lock. It lets go of documents that are old.
+// currentLocked is current for callers that hold mu. It removes outdated documents.
 func (h *Handler) currentLocked() *served {
 	if g := h.registry.Generation(); h.served == nil || g != h.served.generation {
 		h.served = newServed(g, h.registry.Kinds(), h.served)
@@ -111,7 +111,7 @@ func (h *Handler) currentLocked() *served {
 	return h.served
 }
 
-// document finds a document, or makes it and keeps it as long as the registry stays as it is.
+// document returns a document. It makes it on first use, and caches it until the registry changes.
 func (h *Handler) document(p path, m media) (document, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,7 +130,7 @@ func (h *Handler) document(p path, m media) (document, error) {
 	return doc, nil
 }
 
-// build makes a document. Its last kind may have gone since it was looked for: then it is empty.
+// build makes a document. It is empty if its last kind was removed in the meantime.
 func (s *served) build(p path, m media) ([]byte, error) {
 	switch g, entries, ok := s.find(p); {
 	case m.aggregated():
@@ -146,7 +146,7 @@ func (s *served) build(p path, m media) ([]byte, error) {
 	}
 }
 
-// encode writes an object in the format that was negotiated; the text formats end with a newline.
+// encode encodes an object in the negotiated format; the text formats end with a newline.
 func encode(m media, obj runtime.Object) ([]byte, error) {
 	if m.format == protobufFormat {
 		return kind.Marshal(object.Protobuf, obj)

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// builtinGroups is the order in which a kube-apiserver lists its groups: clients that meet a resource name in two
-// groups take the first. Groups that are not named here, those of custom resources, come after them by name.
+// builtinGroups is the order in which kube-apiserver lists its groups: clients that find a resource name in
+// two groups use the first. Other groups, those of custom resources, follow by name.
 var builtinGroups = []string{
 	"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling",
 	"batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io", "storage.k8s.io",
@@ -17,7 +17,7 @@ var builtinGroups = []string{
 	"discovery.k8s.io", "resource.k8s.io", "flowcontrol.apiserver.k8s.io",
 }
 
-// rank is the place of a group among the built-in ones, or after them.
+// rank returns the index of a group among the built-in ones, or their number.
 func rank(group string) int {
 	if i := slices.Index(builtinGroups, group); i >= 0 {
 		return i
@@ -25,7 +25,7 @@ func rank(group string) int {
 	return len(builtinGroups)
 }
 
-// groupList is the document of /apis, which leaves the core group to /api.
+// groupList makes the document of /apis, without the core group, which is in that of /api.
 func (s *served) groupList() *metav1.APIGroupList {
 	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
 	for _, g := range s.groups {
@@ -36,7 +36,7 @@ func (s *served) groupList() *metav1.APIGroupList {
 	return list
 }
 
-// document is that of /apis/GROUP.
+// document makes the document of /apis/GROUP.
 func (g *group) document() *metav1.APIGroup {
 	described := g.describe()
 	described.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
@@ -53,8 +53,8 @@ func (g *group) describe() metav1.APIGroup {
 	return described
 }
 
-// serveVersions answers /api in its plain form. It names the address at which the client reached the server, so it is
-// made for each request.
+// serveVersions answers /api in its plain form. It contains the address at which the client reached the
+// server, so it is made for each request.
 func (h *Handler) serveVersions(w http.ResponseWriter, r *http.Request, m media) {
 	versions := &metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"},
@@ -69,7 +69,7 @@ func (h *Handler) serveVersions(w http.ResponseWriter, r *http.Request, m media)
 		}
 	}
 	if m.format == protobufFormat {
-		versions.APIVersion = "v1" // the envelope names it; the JSON of the oldest documents never did
+		versions.APIVersion = "v1" // part of the protobuf envelope; the JSON never had it
 	}
 	body, err := encode(m, versions)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 var readWrite = []string{"get", "patch", "update"}
 
-// recordedKinds are some kinds as facts/api.jsonl and facts/apis.jsonl describe them.
+// recordedKinds returns some kinds, as described in facts/api.jsonl and facts/apis.jsonl.
 func recordedKinds() []kind.Kind {
 	cache := object.NewCache(1 << 20)
 	scale := kind.Subresource{Name: "scale", Kind: schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}, Verbs: readWrite}
@@ -55,7 +55,8 @@ func customKind(group, version string) kind.Kind {
 	}, kind.Rules[*metav1.PartialObjectMetadata]{})
 }
 
-// definition makes a custom kind with two served versions, of which v1beta1 alone has a scale, and one that is not.
+// definition returns a custom kind with two served versions, of which only v1beta1 has a scale, and one that
+// is not served.
 func definition(t testing.TB, group string) kind.Kind {
 	t.Helper()
 	scale := &apiextensionsv1.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.replicas", StatusReplicasPath: ".status.replicas"}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// path is what a discovery path asks about. The core group, which has no name, stands under /api; all others under
+// path is a parsed discovery path. The core group, which has no name, is below /api; all others are below
 // /apis.
 type path struct {
 	core           bool
@@ -18,7 +18,8 @@ var (
 	groupsPath = path{}
 )
 
-// parsePath reads /api, /api/VERSION, /apis, /apis/GROUP and /apis/GROUP/VERSION, each with or without a closing slash.
+// parsePath parses /api, /api/VERSION, /apis, /apis/GROUP and /apis/GROUP/VERSION, each with or without a
+// trailing slash.
 func parsePath(s string) (path, bool) {
 	parts := strings.Split(strings.TrimSuffix(strings.TrimPrefix(s, "/"), "/"), "/")
 	for _, part := range parts {
@@ -41,14 +42,14 @@ func parsePath(s string) (path, bool) {
 	return path{}, false
 }
 
-// isRoot says whether the path is /api or /apis, which have an aggregated form.
+// isRoot reports whether the path is /api or /apis, which have an aggregated form.
 func (p path) isRoot() bool { return p.group == "" && p.version == "" }
 
 func (p path) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: p.group, Version: p.version}
 }
 
-// String is the path in its one canonical writing.
+// String returns the path in its canonical form.
 func (p path) String() string {
 	s := "/apis"
 	if p.core {

@@ -12,14 +12,15 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind"
 )
 
-// resourceList is the plain document of one group-version: its resources by name, each followed by its subresources.
+// resourceList makes the plain document of a group-version: its resources by name, each followed by its
+// subresources.
 func resourceList(entries []kind.Entry, gv schema.GroupVersion) *metav1.APIResourceList {
 	list := &metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: gv.String(),
 	}
 	if gv.Group == "" {
-		list.APIVersion = "" // the core group's document is older than its own apiVersion
+		list.APIVersion = "" // the document of the core group is older than the field
 	}
 	for _, entry := range entries {
 		info := entry.Kind.Info()
@@ -47,8 +48,8 @@ func describeResource(info *kind.Info, gv schema.GroupVersion) metav1.APIResourc
 	return r
 }
 
-// shortNames are a kind's, but where another group serves it for old manifests alone: clients would warn that the short name may
-// mean that one too.
+// shortNames returns a kind's short names, except in a second group that serves it for old manifests: clients
+// would warn that the short name is ambiguous.
 func shortNames(info *kind.Info, gv schema.GroupVersion) []string {
 	if e := info.Endpoint(gv); e != nil && e.Deprecated != "" && gv.Group != info.Endpoints[0].Group {
 		return nil
@@ -56,7 +57,8 @@ func shortNames(info *kind.Info, gv schema.GroupVersion) []string {
 	return info.ShortNames
 }
 
-// categories are a kind's in its own group alone: what another group serves too (extensions) is not asked for twice.
+// categories returns a kind's categories, except in a second group (extensions): clients would list the
+// objects twice.
 func categories(info *kind.Info, gv schema.GroupVersion) []string {
 	if gv.Group != info.GroupResource().Group {
 		return nil
@@ -64,7 +66,7 @@ func categories(info *kind.Info, gv schema.GroupVersion) []string {
 	return info.Categories
 }
 
-// describeSubresource names group and version only where they are others than the document's.
+// describeSubresource sets group and version only if they differ from the document's.
 func describeSubresource(info *kind.Info, sub kind.Subresource, gv schema.GroupVersion) metav1.APIResource {
 	r := metav1.APIResource{
 		Name:       info.Plural + "/" + sub.Name,
@@ -81,14 +83,15 @@ func describeSubresource(info *kind.Info, sub kind.Subresource, gv schema.GroupV
 	return r
 }
 
-// storageVersionHash tells clients whether a resource is still stored in the version that it was stored in.
+// storageVersionHash lets clients detect that the storage version of a resource has changed.
 func storageVersionHash(info *kind.Info) string {
 	hub := &info.Endpoints[0]
 	sum := sha256.Sum256([]byte(hub.Group + "/" + hub.Version + "/" + info.Kind))
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-// subresources are those of an entry by name; those of custom resources are in Kubernetes' order already.
+// subresources returns the subresources of an entry by name; those of custom resources are already in
+// Kubernetes' order.
 func subresources(e kind.Entry) []kind.Subresource {
 	subs := e.Kind.Info().SubresourcesOf(e.Endpoint.GroupVersion())
 	if isCustom(e.Kind) {

@@ -1,6 +1,6 @@
 package fair
 
-// Remembered is how many flows are kept.
+// Remembered returns the number of cached flows.
 func (q *Queue) Remembered() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,12 +13,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/fair"
 )
 
-// model is a Queue as its package comment tells of it, said in the plainest way: lists, and everything counted again each time.
+// model is a straightforward implementation of the package comment: it uses lists, and recounts everything on
+// each step.
 type model struct {
 	seats, places int
 	working       []request
 	waiting       []request
-	// turns are users, and flows as "user/flow": who stands further ahead is asked first.
+	// turns are users, and flows as "user/flow", in the order in which they get free seats.
 	turns []string
 }
 
@@ -29,7 +30,7 @@ type request struct {
 
 func (q request) key() string { return q.user + "/" + q.flow }
 
-// held are the seats at work, in all, of a user and of a flow.
+// held returns the assigned seats: all, those of a user and those of a flow.
 func (m *model) held(user, key string) (all, ofUser, ofFlow int) {
 	for _, w := range m.working {
 		all += w.got
@@ -56,7 +57,8 @@ func (m *model) queued(user, key string) (all, ofUser, ofFlow int) {
 	return all, ofUser, ofFlow
 }
 
-// allowed is the rule: as many as the user may still take, and half of them for who has none.
+// allowed applies the rule for seats: a flow may get the seats that its user may still receive, or at most
+// half of them if it holds none.
 func allowed(limit, all, ofUser, ofFlow, wants int) int {
 	left := limit - all - ofUser
 	if ofFlow == 0 {
@@ -78,7 +80,7 @@ func (m *model) fits(q request) int {
 	return allowed(m.seats, all, ofUser, ofFlow, q.wants)
 }
 
-// ask says whether the request works now; if not, whether it waits.
+// ask reports whether the request runs now and, if not, whether it waits.
 func (m *model) ask(q request) (works, waits bool) {
 	all, ofUser, ofFlow := m.queued(q.user, q.key())
 	if got := m.fits(q); ofFlow == 0 && got > 0 {
@@ -98,7 +100,7 @@ func (m *model) ask(q request) (works, waits bool) {
 	return false, true
 }
 
-// leave ends a request that works or waits, and lets others start.
+// leave ends a running or waiting request, and starts others.
 func (m *model) leave(name string) {
 	is := func(q request) bool { return q.name == name }
 	m.working = slices.DeleteFunc(m.working, is)
@@ -108,7 +110,7 @@ func (m *model) leave(name string) {
 	}
 }
 
-// forgetTurns drops those of whom nothing waits.
+// forgetTurns removes the users and flows without waiting requests.
 func (m *model) forgetTurns() {
 	m.turns = slices.DeleteFunc(m.turns, func(name string) bool {
 		return !slices.ContainsFunc(m.waiting, func(q request) bool { return q.user == name || q.key() == name })
@@ -138,7 +140,8 @@ func (m *model) startOne() bool {
 	return false
 }
 
-// TestQueueDoesWhatItsModelDoes over random requests of random weights, some of which give up.
+// TestQueueDoesWhatItsModelDoes compares the queue with the model on random requests with random weights,
+// some of which are canceled.
 func TestQueueDoesWhatItsModelDoes(t *testing.T) {
 	t.Parallel()
 	first := seed.Of(t)

@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// Limits are what a Queue shares out.
+// Limits are the capacity of a Queue.
 type Limits struct {
-	// Seats are what the requests that work hold at once, in all.
+	// Seats is the total number of seats.
 	Seats int
-	// Waiting is how many requests may wait at once, in all.
+	// Waiting is the maximum number of waiting requests.
 	Waiting int
-	// Patience is how long a request waits at most; one with a deadline waits for no more than a quarter of its time.
+	// Patience is how long a request waits at most. A request with a deadline waits for at most a quarter of
+	// its time.
 	Patience time.Duration
 }
 
-// Queue shares out seats. Make it with New. It may be used by many goroutines.
+// Queue assigns seats to requests. Create it with New. It is safe for concurrent use.
 type Queue struct {
 	limits Limits
 
@@ -26,73 +27,75 @@ type Queue struct {
 	used  int // seats
 	flows map[Flow]*flow
 	users map[string]*user
-	// turns are the users with requests that wait, in the order in which it is their turn: *user.
+	// turns are the users with waiting requests, in the order of their turns: *user.
 	turns list.List
 	stats Stats
 }
 
-// Stats are what a Queue has counted.
+// Stats are the statistics of a Queue.
 type Stats struct {
-	// Seats are those that are held, Working the requests that hold them, and Waiting those that have none.
+	// Seats is the number of assigned seats, Working of requests that hold them, and Waiting of requests
+	// without seats.
 	Seats, Working, Waiting int
-	// Started counts requests that got their seats, ever; the others those that did not, by why.
+	// Started counts the requests that received seats. Full, Late and Gone count the requests that did not:
+	// no room to wait, a wait that exceeded Patience, and a context that ended.
 	Started, Full, Late, Gone uint64
 }
 
-// Flow is what requests belong to, and wait in the order of.
+// Flow groups requests. Those of one flow wait in order.
 type Flow struct {
 	User string
-	// Program tells the programs of a user apart.
+	// Program distinguishes the programs of a user.
 	Program string
-	// Heavy requests of a program are a flow of their own, so that its light ones do not wait behind them.
+	// Heavy requests of a program have their own flow, so that its light requests do not wait behind them.
 	Heavy bool
 }
 
-// user is a user who has requests, or had some lately.
+// user is a user with requests, now or recently.
 type user struct {
 	name           string
 	seats, waiting int
-	// turns are the user's flows with requests that wait: *flow. place is the user's own in Queue.turns.
+	// turns are the user's flows with waiting requests: *flow. place is the user's element in Queue.turns.
 	turns list.List
 	place *list.Element
 }
 
-// flow is a Flow with requests, or one that had some lately.
+// flow is a Flow with requests, now or recently.
 type flow struct {
 	user  *user
 	seats int
-	// waiters are *waiter, in order; place is the flow's own in user.turns, nil while none waits.
+	// waiters are *waiter, in order. place is the flow's element in user.turns, nil if none waits.
 	waiters list.List
 	place   *list.Element
 }
 
-// waiter is a request without a seat. Its members are the Queue's, but for ready.
+// waiter is a request without a seat. The Queue's mutex guards its fields, except ready.
 type waiter struct {
 	flow  *flow
-	place *list.Element // nil once it does not wait any longer
+	place *list.Element // nil once it no longer waits
 	wants int
 	got   int
-	ready chan struct{} // closed when it has its seats
+	ready chan struct{} // closed when it has received its seats
 }
 
-// New makes a Queue.
+// New returns a Queue.
 func New(l Limits) *Queue {
 	return &Queue{limits: l, flows: map[Flow]*flow{}, users: map[string]*user{}}
 }
 
-// Limits are what the queue was made with.
+// Limits returns the limits of the queue.
 func (q *Queue) Limits() Limits { return q.limits }
 
-// Stats are the counts of now.
+// Stats returns the current statistics.
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.stats
 }
 
-// Enter waits until a request of a flow may work, and takes its seats, which the caller has to Leave. seats is what the
-// request weighs, at least 1. A request that is heavier than what can be had still starts, on fewer seats, when its flow
-// has nothing else at work. The error is a *Refusal, or that of ctx.
+// Enter waits until a request of a flow receives its seats, which the caller must give back with Leave. seats
+// is the request's weight, at least 1. If fewer seats are available, the request starts with fewer, provided
+// its flow holds none. The error is a *Refusal, or that of ctx.
 func (q *Queue) Enter(ctx context.Context, of Flow, seats int) (Seats, error) {
 	q.mu.Lock()
 	f := q.flow(of)
@@ -114,14 +117,14 @@ func (q *Queue) Enter(ctx context.Context, of Flow, seats int) (Seats, error) {
 	return q.wait(ctx, w)
 }
 
-// Seats are what a request holds while it works. The zero value holds none. They belong to one goroutine.
+// Seats are the seats of a request. The zero value holds none. They belong to one goroutine.
 type Seats struct {
 	queue *Queue
 	flow  *flow
 	held  int
 }
 
-// Leave gives the seats back. Leaving again does nothing.
+// Leave gives the seats back. Further calls have no effect.
 func (s *Seats) Leave() {
 	if s.queue == nil {
 		return
@@ -130,8 +133,8 @@ func (s *Seats) Leave() {
 	*s = Seats{}
 }
 
-// share is how much of what is left somebody gets who holds some of it and wants more: all, or nothing as long as they
-// would then hold more than is left. Who holds nothing gets something, and leaves half to the next.
+// share returns how much of the rest a holder receives that wants more: everything it wants, or nothing if it
+// would then hold more than the rest. A holder of nothing receives at most half of the rest.
 func share(left, held, wanted int) int {
 	switch {
 	case held == 0:
@@ -142,12 +145,12 @@ func share(left, held, wanted int) int {
 	return 0
 }
 
-// fit is how many seats a request may have now.
+// fit returns how many seats a request may have now.
 func (q *Queue) fit(f *flow, wanted int) int {
 	return share(q.limits.Seats-q.used-f.user.seats, f.seats, wanted)
 }
 
-// mayWait says whether there is a place to wait.
+// mayWait reports whether a request of the flow may wait.
 func (q *Queue) mayWait(f *flow) bool {
 	return share(q.limits.Waiting-q.stats.Waiting-f.user.waiting, f.waiters.Len(), 1) > 0
 }
@@ -172,10 +175,10 @@ func (q *Queue) leave(f *flow, seats int) {
 	q.start()
 }
 
-// remembered is how many flows are kept: those without requests only spare the next one an allocation.
+// remembered is the maximum number of flows. One without requests only saves the next request an allocation.
 const remembered = 1024
 
-// flow finds a flow, or makes it.
+// flow returns a flow. It creates it on first use.
 func (q *Queue) flow(of Flow) *flow {
 	if f := q.flows[of]; f != nil {
 		return f
@@ -193,7 +196,7 @@ func (q *Queue) flow(of Flow) *flow {
 	return f
 }
 
-// forget drops flows and users without requests.
+// forget removes flows and users without requests.
 func (q *Queue) forget() {
 	for key, f := range q.flows {
 		if f.seats == 0 && f.waiters.Len() == 0 {

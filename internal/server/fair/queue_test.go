@@ -12,17 +12,17 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/fair"
 )
 
-// room is a queue whose requests a test knows by name.
+// room is a queue whose requests have names.
 type room struct {
 	*testing.T
 	*fair.Queue
 	ctx     context.Context
-	mu      sync.Mutex // for requests that get their seats together
+	mu      sync.Mutex // guards the maps
 	entered map[string]*fair.Seats
 	refused map[string]error
 }
 
-// in runs a test in a bubble, with a queue.
+// in runs a test with a queue in a bubble, and checks that no seats are held at the end.
 func in(t *testing.T, l fair.Limits, test func(*room)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func in(t *testing.T, l fair.Limits, test func(*room)) {
 	})
 }
 
-// ask sends a request and returns when it works, waits or was refused.
+// ask sends a request and returns when it has seats, waits or was refused.
 func (r *room) ask(name, user, flow string, seats int) {
 	r.Helper()
 	r.askIn(r.ctx, name, user, flow, seats)
@@ -84,7 +84,8 @@ func (r *room) works(names ...string) {
 	}
 }
 
-// TestNobodyTakesAllSeats: a flow alone has a third, and the first request of each that comes after it does not wait.
+// TestNobodyTakesAllSeats checks that a single flow gets a third of the seats, and that the first requests of
+// other flows do not wait.
 func TestNobodyTakesAllSeats(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 12, Waiting: 100}, func(r *room) {
@@ -101,7 +102,8 @@ func TestNobodyTakesAllSeats(t *testing.T) {
 	})
 }
 
-// TestEachUserHasTheirTurn, however many requests of one wait.
+// TestEachUserHasTheirTurn checks that free seats go to the users in turn, regardless of how many requests of
+// each wait.
 func TestEachUserHasTheirTurn(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 1, Waiting: 200}, func(r *room) {
@@ -122,7 +124,8 @@ func TestEachUserHasTheirTurn(t *testing.T) {
 	})
 }
 
-// TestHeavyRequestsHoldMoreSeats, so that fewer of them work at once; the only one of a flow starts all the same.
+// TestHeavyRequestsHoldMoreSeats checks that heavy requests occupy their weight in seats. The first request
+// of a flow starts with fewer seats if there are not enough.
 func TestHeavyRequestsHoldMoreSeats(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 24, Waiting: 100}, func(r *room) {
@@ -146,7 +149,8 @@ func TestHeavyRequestsHoldMoreSeats(t *testing.T) {
 	})
 }
 
-// TestLightRequestsDoNotWaitBehindHeavyOnes of their own program.
+// TestLightRequestsDoNotWaitBehindHeavyOnes checks that the heavy requests of a program do not delay its
+// light ones.
 func TestLightRequestsDoNotWaitBehindHeavyOnes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +181,7 @@ func TestLightRequestsDoNotWaitBehindHeavyOnes(t *testing.T) {
 	})
 }
 
-// TestPlacesToWaitAreShared as seats are: who floods is refused, and others still wait for their turn.
+// TestPlacesToWaitAreShared checks that a flood is refused, while requests of other flows may still wait.
 func TestPlacesToWaitAreShared(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 1, Waiting: 12}, func(r *room) {
@@ -200,7 +204,8 @@ func TestPlacesToWaitAreShared(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsTooLongIsRefused, after a quarter of the time that the request has.
+// TestWhoWaitsTooLongIsRefused checks that a request is refused after Patience, or after a quarter of its
+// time if that is shorter.
 func TestWhoWaitsTooLongIsRefused(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 1, Waiting: 12, Patience: 10 * time.Second}, func(r *room) {
@@ -227,7 +232,7 @@ func TestWhoWaitsTooLongIsRefused(t *testing.T) {
 	})
 }
 
-// TestWhoGoesFreesTheirPlace, and who stands behind them does not wait for it.
+// TestWhoGoesFreesTheirPlace checks that a canceled request no longer blocks the requests behind it.
 func TestWhoGoesFreesTheirPlace(t *testing.T) {
 	t.Parallel()
 	in(t, fair.Limits{Seats: 6, Waiting: 12}, func(r *room) {
@@ -243,14 +248,14 @@ func TestWhoGoesFreesTheirPlace(t *testing.T) {
 			t.Errorf("%v; %d wait, %d have gone", r.refused["heavy"], s.Waiting, s.Gone)
 		}
 		r.entered["a0"].Leave()
-		r.leave("a0") // leaving twice frees one seat
+		r.leave("a0") // a second Leave has no effect
 		if s := r.Stats(); s.Seats != 1 {
 			t.Errorf("%d seats are held, want 1", s.Seats)
 		}
 	})
 }
 
-// TestManyUsersAreForgotten once they have no requests.
+// TestManyUsersAreForgotten checks that flows without requests are evicted.
 func TestManyUsersAreForgotten(t *testing.T) {
 	t.Parallel()
 	q := fair.New(fair.Limits{Seats: 10, Waiting: 10, Patience: time.Minute})
@@ -272,7 +277,7 @@ func TestManyUsersAreForgotten(t *testing.T) {
 	stays.Leave()
 }
 
-// TestRequestThatNeedNotWaitCostsNoAllocation but the first of its flow.
+// TestRequestThatNeedNotWaitCostsNoAllocation checks that only the first request of a flow allocates.
 func TestRequestThatNeedNotWaitCostsNoAllocation(t *testing.T) {
 	q := fair.New(fair.Limits{Seats: 10, Waiting: 10, Patience: time.Minute})
 	ctx := t.Context()

@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Refusal is why a request may not work: too many of its user's wait already, or it has waited too long.
+// Refusal is the error of a request without seats: too many requests of its user wait, or it has waited too
+// long.
 type Refusal struct {
 	User string
-	// Working are the seats that the user held, and Waiting the requests that waited for some.
+	// Working is the number of seats that the user held, and Waiting of the user's waiting requests.
 	Working, Waiting int
-	// Waited is how long the request has waited; 0 for one that found no place to wait.
+	// Waited is how long the request has waited; 0 if it was refused at once.
 	Waited time.Duration
 }
 
@@ -23,7 +24,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%d requests of user %q wait already, and there is no place for another", r.Waiting, r.User)
 }
 
-// line puts a request at the end of its flow's line, and its flow and user at the end of theirs, unless they have a place.
+// line appends a request to its flow, and its flow and user to the turns unless they have one.
 func (q *Queue) line(f *flow, wants int) *waiter {
 	w := &waiter{flow: f, wants: wants, ready: make(chan struct{})}
 	w.place = f.waiters.PushBack(w)
@@ -39,7 +40,7 @@ func (q *Queue) line(f *flow, wants int) *waiter {
 	return w
 }
 
-// drop takes a request out of the line.
+// drop removes a request from its flow.
 func (q *Queue) drop(w *waiter) {
 	f, u := w.flow, w.flow.user
 	f.waiters.Remove(w.place)
@@ -56,7 +57,7 @@ func (q *Queue) drop(w *waiter) {
 	}
 }
 
-// wait returns when a request has its seats, or is not to have any.
+// wait returns when a request has received its seats, or fails.
 func (q *Queue) wait(ctx context.Context, w *waiter) (Seats, error) {
 	patience := q.limits.Patience
 	if deadline, ok := ctx.Deadline(); ok {
@@ -74,7 +75,7 @@ func (q *Queue) wait(ctx context.Context, w *waiter) (Seats, error) {
 	}
 }
 
-// giveUp ends the wait of a request with an error, unless it got its seats in this moment.
+// giveUp ends the wait of a request with an error, unless it has just received its seats.
 func (q *Queue) giveUp(w *waiter, count *uint64, err error) (Seats, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,11 +84,11 @@ func (q *Queue) giveUp(w *waiter, count *uint64, err error) (Seats, error) {
 	}
 	q.drop(w)
 	*count++
-	q.start() // the next of its flow may want less
+	q.start() // the next request of the flow may weigh less
 	return Seats{}, err
 }
 
-// start gives seats to requests that wait, as long as there are some who may have them.
+// start assigns seats to waiting requests as long as the limits allow.
 func (q *Queue) start() {
 	for w := q.next(); w != nil; w = q.next() {
 		f, u := w.flow, w.flow.user
@@ -103,7 +104,8 @@ func (q *Queue) start() {
 	}
 }
 
-// next is the first request, in turn, that may have seats: the first of its flow, which no other of the flow overtakes.
+// next returns the first waiting request, by turn, that may have seats. Only the first of each flow is
+// considered.
 func (q *Queue) next() *waiter {
 	for e := q.turns.Front(); e != nil && q.used < q.limits.Seats; e = e.Next() {
 		for e := e.Value.(*user).turns.Front(); e != nil; e = e.Next() {

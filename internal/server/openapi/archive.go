@@ -11,24 +11,24 @@ import (
 	"strings"
 )
 
-// packed are the schemas of all built-in types by name (io.k8s.api.core.v1.Pod), with patch merge keys, list types,
-// defaults and the kinds that they are the schema of: a zip file with one file of JSON for each Go package, so that a
-// document costs only the packages that it shows. The file "v2" has those that OpenAPI v2 describes otherwise, and
-// "kinds" the name of each kind's definition.
+// packed holds the schemas of all built-in types by name (io.k8s.api.core.v1.Pod), with patch merge keys,
+// list types, defaults, and the kinds that they describe. It is a zip archive with one JSON file per Go
+// package, so that building a document only reads the packages that it needs. The file "v2" holds the schemas
+// that differ in OpenAPI v2, and "kinds" the name of each kind's definition.
 //
 //go:generate go run ./gen definitions.zip
 //go:embed definitions.zip
 var packed string
 
-// archive is packed, with the packages that were read so far. It is not safe for concurrent use.
+// archive is packed, with the packages that were unpacked so far. It is not safe for concurrent use.
 type archive struct {
 	files    map[string]*zip.File
 	packages map[string]map[string]json.RawMessage
-	// names are the definitions of kinds, by GROUP/VERSION/KIND.
+	// names maps GROUP/VERSION/KIND to the name of the definition.
 	names map[string]string
 }
 
-// openArchive reads the list of files and that of kinds, which takes a part of a millisecond.
+// openArchive reads the list of files and of kinds, in less than a millisecond.
 func openArchive() (*archive, error) {
 	r, err := zip.NewReader(strings.NewReader(packed), int64(len(packed)))
 	if err != nil {
@@ -58,14 +58,14 @@ func (a *archive) read(name string, into any) error {
 	return nil
 }
 
-// forget lets go of the packages that not every document shows.
+// forget removes the packages that not every document needs.
 func (a *archive) forget() {
 	maps.DeleteFunc(a.packages, func(name string, _ map[string]json.RawMessage) bool {
 		return !strings.HasPrefix(name, "io.k8s.apimachinery.")
 	})
 }
 
-// find is a definition by name; nil when there is none.
+// find returns a definition by name; nil if there is none.
 func (a *archive) find(name string) (json.RawMessage, error) {
 	of := name[:max(0, strings.LastIndexByte(name, '.'))]
 	if a.files[of] == nil {
@@ -81,5 +81,5 @@ func (a *archive) find(name string) (json.RawMessage, error) {
 	return a.packages[of][name], nil
 }
 
-// builtinHash changes when the built-in schemas do.
+// builtinHash identifies the version of the built-in schemas.
 func builtinHash() [sha256.Size]byte { return sha256.Sum256([]byte(packed)) }

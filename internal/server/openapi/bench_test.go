@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/openapi"
 )
 
-// manyKinds are the built-in kinds and n custom ones, each in a group of its own with a schema of 40 fields.
+// manyKinds returns the built-in kinds and n custom ones, each in its own group with a schema of 40 fields.
 func manyKinds(n int) []kind.Kind {
 	fields := map[string]apiextensionsv1.JSONSchemaProps{}
 	for i := range 40 {
@@ -41,7 +41,7 @@ func answer(b *testing.B, h *openapi.Handler, path, accept string) {
 	b.SetBytes(int64(w.Body.Len()))
 }
 
-// BenchmarkIndexAfterChange is the index of 1,000 groups after one of them changed.
+// BenchmarkIndexAfterChange measures the index of 1,000 groups after a change of one.
 func BenchmarkIndexAfterChange(b *testing.B) {
 	registry := kind.NewRegistry(manyKinds(1000)...)
 	h := openapi.New(registry, "v1.37.2")
@@ -52,7 +52,7 @@ func BenchmarkIndexAfterChange(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstIndex is the first index of 1,000 groups.
+// BenchmarkFirstIndex measures the first index of 1,000 groups.
 func BenchmarkFirstIndex(b *testing.B) {
 	registry := kind.NewRegistry(manyKinds(1000)...)
 	for b.Loop() {
@@ -60,7 +60,7 @@ func BenchmarkFirstIndex(b *testing.B) {
 	}
 }
 
-// benchmarkChanges is a document that is asked for after each change of one kind.
+// benchmarkChanges requests a document after each change of one kind.
 func benchmarkChanges(b *testing.B, kinds []kind.Kind, changed *customKind, path string) {
 	registry := kind.NewRegistry(kinds...)
 	h := openapi.New(registry, "v1.37.2")
@@ -73,13 +73,13 @@ func benchmarkChanges(b *testing.B, kinds []kind.Kind, changed *customKind, path
 	}
 }
 
-// BenchmarkDocumentAfterChange is the document of one of 1,000 groups after it changed.
+// BenchmarkDocumentAfterChange measures the document of one of 1,000 groups after a change of it.
 func BenchmarkDocumentAfterChange(b *testing.B) {
 	kinds := manyKinds(1000)
 	benchmarkChanges(b, kinds, kinds[len(kinds)-1].(*customKind), "/openapi/v3/apis/g999.example.com/v1")
 }
 
-// BenchmarkDocumentOfManyAfterChange is the document of a group of twenty kinds after one of them changed.
+// BenchmarkDocumentOfManyAfterChange measures the document of a group of twenty kinds after a change of one.
 func BenchmarkDocumentOfManyAfterChange(b *testing.B) {
 	var kinds []kind.Kind
 	for i, k := range manyKinds(20)[len(builtinKinds()):] {
@@ -91,7 +91,7 @@ func BenchmarkDocumentOfManyAfterChange(b *testing.B) {
 	benchmarkChanges(b, kinds, kinds[10].(*customKind), "/openapi/v3/apis/example.com/v1")
 }
 
-// BenchmarkDocument is that of built-in kinds which nobody asked for before.
+// BenchmarkDocument measures documents of built-in kinds that are not cached.
 func BenchmarkDocument(b *testing.B) {
 	registry := kind.NewRegistry(manyKinds(0)...)
 	for _, path := range []string{"/openapi/v3/apis/apps/v1", "/openapi/v3/api/v1"} {
@@ -103,7 +103,7 @@ func BenchmarkDocument(b *testing.B) {
 	}
 }
 
-// BenchmarkSwagger is the OpenAPI v2 document, made anew.
+// BenchmarkSwagger measures the OpenAPI v2 document without a cache.
 func BenchmarkSwagger(b *testing.B) {
 	for _, format := range []string{"application/json", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"} {
 		for _, n := range []int{0, 1000} {

@@ -21,7 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// gadgets is a definition with something of everything.
+// gadgets returns a definition that uses most features of definitions.
 func gadgets() *apiextensionsv1.CustomResourceDefinition {
 	schema := apiextensionsv1.JSONSchemaProps{
 		Type: "object", Description: "A Gadget is a thing.",
@@ -71,8 +71,8 @@ func gadgets() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// TestDefinitionsAreDescribedAsKubernetesDoes compares the documents of a definition with those that Kubernetes' own
-// builder makes of it: the schemas but for what they say in words, and the operations on each path.
+// TestDefinitionsAreDescribedAsKubernetesDoes compares the documents of a definition with those of
+// Kubernetes' own builder: the schemas without descriptions, and the operations on each path.
 func TestDefinitionsAreDescribedAsKubernetesDoes(t *testing.T) {
 	t.Parallel()
 	crd := gadgets()
@@ -115,8 +115,8 @@ func TestDefinitionsAreDescribedAsKubernetesDoes(t *testing.T) {
 	}
 }
 
-// without leaves out a word that Kubernetes takes out after its builder, and descriptions: those of the fields that every
-// object has are in other words.
+// without ignores a keyword that Kubernetes removes after its builder has run, and descriptions, since those
+// of common fields differ.
 func without(word string) cmp.Option {
 	return cmpopts.IgnoreMapEntries(func(name string, value any) bool {
 		_, text := value.(string)
@@ -124,7 +124,7 @@ func without(word string) cmp.Option {
 	})
 }
 
-// at is what stands in a document under some names.
+// at returns the value in a document at a path of names.
 func at(doc any, names []string) any {
 	for _, name := range names {
 		doc, _ = doc.(map[string]any)[name]
@@ -132,7 +132,7 @@ func at(doc any, names []string) any {
 	return doc
 }
 
-// operationsOf are the operations on gadgets, a line each.
+// operationsOf returns the operations on gadgets, one per line.
 func operationsOf(doc map[string]any) []string {
 	var out []string
 	paths, _ := doc["paths"].(map[string]any)

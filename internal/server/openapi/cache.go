@@ -6,33 +6,32 @@ import (
 	"slices"
 )
 
-// budget is how many bytes the finished documents may hold: when they hold more, those that were made first go, and
-// are made again when they are asked for again.
+// budget is the maximum size of the cached documents, in bytes. The oldest ones are removed first.
 const budget = 8 << 20
 
-// documentKey names a document: its path in the index, or rootV2, and its media type.
+// documentKey identifies a document: its path in the index, or rootV2, and its media type.
 type documentKey struct{ path, format string }
 
-// finished is a document as it is kept: compressed, as nearly all clients take it.
+// finished is a cached document. It is compressed, since nearly all clients accept gzip.
 type finished struct {
 	hash string
 	zip  []byte
 }
 
-// documents are those that were asked for, the oldest first in order.
+// documents are the cached documents, the oldest first in order.
 type documents struct {
 	used  int
 	order []documentKey
 	all   map[documentKey]finished
 }
 
-// find is a document, if it is kept with this hash.
+// find returns a document if it is cached with this hash.
 func (d *documents) find(key documentKey, hash string) ([]byte, bool) {
 	f, ok := d.all[key]
 	return f.zip, ok && f.hash == hash
 }
 
-// put keeps a document instead of the one that its path had.
+// put caches a document in place of the previous one of its path.
 func (d *documents) put(key documentKey, f finished) {
 	d.drop(key)
 	if d.all == nil {
@@ -46,7 +45,7 @@ func (d *documents) put(key documentKey, f finished) {
 	}
 }
 
-// keep drops what is not live any more.
+// keep removes the documents that are not live.
 func (d *documents) keep(live func(path, hash string) bool) {
 	for key, f := range d.all {
 		if !live(key.path, f.hash) {
@@ -66,7 +65,7 @@ func (d *documents) drop(key documentKey) {
 func (h *Handler) compress(data []byte) ([]byte, error) {
 	w, _ := h.writers.Get().(*gzip.Writer)
 	if w == nil {
-		w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that there is
+		w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
 	}
 	defer h.writers.Put(w)
 	var out bytes.Buffer

@@ -12,7 +12,7 @@ func TestDocumentsStayWithinTheBudget(t *testing.T) {
 	key := func(i int) documentKey { return documentKey{fmt.Sprint(i), jsonFormat} }
 	for i := range 20 {
 		d.put(key(i), finished{"hash", make([]byte, size)})
-		d.put(key(i), finished{"hash", make([]byte, size)}) // again, instead of itself
+		d.put(key(i), finished{"hash", make([]byte, size)}) // replaces the document
 	}
 	if d.used != 8*size || len(d.all) != 8 || len(d.order) != 8 {
 		t.Errorf("%d documents of %d bytes are kept", len(d.all), d.used)

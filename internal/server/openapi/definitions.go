@@ -22,12 +22,13 @@ const (
 	kindsExtension = "x-kubernetes-group-version-kind"
 )
 
-// definitions are the schemas that a document is made from. They live as long as it takes to make one.
+// definitions are the schemas of one document while it is made.
 type definitions struct {
 	builtin *archive
-	// v2 says that they are for an OpenAPI v2 document: schemas of custom resources leave out what v2 has no word for.
+	// v2 reports whether they are for an OpenAPI v2 document: schemas of custom resources leave out what v2
+	// cannot express.
 	v2 bool
-	// added are those that no Go package has.
+	// added are the definitions that no Go package has.
 	added map[string]json.RawMessage
 	names map[schema.GroupVersionKind]string
 }
@@ -39,7 +40,7 @@ func newDefinitions(builtin *archive, v2 bool) *definitions {
 	}
 }
 
-// groupVersionKind is a kind as the documents write it.
+// groupVersionKind is a kind as documents encode it.
 type groupVersionKind struct {
 	Group   string `json:"group"`
 	Kind    string `json:"kind"`
@@ -50,7 +51,7 @@ func wireKind(gvk schema.GroupVersionKind) groupVersionKind {
 	return groupVersionKind{Group: gvk.Group, Kind: gvk.Kind, Version: gvk.Version}
 }
 
-// find is a definition by name; nil when there is none.
+// find returns a definition by name; nil if there is none.
 func (d *definitions) find(name string) (json.RawMessage, error) {
 	if raw, ok := d.added[name]; ok {
 		return raw, nil
@@ -58,7 +59,7 @@ func (d *definitions) find(name string) (json.RawMessage, error) {
 	return d.builtin.find(name)
 }
 
-// known is the name of a kind's definition; empty when it has none yet.
+// known returns the name of a kind's definition; empty if it has none yet.
 func (d *definitions) known(gvk schema.GroupVersionKind) string {
 	if name, ok := d.names[gvk]; ok {
 		return name
@@ -66,7 +67,7 @@ func (d *definitions) known(gvk schema.GroupVersionKind) string {
 	return d.builtin.names[gvk.Group+"/"+gvk.Version+"/"+gvk.Kind]
 }
 
-// properties are the fields of a definition, parsed.
+// properties are the parsed fields of a definition.
 func (d *definitions) properties(name string) (map[string]property, error) {
 	raw, err := d.find(name)
 	if err != nil {
@@ -81,13 +82,13 @@ func (d *definitions) properties(name string) (map[string]property, error) {
 	return s.Properties, nil
 }
 
-// property is what parameters need of a field's schema.
+// property holds the part of a field's schema that parameters need.
 type property struct {
 	Description string `json:"description,omitempty"`
 	Type        string `json:"type,omitempty"`
 }
 
-// add puts a definition in, under the kind that it is the schema of.
+// add adds a definition for a kind.
 func (d *definitions) add(name string, gvk schema.GroupVersionKind, s map[string]any) error {
 	s[kindsExtension] = []groupVersionKind{wireKind(gvk)}
 	raw, err := json.Marshal(s)
@@ -99,8 +100,8 @@ func (d *definitions) add(name string, gvk schema.GroupVersionKind, s map[string
 	return nil
 }
 
-// shareOptions names the kinds DeleteOptions and WatchEvent of each of these group-versions: all have their own, which
-// are alike.
+// shareOptions names the kinds DeleteOptions and WatchEvent of each of these group-versions: each has its
+// own, with the same schema.
 func (d *definitions) shareOptions(versions []schema.GroupVersion) error {
 	for _, name := range []string{deleteName, watchEventName} {
 		raw, err := d.find(name)
@@ -123,7 +124,7 @@ func (d *definitions) shareOptions(versions []schema.GroupVersion) error {
 	return nil
 }
 
-// reachable are the definitions with these names and all that they refer to.
+// reachable returns the definitions with these names and all that they refer to.
 func (d *definitions) reachable(names map[string]bool) (map[string]json.RawMessage, error) {
 	found := map[string]json.RawMessage{}
 	var visit func(name string) error
@@ -156,8 +157,8 @@ func (d *definitions) reachable(names map[string]bool) (map[string]json.RawMessa
 	return found, nil
 }
 
-// customName is the name of a definition that no Go package has: the group's labels in reverse, version and kind, as
-// in com.example.stable.v1.CronTab.
+// customName returns the name of a definition that no Go package has: the labels of the group in reverse,
+// version and kind, as in com.example.stable.v1.CronTab.
 func customName(gvk schema.GroupVersionKind) string {
 	labels := strings.Split(gvk.Group, ".")
 	slices.Reverse(labels)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// The parts of an OpenAPI 3.0 document that are written here; see https://spec.openapis.org/oas/v3.0.0.
+// The parts of an OpenAPI 3.0 document that are used here; see https://spec.openapis.org/oas/v3.0.0.
 type (
 	document struct {
 		OpenAPI    string               `json:"openapi"`
@@ -45,7 +45,7 @@ type (
 		Description string  `json:"description"`
 		Content     content `json:"content,omitempty"`
 	}
-	// content is a schema by media type: the same for all types of a body.
+	// content maps a media type to a schema: the same for all media types of a body.
 	content   map[string]mediaType
 	mediaType struct {
 		Schema bodySchema `json:"schema"`
@@ -67,10 +67,10 @@ type (
 	}
 )
 
-// empty says whether nothing can be asked of the path.
+// empty reports whether the path has no operations.
 func (p *pathItem) empty() bool { return len(p.operations()) == 0 }
 
-// operations are those of a path by method.
+// operations returns the operations of a path by method.
 func (p *pathItem) operations() map[string]*operation {
 	all := map[string]*operation{"get": p.Get, "put": p.Put, "post": p.Post, "delete": p.Delete, "patch": p.Patch}
 	for method, op := range all {
@@ -81,7 +81,7 @@ func (p *pathItem) operations() map[string]*operation {
 	return all
 }
 
-// A builder gathers the paths of a document and the schemas that they use.
+// A builder collects the paths of a document and the schemas that they use.
 type builder struct {
 	definitions *definitions
 	parameters  *parameters
@@ -95,7 +95,7 @@ func newBuilder(builtin *archive, v2 bool) (*builder, error) {
 	return &builder{definitions: d, parameters: p, paths: map[string]*pathItem{}, used: map[string]bool{}}, err
 }
 
-// buildV3 makes the OpenAPI v3 document of an entry of the index, as JSON. It is called by one at a time.
+// buildV3 makes the OpenAPI v3 document of an entry of the index, as JSON. It is not safe for concurrent use.
 func (h *Handler) buildV3(e *indexEntry) ([]byte, error) {
 	var err error
 	if h.builtin == nil {

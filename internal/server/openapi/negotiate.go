@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The media types of documents. The protobuf ones have an older name, which is no valid media type and which clients ask
-// for all the same.
+// The media types of documents. Those of protobuf have an older name, which is not a valid media type but is
+// still requested.
 const (
 	jsonFormat          = "application/json"
 	protobufFormat      = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
@@ -18,8 +18,8 @@ const (
 	protobufOldFormatV2 = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 )
 
-// negotiate takes the media type that an Accept header likes best among those that a document has, whose protobuf form
-// has two names.
+// negotiate returns the media type of a document that an Accept header prefers. The protobuf form has two
+// names.
 func negotiate(accept, protobuf, old string) (string, bool) {
 	if strings.TrimSpace(accept) == "" {
 		return jsonFormat, true
@@ -35,13 +35,13 @@ func negotiate(accept, protobuf, old string) (string, bool) {
 	return "", false
 }
 
-// acceptsGzip says whether the client takes a compressed body.
+// acceptsGzip reports whether the client accepts a compressed body.
 func acceptsGzip(h http.Header) bool {
 	return slices.Contains(preferred(strings.Join(h.Values("Accept-Encoding"), ",")), "gzip")
 }
 
-// preferred are the values of an Accept header without their parameters, the best first; what has the quality 0 is not
-// among them. The header is not parsed by mime, which refuses the old names.
+// preferred returns the values of an Accept header without their parameters, by quality, without those of
+// quality 0. It does not use package mime, which rejects the old names.
 func preferred(accept string) []string {
 	type clause struct {
 		name    string

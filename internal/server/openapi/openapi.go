@@ -1,11 +1,11 @@
-// Package openapi describes a server's API in OpenAPI: in v3 an index under /openapi/v3 and one document for each
-// group-version below it, in v2, which older clients read, one document of all under /openapi/v2. They have the paths,
-// parameters and schemas that clients explain, validate, diff and merge by. The schemas of built-in kinds are made from
-// their Go structs at development time (see the command in gen) and embedded; those of custom resources come from their
-// definitions.
+// Package openapi serves the OpenAPI description of a server's API: in v3 an index at /openapi/v3 and one
+// document for each group-version below it; in v2, for older clients, one document of everything at
+// /openapi/v2. They contain the paths, parameters and schemas with which clients explain, validate, diff and
+// merge. The schemas of built-in kinds are generated from their Go structs (see the command in gen) and
+// embedded; those of custom resources come from their definitions.
 //
-// Nothing is unpacked, built or hashed before a client asks for it, and a change of one kind makes the documents of its
-// group-versions anew and no others. The server's router calls Serve for every GET below /openapi.
+// Nothing is unpacked, built or hashed before a client requests it, and a change of one kind rebuilds only
+// the documents of its group-versions. The server calls Serve for every GET below /openapi.
 package openapi
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	root   = "/openapi/v3" // where the index stands
+	root   = "/openapi/v3" // the path of the index
 	rootV2 = "/openapi/v2"
 )
 
@@ -31,27 +31,27 @@ type Handler struct {
 	registry *kind.Registry
 	info     info
 
-	// One document is made at a time, as they are asked for rarely and take memory while they are made; that of v2, which
-	// takes long where there are many definitions, keeps nobody from the others.
+	// One document is built at a time, since they are rarely requested and need memory while they are built.
+	// That of v2, which is slow with many definitions, has its own lock.
 	building, buildingV2 sync.Mutex
-	// builtin is what v3 documents are made from; it belongs to who holds building.
+	// builtin holds the schemas of v3 documents. building guards it.
 	builtin *archive
-	// writers are those that compressed a document before (*gzip.Writer): one is larger than most documents.
+	// writers are reused to compress documents (*gzip.Writer): one is larger than most documents.
 	writers sync.Pool
 
-	mu    sync.Mutex // for what is below
+	mu    sync.Mutex // guards the fields below
 	index *index
-	// documents are kept as long as the index lists them, within a budget.
+	// documents are cached as long as the index lists them, within a budget.
 	documents documents
 }
 
-// New makes a handler for the kinds of a registry, now and as they change. The version is the server's.
+// New returns a handler for the kinds of a registry, including later changes. The version is the server's.
 func New(registry *kind.Registry, version string) *Handler {
 	return &Handler{registry: registry, info: info{Title: "Kubernetes", Version: version}}
 }
 
-// Serve answers a GET of the index, of a document that it lists or of the OpenAPI v2 document. It says false, and
-// writes nothing, when the method or the path is another, or when no kind is served in the group-version.
+// Serve answers a GET of the index, of a document that it lists or of the OpenAPI v2 document. It returns
+// false, and writes nothing, if it is another method or path, or if no kind is served in the group-version.
 func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -80,8 +80,8 @@ func (h *Handler) Serve(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// serveV3 answers with one document. A client that names the hash that the index gave it may keep the answer for good;
-// one that names an old hash is sent to the new one.
+// serveV3 answers with one document. A client may cache the answer to the URL with the index's hash forever.
+// An outdated hash is redirected to the current one.
 func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request, e *indexEntry) {
 	format, ok := negotiate(r.Header.Get("Accept"), protobufFormat, protobufOldFormat)
 	if !ok {
@@ -105,7 +105,7 @@ func (h *Handler) serveV3(w http.ResponseWriter, r *http.Request, e *indexEntry)
 	})
 }
 
-// serveDocument answers with a document that is kept, or that build makes.
+// serveDocument answers with a document that is cached, or that build makes.
 func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, key documentKey, hash string, build func() ([]byte, error)) {
 	zip, text, err := h.document(key, hash, build)
 	zipped := acceptsGzip(r.Header)
@@ -125,7 +125,7 @@ func (h *Handler) serveDocument(w http.ResponseWriter, r *http.Request, key docu
 	serveBytes(w, r, hash, text)
 }
 
-// document finds a document or makes it: compressed and, where it was made, as it is.
+// document returns a compressed document and, if it was just built, the uncompressed one.
 func (h *Handler) document(key documentKey, hash string, build func() ([]byte, error)) (zip, text []byte, err error) {
 	if zip, ok := h.kept(key, hash); ok {
 		return zip, nil, nil
@@ -136,7 +136,7 @@ func (h *Handler) document(key documentKey, hash string, build func() ([]byte, e
 	}
 	building.Lock()
 	defer building.Unlock()
-	if zip, ok := h.kept(key, hash); ok { // made while this one waited
+	if zip, ok := h.kept(key, hash); ok { // built while this request waited
 		return zip, nil, nil
 	}
 	if text, err = build(); err != nil {
@@ -159,7 +159,7 @@ func (h *Handler) kept(key documentKey, hash string) ([]byte, bool) {
 	return h.documents.find(key, hash)
 }
 
-// serveBytes answers with a body, or says that the client has it already.
+// serveBytes answers with a body, or with 304 if the client has it.
 func serveBytes(w http.ResponseWriter, r *http.Request, hash string, body []byte) {
 	w.Header().Set("ETag", `"`+hash+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// parameters are the query parameters of each kind of request. They are the fields of the options that meta/v1 has for
-// it, with their descriptions.
+// parameters are the query parameters of each type of request: the fields of its options struct in meta/v1,
+// with their descriptions.
 type parameters struct {
 	list, create, update, patch, delete, deleteCollection, pretty []parameter
 }
@@ -37,8 +37,8 @@ func newParameters(d *definitions) (*parameters, error) {
 	return p, nil
 }
 
-// queryParameters leaves out what a query cannot carry (kind, apiVersion and fields that are objects) and what this
-// server does not read.
+// queryParameters leaves out fields that a query cannot contain (kind, apiVersion and objects) and those that
+// this server ignores.
 func queryParameters(fields map[string]property) []parameter {
 	var out []parameter
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -46,7 +46,7 @@ func queryParameters(fields map[string]property) []parameter {
 		if name == "kind" || name == "apiVersion" || name == "shardSelector" || f.Type == "" {
 			continue
 		}
-		if f.Type == "array" { // given once for each item
+		if f.Type == "array" { // repeated for each item
 			f.Type = "string"
 		}
 		out = append(out, parameter{
@@ -57,7 +57,7 @@ func queryParameters(fields map[string]property) []parameter {
 	return out
 }
 
-// mergeParameters joins two lists, each parameter once, in order of their names.
+// mergeParameters merges two lists without duplicates, ordered by name.
 func mergeParameters(a, b []parameter) []parameter {
 	out := slices.Concat(a, b)
 	slices.SortFunc(out, func(x, y parameter) int { return strings.Compare(x.Name, y.Name) })

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// toV2 writes schemas as OpenAPI v2 does.
+// toV2 converts schemas to OpenAPI v2.
 func (d *definitions) toV2(schemas map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	var other map[string]json.RawMessage
 	if err := d.builtin.read("v2", &other); err != nil {
@@ -33,8 +33,8 @@ func (d *definitions) toV2(schemas map[string]json.RawMessage) (map[string]json.
 	return out, nil
 }
 
-// schemaToV2 takes out of a schema what OpenAPI v2 has no word for, and the defaults, which clients of v2 do not expect.
-// In v3 a reference with a description is wrapped in an allOf; here it stands beside it.
+// schemaToV2 removes from a schema what OpenAPI v2 cannot express, and the defaults, which clients of v2 do
+// not expect. A reference with a description, which v3 wraps in an allOf, is unwrapped.
 func schemaToV2(s map[string]any) error {
 	if ref := wrappedReference(s); ref != "" {
 		s["$ref"] = ref
@@ -48,7 +48,7 @@ func schemaToV2(s map[string]any) error {
 	return eachSubschema(s, schemaToV2)
 }
 
-// wrappedReference is the reference of an allOf that has nothing else.
+// wrappedReference returns the reference of an allOf that contains nothing else.
 func wrappedReference(s map[string]any) string {
 	all, _ := s["allOf"].([]any)
 	if len(all) != 1 {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The parts of an OpenAPI 2.0 document that are written here; see https://spec.openapis.org/oas/v2.0.html.
+// The parts of an OpenAPI 2.0 document that are used here; see https://spec.openapis.org/oas/v2.0.html.
 type (
 	documentV2 struct {
 		Swagger     string                     `json:"swagger"`
@@ -47,7 +47,7 @@ type (
 		Description string      `json:"description"`
 		Schema      *bodySchema `json:"schema,omitempty"`
 	}
-	// parameterV2 is a parameter or, with nothing but Ref, where it stands.
+	// parameterV2 is a parameter, or, if only Ref is set, a reference to one.
 	parameterV2 struct {
 		Ref         string      `json:"$ref,omitempty"`
 		Name        string      `json:"name,omitempty"`
@@ -86,7 +86,7 @@ func (h *Handler) serveV2(w http.ResponseWriter, r *http.Request, x *index) {
 	})
 }
 
-// buildV2 makes the OpenAPI v2 document of all that an index lists.
+// buildV2 makes the OpenAPI v2 document of everything that an index lists.
 func (h *Handler) buildV2(x *index) (*documentV2, error) {
 	builtin, err := openArchive()
 	if err != nil {
@@ -120,7 +120,7 @@ func (h *Handler) buildV2(x *index) (*documentV2, error) {
 	return doc, err
 }
 
-// item is a path as OpenAPI v2 writes it.
+// item converts a path to OpenAPI v2.
 func (s *sharedParameters) item(item *pathItem) *pathItemV2 {
 	return &pathItemV2{
 		Get: s.operation(item.Get), Put: s.operation(item.Put), Post: s.operation(item.Post),
@@ -128,7 +128,7 @@ func (s *sharedParameters) item(item *pathItem) *pathItemV2 {
 	}
 }
 
-// operation is an operation, or nil, as OpenAPI v2 writes it: the body is a parameter.
+// operation converts an operation, which may be nil, to OpenAPI v2: the body is a parameter.
 func (s *sharedParameters) operation(op *operation) *operationV2 {
 	if op == nil {
 		return nil
@@ -149,14 +149,14 @@ func (s *sharedParameters) operation(op *operation) *operationV2 {
 	return out
 }
 
-// formatsOf are the media types of a body, JSON first: generated clients take the first.
+// formatsOf returns the media types of a body, JSON first: generated clients use the first.
 func formatsOf(c content) []string {
 	return slices.SortedFunc(maps.Keys(c), func(a, b string) int {
 		return cmp.Or(cmp.Compare(strings.Count(a, ";"), strings.Count(b, ";")), cmp.Compare(a, b))
 	})
 }
 
-// schemaOf is the schema of a body; nil when it has none.
+// schemaOf returns the schema of a body; nil if it has none.
 func schemaOf(c content) *bodySchema {
 	for _, m := range c {
 		name, ref := strings.CutPrefix(m.Schema.Ref, refPrefix)
@@ -168,7 +168,7 @@ func schemaOf(c content) *bodySchema {
 	return nil
 }
 
-// sharedParameters stand once in the document, each under its name and a hash, however many operations take them.
+// sharedParameters are written once in the document, each under its name and a hash.
 type sharedParameters struct {
 	all   map[string]parameterV2
 	names map[parameterV2]string
@@ -185,8 +185,8 @@ func (s *sharedParameters) parameters(list []parameter) []parameterV2 {
 	return out
 }
 
-// parameter is a reference to the parameter. A name belongs to one kind; and two are looked for where they are used by
-// older kubectls, to find out what the server can do.
+// parameter returns a reference to the parameter. A name belongs to one kind of parameter. Two parameters are
+// not shared: older kubectls look for them in the operations to detect features of the server.
 func (s *sharedParameters) parameter(p parameterV2) parameterV2 {
 	if p.Name == "name" || p.Name == "dryRun" || p.Name == "fieldValidation" {
 		return p

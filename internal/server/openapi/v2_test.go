@@ -27,7 +27,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/server/openapi"
 )
 
-// getV2 asks for the OpenAPI v2 document.
+// getV2 requests the OpenAPI v2 document.
 func getV2(h *openapi.Handler, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, "/openapi/v2", nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -38,7 +38,7 @@ func getV2(h *openapi.Handler, headers ...string) *httptest.ResponseRecorder {
 	return w
 }
 
-// swaggerOf is the document as the library of Kubernetes reads it.
+// swaggerOf returns the document as decoded by the library of Kubernetes.
 func swaggerOf(t *testing.T, kinds ...kind.Kind) *spec.Swagger {
 	t.Helper()
 	var doc spec.Swagger
@@ -90,7 +90,7 @@ func TestOldKubectlExplainsFields(t *testing.T) {
 	}
 }
 
-// TestSwaggerIsASchemaToMergeBy: clients make the schemas of server-side apply of it.
+// Clients can derive the schemas of server-side apply from the document.
 func TestSwaggerIsASchemaToMergeBy(t *testing.T) {
 	t.Parallel()
 	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...), "v1.37.2")
@@ -121,7 +121,8 @@ func TestSwaggerIsASchemaToMergeBy(t *testing.T) {
 	}
 }
 
-// TestProtobufOfV2SaysWhatTheTextSays under both of its names, and answers with the valid one.
+// The protobuf form is served under both of its media types, and answers with the valid one. It equals the
+// JSON form.
 func TestProtobufOfV2SaysWhatTheTextSays(t *testing.T) {
 	t.Parallel()
 	h := openapi.New(kind.NewRegistry(append(builtinKinds(), newCustomKind("example.com", networkSchema))...), "v1.37.2")
@@ -232,7 +233,8 @@ func TestSwaggerLeavesOutWhatItHasNoWordFor(t *testing.T) {
 	}
 }
 
-// TestSwaggerSaysNothingOfFieldsThatNoSchemaTells: old kubectls refuse fields beside those that a schema names.
+// The document describes no fields of kinds that have no schema or preserve unknown fields, since old
+// versions of kubectl refuse fields that a schema does not name.
 func TestSwaggerSaysNothingOfFieldsThatNoSchemaTells(t *testing.T) {
 	t.Parallel()
 	preserving := newCustomKind("b.example.com", networkSchema).(*customKind)

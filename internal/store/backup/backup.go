@@ -1,9 +1,10 @@
-// Package backup is a plane's state as one stream: every object of a snapshot, with what its reader has to know to begin where
-// it ends. It is what bowline backup writes to a file, what a server answers administrators who ask for its state, and what
-// restore, verify and fork read.
+// Package backup encodes the state of a plane as one stream: every object of a snapshot, with the information
+// that a reader needs to continue from it. The backup command writes it to a file, servers return it to
+// administrators who request their state, and restore, verify and fork read it.
 //
-// A stream is written while the plane serves: a snapshot holds nobody up, and no more than a buffer of it is in memory. It is
-// read in one pass. What is not as it was written is found and named, and all that is whole is read nevertheless.
+// A stream is written while the plane serves: a snapshot blocks no client, and only a buffer of the stream is
+// in memory. It is read in one pass. A reader detects and names what is damaged, and reads everything that is
+// intact.
 //
 //	magic    "bowline backup 1", and a newline
 //	entries  the head, the objects in the order of their keys, the trailer
@@ -19,9 +20,10 @@
 //	data      JSON of a Head or a trailer, or the record of an object (object.Object.AppendRecord)
 //	checksum  4 bytes, CRC-32C of the data
 //
-// The trailer has the number of the objects and a SHA-256 of everything before it: without one, the stream was cut short.
+// The trailer holds the number of objects and a SHA-256 of everything before it; a stream without one was cut
+// short.
 //
-// The package knows no kind, no file and no server.
+// The package does not depend on kinds, files or servers.
 package backup
 
 import (
@@ -32,22 +34,22 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Head is what a backup says of itself before its objects.
+// Head describes a backup. It precedes the objects.
 type Head struct {
-	// Plane is who the plane is: the uid of its namespace kube-system.
+	// Plane identifies the plane: the UID of its namespace kube-system.
 	Plane string `json:"plane"`
-	// Revision is the state's. A plane that goes on from here has to begin above every revision that the old one has given
-	// out, which are more than this one: see object.NextEpoch.
+	// Revision is the revision of the state. A plane that continues from the backup must start above every
+	// revision that the old one has assigned, which may exceed this one: see object.NextEpoch.
 	Revision object.Revision `json:"revision"`
-	// Oldest is the first revision that the plane still answered for.
+	// Oldest is the first revision that the plane still served.
 	Oldest object.Revision `json:"oldest"`
-	// Objects is how many there are.
+	// Objects is the number of objects.
 	Objects int `json:"objects"`
-	// Time is the clock's when the snapshot was taken.
+	// Time is the wall-clock time of the snapshot.
 	Time time.Time `json:"time"`
 	// Program is the version of bowline that wrote the backup.
 	Program string `json:"program"`
-	// Damaged are the keys whose objects the plane itself could not read any more: they are not in the backup.
+	// Damaged lists the keys of objects that the plane itself could not read; they are not in the backup.
 	Damaged []object.Key `json:"damaged,omitempty"`
 }
 
@@ -62,16 +64,16 @@ const (
 
 	fixedSize    = len(marker) + 1 + 2 + 4 + 8
 	checksumSize = 4
-	// largestKey is what two bytes count.
+	// largestKey is the largest length that two bytes hold.
 	largestKey = 1<<16 - 1
-	// largestData bounds what a reader takes for the length of data. Objects are of a few megabytes at most.
+	// largestData bounds the length of data that a reader accepts. Objects have at most a few megabytes.
 	largestData = 1 << 28
 )
 
-// marker begins each entry. It is no text, so that it is rare within objects.
+// marker starts each entry. It is not valid text and therefore rare within objects.
 const marker = "\xb0\xe1\x1e\x0a"
 
-// trailer is what stands at the end.
+// trailer is the last entry.
 type trailer struct {
 	Objects int    `json:"objects"`
 	SHA256  string `json:"sha256"`
@@ -79,7 +81,7 @@ type trailer struct {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// entry is a part of the stream.
+// entry is one entry of the stream.
 type entry struct {
 	sort     byte
 	revision object.Revision
@@ -87,7 +89,7 @@ type entry struct {
 	data     []byte
 }
 
-// appendStart appends all before the data.
+// appendStart appends everything before the data.
 func (e *entry) appendStart(dst []byte) []byte {
 	start := len(dst)
 	dst = append(dst, marker...)

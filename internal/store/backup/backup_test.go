@@ -20,12 +20,12 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// key is that of an object of the tests; they order as their numbers.
+// key returns the key of a test object; keys sort by their numbers.
 func key(n int) object.Key {
 	return object.KeyOf(schema.GroupResource{Resource: "configmaps"}, "default", fmt.Sprintf("c%06d", n))
 }
 
-// state is a snapshot of so many objects of a size.
+// state returns a snapshot with the given number and size of objects.
 func state(t testing.TB, objects, size int) *store.Snapshot {
 	t.Helper()
 	s, err := store.New(t.Context(), memory.New(), store.Options{})
@@ -57,7 +57,7 @@ func put(t testing.TB, s *store.Store, n int, value string) {
 	}
 }
 
-// written is a backup of a snapshot.
+// written returns a backup of a snapshot.
 func written(t testing.TB, snapshot *store.Snapshot) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -67,7 +67,7 @@ func written(t testing.TB, snapshot *store.Snapshot) []byte {
 	return out.Bytes()
 }
 
-// read is all that can be read of a stream: the names of objects, and the errors.
+// read reads a stream and returns the names of the objects, and the errors.
 func read(stream io.Reader) (names []string, errs []error) {
 	r, err := backup.Open(stream)
 	if err != nil {
@@ -222,7 +222,8 @@ func TestWriteEndsWithItsContextAndItsWriter(t *testing.T) {
 	}
 }
 
-// FuzzRead shows that no stream makes a reader panic, and that it yields nothing but what an unbroken entry says.
+// FuzzRead checks that a reader never panics, and yields either an object or an error, with objects in key
+// order.
 func FuzzRead(f *testing.F) {
 	whole := written(f, state(f, 3, 30))
 	f.Add(whole)

@@ -7,10 +7,10 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// ErrForeign is returned for what is no backup at all.
+// ErrForeign is returned for a stream that is not a backup.
 var ErrForeign = errors.New("this is no backup of bowline: it does not begin as one does")
 
-// VersionError is returned for a backup of a layout that this program does not know.
+// VersionError is returned for a backup with a version that this program does not support.
 type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string {
@@ -18,9 +18,9 @@ func (e *VersionError) Error() string {
 		e.Version, version)
 }
 
-// CutError is returned for a backup that ends too early.
+// CutError is returned for a backup that ends prematurely.
 type CutError struct {
-	// Read is how many objects were whole; Objects is how many there were to be.
+	// Read is the number of objects read; Objects is the expected number, 0 if the head is incomplete.
 	Read, Objects int
 }
 
@@ -31,15 +31,15 @@ func (e *CutError) Error() string {
 	return fmt.Sprintf("the backup is cut short: it ends without its trailer, after %d of %d objects", e.Read, e.Objects)
 }
 
-// DamagedError is returned in the place of an object that is not as it was written. What follows it can be read.
+// DamagedError is returned in place of a damaged object. Reading may continue after it.
 type DamagedError struct {
-	// Key is that of the object; empty when the damage is in it.
+	// Key is the key of the object; empty if the key is damaged.
 	Key object.Key
-	// After is the key of the object before it, where Key is empty; it is empty at the beginning.
+	// After is the key of the previous object if Key is empty; it is empty at the start.
 	After object.Key
-	// Offset is where in the stream it stands, in bytes.
+	// Offset is the position of the object in the stream, in bytes.
 	Offset int64
-	// Reason says what is wrong, as a sentence goes on after a colon.
+	// Reason describes the damage, in a form that can follow a colon.
 	Reason string
 }
 
@@ -54,7 +54,7 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("%s, at byte %d of the backup, is damaged: %s", e.Key, e.Offset, e.Reason)
 }
 
-// wrongError is a backup that reads, and yet cannot be right.
+// wrongError reports a backup that can be decoded but is inconsistent.
 type wrongError struct{ reason string }
 
 func (e *wrongError) Error() string { return "the backup is damaged: " + e.reason }

@@ -9,7 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// HeadOf is what a backup of a store's snapshot says of itself; program is the version of bowline that writes it.
+// HeadOf returns the head for a backup of a store's snapshot; program is the version of bowline that writes
+// it.
 func HeadOf(s *store.Store, snapshot *store.Snapshot, program string) Head {
 	head := Head{Oldest: s.Oldest(), Time: time.Now().UTC(), Program: program}
 	if o := snapshot.Get(object.KeyOf(schema.GroupResource{Resource: "namespaces"}, "", "kube-system")); o != nil {

@@ -9,24 +9,26 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Log is the log of a store in memory that begins with what a backup has. Its revisions begin an epoch above the backup's.
+// Log is a log in memory that starts with the contents of a backup. Its revisions start one epoch above the
+// backup's.
 type Log struct {
 	*memory.Log
 	from *Reader
-	// Nameless is the damage that hit the keys of objects, so that it cannot be told which ones are missing; once the log is
-	// loaded.
+	// Nameless holds, after Load, the damaged entries whose keys are lost, so that the missing objects are
+	// unknown.
 	Nameless []*DamagedError
 }
 
 var _ log.Log = (*Log)(nil)
 
-// errBefore is why an object is damaged that the backup itself says is missing.
+// errBefore is the reason for objects that the backup itself lists as damaged.
 var errBefore = errors.New("it was damaged before the backup was made")
 
-// Log makes a log of the objects, which were not read yet. What reads the backup must stay open until a store has loaded it.
+// Log returns a log of the objects, none of which may have been read yet. The reader's stream must stay open
+// until a store has loaded the log.
 func (b *Reader) Log() *Log { return &Log{Log: memory.After(b.head.Revision), from: b} }
 
-// Load hands on the objects, and the damaged ones.
+// Load delivers the objects and reports the damaged ones.
 func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, error) {
 	for _, key := range l.from.head.Damaged {
 		if err := into.Damaged(key, errBefore); err != nil {

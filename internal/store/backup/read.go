@@ -20,22 +20,23 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Reader reads a backup once. It is for one goroutine.
+// Reader reads a backup once. It must be used by one goroutine.
 type Reader struct {
 	in   *bufio.Reader
 	head Head
 
-	sum     hash.Hash // of all that was read
-	total   []byte    // what sum was before the trailer
-	offset  int64     // of what is read next
+	sum     hash.Hash // of everything read
+	total   []byte    // the value of sum before the trailer
+	offset  int64     // of the next byte to read
 	objects object.Reader
 	last    object.Key
-	whole   int // objects that were read
-	damaged int // entries that were not
+	whole   int // number of objects read
+	damaged int // number of damaged entries
 }
 
-// Open reads the beginning of a backup. ErrForeign, *VersionError and *CutError say why it cannot be read; any other error
-// is that of r, or says what is wrong with the head.
+// Open reads the start of a backup. It returns ErrForeign, *VersionError or *CutError if the stream is not a
+// complete backup of a supported version, and otherwise the error of r or a description of what is wrong with
+// the head.
 func Open(r io.Reader) (*Reader, error) {
 	b := &Reader{in: bufio.NewReaderSize(r, bufferSize), sum: sha256.New()}
 	if err := b.readMagic(); err != nil {
@@ -57,13 +58,13 @@ func Open(r io.Reader) (*Reader, error) {
 	return b, nil
 }
 
-// Head is what the backup says of itself.
+// Head returns the head of the backup.
 func (b *Reader) Head() Head { return b.head }
 
-// Objects yields the objects in the order of their keys, each the caller's own. *DamagedError stands in the place of one that
-// is not whole, and reading goes on after it; any other error is the last thing that is yielded: *CutError, that of the
-// stream, or what is wrong with all of it. Without such an error everything was read that was written. It may be ranged over
-// once.
+// Objects yields the objects in key order; the caller owns them. It yields *DamagedError in place of a
+// damaged object and continues after it. Any other error is final: *CutError, an error of the stream, or an
+// inconsistency of the backup. Without a final error every entry was read or reported as damaged. Objects may
+// be ranged over once.
 func (b *Reader) Objects() iter.Seq2[*object.Object, error] {
 	return func(yield func(*object.Object, error) bool) {
 		for {
@@ -79,7 +80,7 @@ func (b *Reader) Objects() iter.Seq2[*object.Object, error] {
 	}
 }
 
-// object is the next one; io.EOF after the trailer.
+// object returns the next object, io.EOF after the trailer.
 func (b *Reader) object() (*object.Object, error) {
 	start := b.offset
 	e, err := b.next()
@@ -109,7 +110,8 @@ func (b *Reader) object() (*object.Object, error) {
 	return o, nil
 }
 
-// end compares what was read with what the trailer says; io.EOF when all is well, or was named.
+// end compares what was read with the trailer. It returns io.EOF if they match, or if damage was already
+// reported.
 func (b *Reader) end(e *entry) error {
 	var t trailer
 	if err := json.Unmarshal(e.data, &t); err != nil {
@@ -132,7 +134,7 @@ func (b *Reader) end(e *entry) error {
 	return io.EOF
 }
 
-// cut makes of the end of the stream that it came too early.
+// cut converts the end of the stream to *CutError.
 func (b *Reader) cut(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return &CutError{Read: b.whole, Objects: b.head.Objects}
@@ -161,8 +163,8 @@ func (b *Reader) readMagic() error {
 	return b.skip(end + 1)
 }
 
-// next reads an entry. io.EOF and io.ErrUnexpectedEOF are the end of the stream; after *DamagedError the stream stands at
-// what may be the next one.
+// next reads an entry. It returns io.EOF or io.ErrUnexpectedEOF at the end of the stream; after *DamagedError
+// the stream is positioned at the next possible entry.
 func (b *Reader) next() (*entry, error) {
 	start := b.offset
 	fixed, err := b.in.Peek(fixedSize)
@@ -197,13 +199,13 @@ func (b *Reader) next() (*entry, error) {
 	return e, nil
 }
 
-// summed says whether data ends with the checksum of what stands before it.
+// summed reports whether data ends with the checksum of the preceding bytes.
 func summed(data []byte) bool {
 	end := len(data) - checksumSize
 	return binary.LittleEndian.Uint32(data[end:]) == crc32.Checksum(data[:end], castagnoli)
 }
 
-// data reads that many bytes and their checksum, into memory that grows only as they come.
+// data reads size bytes and their checksum. It allocates memory only as the data arrives.
 func (b *Reader) data(size int) ([]byte, error) {
 	size += checksumSize
 	data := make([]byte, 0, min(size, bufferSize))
@@ -221,7 +223,7 @@ func (b *Reader) data(size int) ([]byte, error) {
 	return data, nil
 }
 
-// lost goes on to the next marker after an entry whose beginning cannot be believed.
+// lost skips to the next marker after an entry whose start is damaged.
 func (b *Reader) lost(start int64, cut error) error {
 	for {
 		if err := b.skip(1); err != nil {
@@ -237,7 +239,7 @@ func (b *Reader) lost(start int64, cut error) error {
 	}
 }
 
-// skip reads what was looked at before.
+// skip consumes bytes that were peeked.
 func (b *Reader) skip(n int) error {
 	ahead, err := b.in.Peek(n)
 	if err != nil {

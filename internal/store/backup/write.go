@@ -16,16 +16,17 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// bufferSize is how much is written at once, in bytes.
+// bufferSize is the size of a buffer, in bytes.
 const bufferSize = 256 << 10
 
-// Write writes a snapshot. Of the head, the revision and the number of objects are the snapshot's; the rest is the caller's
-// to say. It ends early with ctx, or with the error of w: what was written until then reads as cut short.
+// Write writes a snapshot. It sets the head's revision and number of objects; the caller sets the other
+// fields. It stops when ctx ends, and returns an error of w; a reader reports what was written until then as
+// cut short.
 func Write(ctx context.Context, w io.Writer, snapshot *store.Snapshot, head Head) error {
 	head.Revision, head.Objects = snapshot.Revision(), snapshot.Size()
 	sum := sha256.New()
 	out := &writer{Writer: bufio.NewWriterSize(io.MultiWriter(w, sum), bufferSize), sum: sum}
-	fmt.Fprintf(out, "%s%d\n", magic, version) // the buffer keeps an error for Flush
+	fmt.Fprintf(out, "%s%d\n", magic, version) // the buffer holds an error until Flush
 	if err := out.json(sortHead, head.Revision, head); err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func Write(ctx context.Context, w io.Writer, snapshot *store.Snapshot, head Head
 	return out.end(head)
 }
 
-// writer writes entries. It uses its buffers again.
+// writer writes entries and reuses its buffers.
 type writer struct {
 	*bufio.Writer
 	sum           hash.Hash // of what was flushed

@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// FullError is returned by Append when the medium has no room, which may change: the next Append is tried anew. None of the
-// commits is durable nor ever will be, as with any other error.
+// FullError is returned by Append when the medium is full. The condition may be temporary: the next Append
+// tries again. As with any other error, none of the commits is durable nor ever will be.
 type FullError struct {
-	// Medium is what is full, as its user knows it, such as the path of a folder.
+	// Medium is the full medium as the user knows it, such as the path of a directory.
 	Medium string
-	// Err is what the medium said.
+	// Err is the error of the medium.
 	Err error
 }
 
@@ -21,11 +21,11 @@ func (e *FullError) Error() string {
 
 func (e *FullError) Unwrap() error { return e.Err }
 
-// FailedError is FullError for a medium that fails in another way, and may work again.
+// FailedError is like FullError, for a medium that fails for another reason and may recover.
 type FailedError struct {
-	// Medium is what failed, as its user knows it, such as the path of a folder.
+	// Medium is the failed medium as the user knows it, such as the path of a directory.
 	Medium string
-	// Err is what the medium said.
+	// Err is the error of the medium.
 	Err error
 }
 
@@ -35,7 +35,8 @@ func (e *FailedError) Error() string {
 
 func (e *FailedError) Unwrap() error { return e.Err }
 
-// reason is the operating system's alone, where it gave one: what was being written is of no use to a client.
+// reason returns only the operating system's error if err wraps one: the failed file or call is of no use to
+// a client.
 func reason(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno

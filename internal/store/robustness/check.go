@@ -5,28 +5,28 @@ import (
 	"maps"
 )
 
-// Guarantee is the name of what a store promises.
+// Guarantee names a promise that a store makes.
 type Guarantee string
 
 // The guarantees of watches, as etcd's robustness tests name them.
 const (
-	Filtered      Guarantee = "filtered"       // a watch sees what it asked for and nothing else
+	Filtered      Guarantee = "filtered"       // a watch sends only events that it selects
 	Ordered       Guarantee = "ordered"        // events come in the order of their revisions
 	Unique        Guarantee = "unique"         // no event comes twice
-	Atomic        Guarantee = "atomic"         // the events of one commit come together
-	Reliable      Guarantee = "reliable"       // between two events none is missing
-	Resumable     Guarantee = "resumable"      // a watch begins with the first event after its revision
-	Bookmarkable  Guarantee = "bookmarkable"   // all events up to a bookmark came before it
-	IsCreate      Guarantee = "is-create"      // an event says rightly whether the object came to be, changed or went
-	PreviousValue Guarantee = "previous-value" // an event shows the state before it
+	Atomic        Guarantee = "atomic"         // the events of one commit arrive together
+	Reliable      Guarantee = "reliable"       // no event between two others is missing
+	Resumable     Guarantee = "resumable"      // a watch starts with the first event after its revision
+	Bookmarkable  Guarantee = "bookmarkable"   // all events up to a bookmark arrive before it
+	IsCreate      Guarantee = "is-create"      // an event's type is right: added, modified or deleted
+	PreviousValue Guarantee = "previous-value" // an event carries the state before it
 )
 
 // The guarantees of writes and reads.
 const (
-	Serial  Guarantee = "serial"  // writes have one order, that of their revisions, which time and their expectations agree with
-	Written Guarantee = "written" // everything seen is as somebody wrote it whose write was not refused
-	Exact   Guarantee = "exact"   // a list is the whole state of its revision
-	Fresh   Guarantee = "fresh"   // a latest list has everything that was acknowledged before it
+	Serial  Guarantee = "serial"  // writes have one order, by revision, that fits time and preconditions
+	Written Guarantee = "written" // every observed value was written by a client whose write was not refused
+	Exact   Guarantee = "exact"   // a list returns the whole state of its revision
+	Fresh   Guarantee = "fresh"   // a latest list includes everything acknowledged before it
 )
 
 // Violation is a guarantee that did not hold.
@@ -37,7 +37,7 @@ type Violation struct {
 
 func (v Violation) String() string { return string(v.Guarantee) + ": " + v.Detail }
 
-// Check returns every violation that it finds; nil says that the history is right.
+// Check returns every violation that it finds, and nil for a correct history.
 func Check(h History) []Violation {
 	c := &checker{history: &h}
 	c.replay()

@@ -11,8 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/robustness"
 )
 
-// good makes the history of a store that keeps every promise: random writes, some of whose outcomes their writers never
-// learned, watches of everything, of one key and of some values, and lists.
+// good generates the history of a correct store: random writes, some with an outcome unknown to the writer,
+// lists, and watches of everything, of one key and of some values.
 func good(random *rand.Rand) *robustness.History {
 	g := &generator{random: random, state: map[string]robustness.State{}, h: &robustness.History{Base: 1000}}
 	for range 60 {
@@ -28,13 +28,13 @@ func good(random *rand.Rand) *robustness.History {
 	return g.h
 }
 
-// generator is the simplest store that could be.
+// generator is a minimal correct store that records its history.
 type generator struct {
 	random *rand.Rand
 	h      *robustness.History
 	clock  int64
 	state  map[string]robustness.State
-	events []robustness.Event // all, with the state before
+	events []robustness.Event // all events, with the state before each
 }
 
 func (g *generator) now() int64 {
@@ -47,7 +47,7 @@ func (g *generator) write() {
 	n := len(g.h.Writes)
 	for i, key := range g.random.Perm(6)[:1+g.random.IntN(3)] {
 		c := robustness.Change{Key: fmt.Sprintf("%c/%d", 'a'+key%2, key/2)}
-		if i == 0 || g.random.IntN(3) > 0 { // the first always changes something
+		if i == 0 || g.random.IntN(3) > 0 { // the first change always changes something
 			c.Value = fmt.Sprintf("%s-%d-%d", []string{"red", "blue"}[g.random.IntN(2)], n, i)
 		} else {
 			c.Deleted = true
@@ -70,7 +70,7 @@ func (g *generator) write() {
 	g.h.Writes = append(g.h.Writes, w)
 }
 
-// made is how many writes came to be.
+// made returns the number of committed writes.
 func (g *generator) made() (n int) {
 	for _, w := range g.h.Writes {
 		if w.Outcome != robustness.Refused {
@@ -107,7 +107,7 @@ func (g *generator) list() {
 	})
 }
 
-// watch answers with a few commits at a time, and a bookmark now and then.
+// watch records a watch that sends a few commits per response and an occasional bookmark.
 func (g *generator) watch(where robustness.Where, after uint64) {
 	w := robustness.Watch{Where: where, After: after, Whole: true, Previous: true}
 	var r robustness.Response
@@ -134,7 +134,7 @@ func (g *generator) watch(where robustness.Where, after uint64) {
 	g.h.Watches = append(g.h.Watches, w)
 }
 
-// narrowed is an event as a watch of some keys and values sees it.
+// narrowed returns an event as a watch restricted to some keys and values receives it; false if it does not.
 func narrowed(e robustness.Event, where robustness.Where) (robustness.Event, bool) {
 	if e.Key != where.Prefix && (where.Prefix != e.Key[:2]) {
 		return e, false
@@ -161,7 +161,8 @@ func TestGoodHistoriesPass(t *testing.T) {
 	}
 }
 
-// faults are what a store could do wrong, each in a place that chance gives. False says that there is no such place.
+// faults holds the errors a store could make, each with the guarantee that it breaks. spoil injects the error
+// at a random position of a history; false means that the history has no suitable position.
 var faults = map[string]struct {
 	breaks robustness.Guarantee
 	spoil  func(*robustness.History, *rand.Rand) bool

@@ -7,14 +7,15 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/robustness"
 )
 
-// spot is an event of the first watch, which sees all keys of a/ from the beginning.
+// spot locates an event of the first watch, which selects all keys under a/ from the start.
 type spot struct{ response, event int }
 
 func (s spot) in(h *robustness.History) *robustness.Event {
 	return &h.Watches[0].Responses[s.response].Events[s.event]
 }
 
-// pick is a random event of the first watch, neither the first nor the last, that a condition holds for.
+// pick returns a random event of the first watch that satisfies holds, excluding the first and the last
+// event.
 func pick(h *robustness.History, random *rand.Rand, holds func(*robustness.Event) bool) (spot, bool) {
 	var spots []spot
 	for i, r := range h.Watches[0].Responses {
@@ -50,7 +51,7 @@ func loseFirst(h *robustness.History, _ *rand.Rand) bool {
 	return true
 }
 
-// loseLast keeps the last bookmark.
+// loseLast drops the events of the last response but preserves its bookmark.
 func loseLast(h *robustness.History, _ *rand.Rand) bool {
 	w := &h.Watches[0]
 	last := &w.Responses[len(w.Responses)-1]
@@ -92,7 +93,7 @@ func partCommit(h *robustness.History, _ *rand.Rand) bool {
 	return false
 }
 
-// raiseBookmark lets a bookmark tell of events that come after it.
+// raiseBookmark raises a bookmark to the revision of an event that comes after it.
 func raiseBookmark(h *robustness.History, _ *rand.Rand) bool {
 	responses := h.Watches[0].Responses
 	for i := range responses[:len(responses)-1] {
@@ -137,7 +138,7 @@ func wrongType(h *robustness.History, random *rand.Rand) bool {
 	return ok
 }
 
-// foreignEvent shows an event of b/ to the watch of a/.
+// foreignEvent adds an event of a key under b/ to the watch of a/.
 func foreignEvent(h *robustness.History, random *rand.Rand) bool {
 	others := h.Watches[6].Responses
 	r := others[random.IntN(len(others))]
@@ -176,7 +177,7 @@ func refusedIsSeen(h *robustness.History, _ *rand.Rand) bool {
 	return true
 }
 
-// loseWrite takes back what the last list shows of a write that was acknowledged.
+// loseWrite removes from the last list an object of an acknowledged write.
 func loseWrite(h *robustness.History, _ *rand.Rand) bool {
 	if len(h.Lists) == 0 {
 		return false
@@ -220,7 +221,8 @@ func shortList(h *robustness.History, _ *rand.Rand) bool {
 	return false
 }
 
-// acknowledged is a random write that was, but not the first.
+// acknowledged returns a random acknowledged write that satisfies holds, excluding the first; nil if there is
+// none.
 func acknowledged(h *robustness.History, random *rand.Rand, holds func(*robustness.Write) bool) *robustness.Write {
 	var found []*robustness.Write
 	for i := range h.Writes[1:] {

@@ -1,46 +1,50 @@
-// Package robustness re-checks what a store promised: from a recorded history, what clients asked and what they were
-// answered, it works out which commits there were, and looks for every answer that breaks a guarantee. The guarantees of
-// watches have the names of etcd's robustness tests (tests/robustness/validate): filtered, ordered, unique, atomic, reliable,
-// resumable, bookmarkable, is-create and previous value.
+// Package robustness checks recorded histories of a store. From the requests of the clients and their
+// responses it reconstructs the commits, then reports every response that breaks a guarantee. The guarantees
+// of watches are named as in etcd's robustness tests (tests/robustness/validate): filtered, ordered, unique,
+// atomic, reliable, resumable, bookmarkable, is-create and previous value.
 //
-// It is the second opinion: it imports nothing of the project, so that a mistake in the store cannot hide in here too. Tests
-// alone use it; package storetest records histories for it.
+// The package imports nothing else of the project, so that a bug in the store cannot hide an error from the
+// check. Only tests use it; package storetest records histories for it.
 package robustness
 
 import "strings"
 
-// History is all that the clients of one store did and saw. Every value in it is written once, so that it tells who wrote it.
+// History records what the clients of one store did and observed. Each value is written only once and thus
+// identifies its write.
 type History struct {
-	// Base is the revision of the empty store that the clients began with.
+	// Base is the revision of the empty store at the start.
 	Base uint64
-	// Others says that revisions without a write of the history are somebody else's, of keys that it never names. Otherwise
-	// each commit adds one to the revision, and all commits are of the history.
+	// Others reports whether clients outside the history also wrote to the store. Their writes explain
+	// revisions without a recorded write, and never change a key of the history. If false, each commit
+	// increments the revision by one and is part of the history.
 	Others  bool
 	Writes  []Write
 	Watches []Watch
 	Lists   []List
 }
 
-// Outcome is what a client knows of its write.
+// Outcome is what the client learned about its write.
 type Outcome string
 
-// What comes of a write: it is there at its revision; it never was; or it may be either.
+// The outcomes of a write: committed at its revision, not committed, or either.
 const (
 	Acknowledged Outcome = "acknowledged"
 	Refused      Outcome = "refused"
 	Unknown      Outcome = "unknown"
 )
 
-// Write is one commit. Call and Return are when it was asked for and answered, by a clock that all clients share.
+// Write is one commit. Call and Return are the times of request and response, by a clock that all clients
+// share.
 type Write struct {
 	Call, Return int64
 	Changes      []Change
 	Outcome      Outcome
-	Revision     uint64 // of an acknowledged write
+	Revision     uint64 // set if the write was acknowledged
 }
 
-// Change is what a write does to a key. Value is what it holds then or, of a deletion, what it held, if its writer knows. Expect is
-// what the key must be: anything if nil, absent if 0, else at a revision.
+// Change is the effect of a write on one key. Value is the new value; for a deletion it is the deleted value,
+// if the writer knows it. Expect is the precondition: nil for none, 0 if the key must be absent, else the
+// revision of its state.
 type Change struct {
 	Key     string
 	Value   string
@@ -48,17 +52,17 @@ type Change struct {
 	Expect  *uint64
 }
 
-// State is what a key holds, and since which revision.
+// State is the value of a key and the revision that wrote it.
 type State struct {
 	Value    string
 	Revision uint64
 }
 
-// Where is what a watch or list is about: keys that begin with Prefix, if that ends with a slash, else that key; and of them
-// those whose value begins with Value.
+// Where selects states for a watch or a list: the keys that begin with Prefix if it ends with a slash,
+// otherwise the key Prefix alone; and of these the states whose value begins with Value.
 type Where struct{ Prefix, Value string }
 
-// holds says whether a state of a key, nil when it is absent, is within.
+// holds reports whether w selects a state of a key. The state is nil if the key is absent.
 func (w Where) holds(key string, s *State) bool {
 	return s != nil && w.names(key) && strings.HasPrefix(s.Value, w.Value)
 }
@@ -67,23 +71,24 @@ func (w Where) names(key string) bool {
 	return key == w.Prefix || strings.HasSuffix(w.Prefix, "/") && strings.HasPrefix(key, w.Prefix)
 }
 
-// Watch is what one watch answered, from its beginning to its end. A watch that resumes another is a watch of its own.
+// Watch records the responses of one watch from start to end. A watch that resumes another is recorded
+// separately.
 type Watch struct {
 	Where Where
 	After uint64
-	// Whole says that a response never parts the events of a commit; Previous, that events carry the state before them.
+	// Whole: each commit's events arrive in one response. Previous: events carry the state before them.
 	Whole, Previous bool
 	Responses       []Response
 }
 
-// Response is what a watch answers at once. A bookmark, unless it is 0, comes after the events.
+// Response is one message of a watch. A nonzero Bookmark follows the events.
 type Response struct {
 	Events   []Event
 	Bookmark uint64
 }
 
-// Event says that a key came to be, changed, or went: to this watch, which may see a part of the states only. The value of a
-// key that went is the last one that the watch saw.
+// Event reports that a key was added, modified or deleted, from the perspective of a watch that may select
+// only some states. The value of a deletion is the last one that the watch selected.
 type Event struct {
 	Type     string // ADDED, MODIFIED, DELETED
 	Key      string
@@ -92,8 +97,8 @@ type Event struct {
 	Previous *State
 }
 
-// List is a read of all that is within Where, as it was at a revision. Latest says that it must show what was acknowledged
-// before Call.
+// List records a read of all states selected by Where at a revision. If Latest is set, it must include
+// everything that was acknowledged before Call.
 type List struct {
 	Where    Where
 	Call     int64

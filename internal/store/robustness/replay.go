@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// commit is a write in its place: what it made of each key that it changed.
+// commit is a write at its revision, with the transition of each key that it changed.
 type commit struct {
 	revision uint64
 	write    *Write
 	changes  map[string]transition
 }
 
-// transition is what a key held before and after; nil where it was absent.
+// transition holds the states of a key before and after a commit; nil means absent.
 type transition struct{ before, after *State }
 
-// checker gathers what is broken.
+// checker collects the violations of a history.
 type checker struct {
 	history    *History
 	commits    []commit
 	violations []Violation
 }
 
-// replay puts the writes in the order of their revisions and plays them on an empty store.
+// replay applies the writes to an empty store in the order of their revisions.
 func (c *checker) replay() {
 	state := map[string]State{}
 	for _, p := range c.placed() {
@@ -52,7 +52,7 @@ func lookup(state map[string]State, key string) *State {
 	return nil
 }
 
-// expected checks that a write found what it expects.
+// expected checks the preconditions of a write against the state before it.
 func (c *checker) expected(w *Write, revision uint64, state map[string]State) {
 	for _, change := range w.Changes {
 		if change.Expect == nil {
@@ -64,14 +64,14 @@ func (c *checker) expected(w *Write, revision uint64, state map[string]State) {
 	}
 }
 
-// place is a write at a revision.
+// place assigns a revision to a write.
 type place struct {
 	revision uint64
 	write    *Write
 }
 
-// placed is all writes that came to be, in order. The revision of one whose outcome is unknown is that where somebody saw
-// what it wrote.
+// placed returns all committed writes by revision. A write with an unknown outcome gets the revision at which
+// its effect was observed.
 func (c *checker) placed() []place {
 	at := map[uint64]*Write{}
 	var unknown []*Write
@@ -98,7 +98,7 @@ func (c *checker) placed() []place {
 	return placed
 }
 
-// placeUnknown finds who made the revisions that were seen but acknowledged to nobody.
+// placeUnknown assigns a write of unknown outcome to each revision that was observed but not acknowledged.
 func (c *checker) placeUnknown(at map[uint64]*Write, unknown []*Write) {
 	sightings := c.sightings()
 	for _, revision := range slices.Sorted(maps.Keys(sightings)) {
@@ -115,13 +115,15 @@ func (c *checker) placeUnknown(at map[uint64]*Write, unknown []*Write) {
 	}
 }
 
-// sightings is what was seen of each revision: changes, as far as they show who made them.
+// sightings returns the changes that were observed at each revision, as far as they help to identify the
+// write.
 func (c *checker) sightings() map[uint64][]Change {
 	seen := map[uint64][]Change{}
 	for _, w := range c.history.Watches {
 		for _, r := range w.Responses {
 			for _, e := range r.Events {
-				// To a watch of some values a key may be gone that another value took the place of.
+				// A watch that selects by value reports a deletion also when the key changed to another
+				// value.
 				if e.Type != "DELETED" || w.Where.Value == "" {
 					seen[e.Revision] = append(seen[e.Revision], w.sighting(e))
 				}
@@ -136,7 +138,8 @@ func (c *checker) sightings() map[uint64][]Change {
 	return seen
 }
 
-// sighting is what an event shows of the write that made it. What was there before tells writers apart that delete one key.
+// sighting converts an event to the change it reveals. The previous revision distinguishes two deletions of
+// one key.
 func (w *Watch) sighting(e Event) Change {
 	s := Change{Key: e.Key, Value: e.Value, Deleted: e.Type == "DELETED"}
 	if w.Previous {
@@ -148,7 +151,8 @@ func (w *Watch) sighting(e Event) Change {
 	return s
 }
 
-// likeliest is the index of the first write that makes all that was seen of a revision, and least beside; -1 if there is none.
+// likeliest returns the index of the write that contains all observed changes and has the fewest unobserved
+// ones, the first on a tie; -1 if no write contains them.
 func likeliest(writes []*Write, seen []Change) int {
 	best, least := -1, 0
 	for i, w := range writes {
@@ -157,7 +161,7 @@ func likeliest(writes []*Write, seen []Change) int {
 		}
 		unseen := 0
 		for _, c := range w.Changes {
-			changes := !c.Deleted || c.Expect != nil // or it deletes what may be absent
+			changes := !c.Deleted || c.Expect != nil // otherwise it may delete an absent key
 			if changes && !slices.ContainsFunc(seen, func(s Change) bool { return s.shows(c) }) {
 				unseen++
 			}
@@ -169,15 +173,15 @@ func likeliest(writes []*Write, seen []Change) int {
 	return best
 }
 
-// shows says whether what was seen may be a change of a write.
+// shows reports whether the observed change c may stem from the change of a write.
 func (c Change) shows(of Change) bool {
 	return c.Key == of.Key && c.Deleted == of.Deleted && (c.Value == of.Value || c.Deleted && of.Value == "") &&
 		(c.Expect == nil || of.Expect == nil || *c.Expect == *of.Expect)
 }
 
-// inTime checks that who began after another was answered comes after it.
+// inTime checks that a write that started after another was acknowledged has a higher revision.
 func (c *checker) inTime(placed []place) {
-	var earliest *place // of those that come later
+	var earliest *place // the first to return among the later revisions
 	for i := len(placed) - 1; i >= 0; i-- {
 		p := &placed[i]
 		if earliest != nil && earliest.write.Return < p.write.Call {
@@ -190,7 +194,7 @@ func (c *checker) inTime(placed []place) {
 	}
 }
 
-// withoutGap checks that each revision has its write.
+// withoutGap checks that every revision has a write.
 func (c *checker) withoutGap(placed []place) {
 	if c.history.Others {
 		return
@@ -204,7 +208,7 @@ func (c *checker) withoutGap(placed []place) {
 	}
 }
 
-// stateAt is the state that a revision made.
+// stateAt returns the state at a revision.
 func (c *checker) stateAt(revision uint64) map[string]State {
 	state := map[string]State{}
 	for _, made := range c.commits {

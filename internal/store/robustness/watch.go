@@ -1,12 +1,12 @@
 package robustness
 
-// moment is where an event stands: no watch sees two of one.
+// moment identifies an event: a watch receives at most one per revision and key.
 type moment struct {
 	revision uint64
 	key      string
 }
 
-// watch checks what one watch answered: first what its own answers show, then against what the commits made.
+// watch checks the responses of one watch, first for consistency with each other, then against the commits.
 func (c *checker) watch(w *Watch) {
 	seen := c.sequence(w)
 	reached := c.bookmarks(w)
@@ -22,7 +22,7 @@ func (c *checker) watch(w *Watch) {
 	c.compare(w, seen, want)
 }
 
-// sequence checks the order of events, and returns them by their places.
+// sequence checks the order of the events and returns them by revision and key.
 func (c *checker) sequence(w *Watch) map[moment]Event {
 	seen := map[moment]Event{}
 	last := w.After
@@ -46,10 +46,12 @@ func (c *checker) sequence(w *Watch) map[moment]Event {
 	return seen
 }
 
-// reach is up to where a watch says that it has shown everything.
+// reach is the revision up to which a watch is complete: by its last event, and by its last event or
+// bookmark.
 type reach struct{ event, any uint64 }
 
-// bookmarks checks that no event comes after a bookmark that includes it, and that none promises the future.
+// bookmarks checks that no event arrives after a bookmark that covers it, and that bookmarks neither
+// decrease nor exceed the newest commit.
 func (c *checker) bookmarks(w *Watch) reach {
 	reached := reach{w.After, w.After}
 	bookmark := w.After
@@ -81,7 +83,7 @@ func (c *checker) newest() uint64 {
 	return c.commits[len(c.commits)-1].revision
 }
 
-// atomic checks that no two responses have events of one commit.
+// atomic checks that no commit has events in two responses.
 func (c *checker) atomic(w *Watch) {
 	in := map[uint64]int{}
 	for i, r := range w.Responses {
@@ -94,7 +96,7 @@ func (c *checker) atomic(w *Watch) {
 	}
 }
 
-// wanted is the events that commits made for a watch, in order.
+// wanted returns the events that a watch must receive, in order.
 func (c *checker) wanted(w *Watch) []Event {
 	var want []Event
 	for _, made := range c.commits {
@@ -111,7 +113,8 @@ func (c *checker) wanted(w *Watch) []Event {
 	return want
 }
 
-// event is what a change is to who sees a part of the states only; false when it is nothing.
+// event returns the event of a transition for a client that selects states by where; false if it receives
+// none.
 func (t transition) event(where Where, key string, revision uint64) (Event, bool) {
 	before, after := where.holds(key, t.before), where.holds(key, t.after)
 	e := Event{Key: key, Revision: revision, Previous: t.before}
@@ -128,7 +131,7 @@ func (t transition) event(where Where, key string, revision uint64) (Event, bool
 	return e, true
 }
 
-// missing reports an event that a watch did not show although it went on after it.
+// missing reports an event that a watch skipped.
 func (c *checker) missing(w *Watch, e Event, first bool, reached reach) {
 	switch {
 	case e.Revision > reached.event:
@@ -140,7 +143,7 @@ func (c *checker) missing(w *Watch, e Event, first bool, reached reach) {
 	}
 }
 
-// compare checks what each event says.
+// compare checks the type, value and previous state of each event.
 func (c *checker) compare(w *Watch, seen map[moment]Event, want []Event) {
 	for _, e := range want {
 		at := moment{e.Revision, e.Key}

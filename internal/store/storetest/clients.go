@@ -27,8 +27,8 @@ func randomKey(random *rand.Rand) object.Key {
 	}
 }
 
-// write makes one commit of up to three changes, and says whether the store lives. The first change is never nothing, so that
-// each commit has a revision of its own.
+// write commits up to three changes and reports whether the store is still open. The first change always has
+// an effect, so that each commit has its own revision.
 func (e *episode) write(ctx context.Context, s *store.Store, random *rand.Rand) bool {
 	var changes []robustness.Change
 	for range 1 + random.IntN(3) {
@@ -51,12 +51,12 @@ func (e *episode) write(ctx context.Context, s *store.Store, random *rand.Rand) 
 	revision, err := s.Commit(ctx, asks...)
 	e.wrote(call, changes, revision, err)
 	for range random.IntN(40) {
-		runtime.Gosched() // where commits wait for nothing, watchers get no turn else
+		runtime.Gosched() // if commits do not block, watchers get no other chance to run
 	}
 	return !errors.Is(err, store.ErrClosed)
 }
 
-// change is a random change of a key at which an object was found.
+// change returns a random change of a key whose current object is found.
 func (e *episode) change(key object.Key, found *object.Object, random *rand.Rand, mayBeNothing bool) robustness.Change {
 	c := robustness.Change{Key: string(key)}
 	switch n := random.IntN(6); {
@@ -73,8 +73,8 @@ func (e *episode) change(key object.Key, found *object.Object, random *rand.Rand
 	return c
 }
 
-// watch watches until the end, and breaks off and resumes by chance. It calls began when its first watch has begun, and leaves
-// in at where the next life goes on.
+// watch watches until the end, and stops and resumes at random. It calls began when its first watch has
+// started, and stores in at the revision from which the next life resumes.
 func (e *episode) watch(t *testing.T, s *store.Store, random *rand.Rand, at *watching, began func(), done <-chan struct{}) {
 	once := sync.OnceFunc(began)
 	defer once()
@@ -100,7 +100,7 @@ func (e *episode) watch(t *testing.T, s *store.Store, random *rand.Rand, at *wat
 	}
 }
 
-// needs is what a watch of one colour requires; of any if it is empty.
+// needs returns the requirement of a watch of one color, or nil if colour is empty.
 func needs(colour string) []store.Requirement {
 	if colour == "" {
 		return nil
@@ -108,7 +108,7 @@ func needs(colour string) []store.Requirement {
 	return []store.Requirement{store.HasLabel("colour", colour)}
 }
 
-// follow records one watch, and says whether it was the last.
+// follow records one watch, and reports whether it was the last.
 func (e *episode) follow(t *testing.T, w *store.Watch, random *rand.Rand, at *watching, done <-chan struct{}) (end bool) {
 	recorded := robustness.Watch{Where: at.where, After: uint64(at.after), Whole: true, Previous: true}
 	defer func() {
@@ -144,7 +144,7 @@ func (e *episode) follow(t *testing.T, w *store.Watch, random *rand.Rand, at *wa
 	return false
 }
 
-// read lists at the latest revision and at older ones until the end.
+// read lists random older and latest revisions until the end.
 func (e *episode) read(t *testing.T, random *rand.Rand, done <-chan struct{}) {
 	for range 200 {
 		select {

@@ -65,7 +65,8 @@ func expectationsAreJudged(t *testing.T, start func(store.Options) *store.Store)
 		{"a later revision", Key("there"), store.At(now + 1000), false},
 		{"a revision of what is not", Key("gone"), store.At(now), false},
 	} {
-		// The other change always fails, so that the state stays as it is: which of the two is blamed tells.
+		// The other change always fails, which leaves the state unchanged. The key named in the conflict
+		// shows whether this precondition held.
 		_, err := s.Commit(t.Context(), Put(test.key, "3", test.expect), Put(Key("other"), "1", store.At(1)))
 		var conflict *store.ConflictError
 		if !errors.As(err, &conflict) {
@@ -146,7 +147,8 @@ func failedCommitGivesItsObjectBack(t *testing.T, start func(store.Options) *sto
 	}
 }
 
-// claimHasOneWinner is how the server allocates what must be unique: a plain object beside the one that uses it.
+// claimHasOneWinner allocates unique values as the server does: by committing a claim object with the object
+// that uses it.
 func claimHasOneWinner(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	const writers, addresses = 8, 5
@@ -192,7 +194,7 @@ func concurrentWritersLoseNothing(t *testing.T, start func(store.Options) *store
 	}
 }
 
-// increment adds one to a counter, reading again for as long as others come first.
+// increment adds one to a counter, retrying on conflicts.
 func increment(t *testing.T, s *store.Store, key object.Key) error {
 	expect, value := store.Absent(), 0
 	if o := s.Get(key); o != nil {
@@ -211,7 +213,7 @@ func increment(t *testing.T, s *store.Store, key object.Key) error {
 func seen(o *object.Object) (store.Expect, int) {
 	value, err := strconv.Atoi(Value(o))
 	if err != nil {
-		panic(err) // the counter's writers write numbers
+		panic(err) // writers store only numbers
 	}
 	return store.At(o.Revision), value
 }

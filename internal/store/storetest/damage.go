@@ -8,10 +8,11 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// ErrDamage is what a Damaged log says of what it cannot read.
+// ErrDamage is the error that a Damaged log reports for unreadable objects.
 var ErrDamage = errors.New("some of its bits have changed")
 
-// Damaged is a log that cannot read the objects of some keys when it is opened, as if a disk had changed them.
+// Damaged is a log that reports the objects of some keys as unreadable when it is loaded, as after disk
+// corruption.
 type Damaged struct {
 	log.Log
 	Keys []object.Key

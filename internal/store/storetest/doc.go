@@ -1,12 +1,12 @@
-// Package storetest is the contract of package store, written as tests that every log runs: a log's own tests call Run,
-// RunDurable if it outlives its process, and RunShared if several stores may write to it. Nothing else calls it.
+// Package storetest tests the contract of package store on every log. A log's tests call Run, RunDurable if
+// it outlives its process, and RunShared if several stores may write to it.
 //
-// The guarantees of watches have the names that etcd's robustness tests give them: filtered, ordered, unique, atomic,
-// reliable, resumable, bookmarkable. Beside the tests that show each alone, histories of many clients under faults are
-// recorded and re-checked by package robustness, which shares no code with the store.
+// The guarantees of watches are named as in etcd's robustness tests: filtered, ordered, unique, atomic,
+// reliable, resumable, bookmarkable. In addition to a test of each, the suite records the histories of many
+// clients under faults, and package robustness, which shares no code with the store, checks them.
 //
-// Journal is a log for tests that keeps commits as bytes, and can be reopened and shared; Faults holds up or fails what
-// a store appends to the log beneath.
+// Journal is a test log that stores commits as bytes, and can be reopened and shared. Faults delays or fails
+// a store's appends to the underlying log.
 package storetest
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log"
 )
 
-// Open makes a new, empty log. Objects are those of NewObject.
+// Open returns a new, empty log. Its objects are created by NewObject.
 type Open func(t *testing.T) log.Log
 
-// contract is a test of the suite: it makes the stores that it needs with options of its own.
+// contract is a test of the suite. It starts its stores with start.
 type contract func(t *testing.T, start func(store.Options) *store.Store)
 
-// Run runs all that holds for every store.
+// Run tests the contract of every store.
 func Run(t *testing.T, open Open) {
 	for name, test := range map[string]contract{
 		"EachCommitIsOneRevision":              eachCommitIsOneRevision,
@@ -71,7 +71,7 @@ func Run(t *testing.T, open Open) {
 	}
 }
 
-// start makes a store that lives as long as the test.
+// start returns a store that is closed at the end of the test.
 func start(t *testing.T, l log.Log, options store.Options) *store.Store {
 	t.Helper()
 	s, err := store.New(t.Context(), l, options)

@@ -13,10 +13,10 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Reopen makes a log on the medium that all logs of one test share; before the first it is empty.
+// Reopen opens a log on the medium of a test, which is initially empty.
 type Reopen func() log.Log
 
-// RunDurable runs what holds for a log that outlives its process. Each call of medium makes a new one.
+// RunDurable tests the contract of logs that outlive their process. Each call of medium returns a new medium.
 func RunDurable(t *testing.T, medium func(t *testing.T) Reopen) {
 	for name, test := range map[string]func(t *testing.T, open Reopen){
 		"StateSurvivesReopening":                stateSurvivesReopening,
@@ -37,7 +37,7 @@ func RunDurable(t *testing.T, medium func(t *testing.T) Reopen) {
 	})
 }
 
-// reopened closes a store and makes the next one on its medium.
+// reopened closes a store and opens the next one on its medium.
 func reopened(t *testing.T, s *store.Store, open Reopen, options store.Options) *store.Store {
 	t.Helper()
 	if err := s.Close(); err != nil {
@@ -70,7 +70,7 @@ func watchesAndReadsReachBackOverReopening(t *testing.T, open Reopen) {
 	}
 }
 
-// history is all changes after base, with the states before them.
+// history returns all changes after base, with the previous values.
 func history(t *testing.T, s *store.Store, base object.Revision) (lines []string) {
 	t.Helper()
 	events, err := watch(t, s, all, base).Take(1 << 20)
@@ -83,7 +83,7 @@ func history(t *testing.T, s *store.Store, base object.Revision) (lines []string
 	return lines
 }
 
-// relative is what a snapshot has, by revisions that may lie before base.
+// relative formats the contents of a snapshot, with revisions relative to base, which may be negative.
 func relative(snapshot *store.Snapshot, base object.Revision) string {
 	var lines []string
 	snapshot.Scan(all, "", func(o *object.Object) bool {
@@ -93,7 +93,8 @@ func relative(snapshot *store.Snapshot, base object.Revision) string {
 	return fmt.Sprint(lines)
 }
 
-// revisionsNeverGoBackOverReopening keeps no history at all, so that everything is compacted, and in the end no object.
+// revisionsNeverGoBackOverReopening retains no history, so that everything is compacted, and finally deletes
+// all objects.
 func revisionsNeverGoBackOverReopening(t *testing.T, open Reopen) {
 	options := store.Options{HistoryAge: 1, HistoryBytes: 1}
 	s := start(t, open(), options)
@@ -128,7 +129,7 @@ func historyIsBoundedByBytesOverReopening(t *testing.T, open Reopen) {
 	}
 }
 
-// historyIsBoundedByAgeOverReopening runs in a bubble, whose clock it moves.
+// historyIsBoundedByAgeOverReopening runs in a bubble and advances its clock.
 func historyIsBoundedByAgeOverReopening(t *testing.T, open Reopen) {
 	s := start(t, open(), store.Options{})
 	base := set(t, s, Key("a"), "1")
@@ -180,7 +181,7 @@ func stateSurvivesReopening(t *testing.T, open Reopen) {
 	}
 }
 
-// RunShared runs what holds for a log that several stores write to at once. Each call of medium makes a new one.
+// RunShared tests the contract of logs with several writing stores. Each call of medium returns a new medium.
 func RunShared(t *testing.T, medium func(t *testing.T) Reopen) {
 	for name, test := range map[string]func(t *testing.T, a, b *store.Store){
 		"LatestReadSeesTheOthersCommits":     latestReadSeesTheOthersCommits,

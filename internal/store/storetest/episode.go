@@ -12,20 +12,22 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// episode is clients at work on stores that share their state.
+// episode runs clients of stores that share their state, and records them.
 type episode struct {
 	recorder
 	seed   uint64
 	stores []*store.Store
-	// patient says that writers wait for their answers, so that each outcome is known.
+	// patient makes writers wait for each result, so that every outcome is known.
 	patient bool
-	// watching is where each watcher goes on in the next life, and slow is how often one was left behind.
+	// watching holds where each watcher resumes in the next life; slow counts how often one fell behind the
+	// history.
 	watching []watching
 	slow     atomic.Int64
 	lives    uint64
 }
 
-// watching is what a watcher asks for, and after which revision. A lazy one takes nothing before all was written.
+// watching is a watcher's selection and the revision after which it resumes. A lazy watcher reads nothing
+// until all writes are done.
 type watching struct {
 	where robustness.Where
 	after object.Revision
@@ -34,20 +36,20 @@ type watching struct {
 
 func newEpisode(t *testing.T) *episode { return &episode{seed: seed.Of(t)} }
 
-// begin remembers where the history begins, and lets two watchers for each thing to watch begin there.
+// begin records the initial revision, and adds two watchers of each selection there.
 func (e *episode) begin() {
 	base := e.stores[0].Current()
 	e.history.Base = uint64(base)
 	for _, where := range []robustness.Where{
-		{Prefix: string(all)}, {Prefix: string(object.Prefix(networks, ""))}, // which together see everything
+		{Prefix: string(all)}, {Prefix: string(object.Prefix(networks, ""))}, // these two select everything
 		{Prefix: string(all), Value: "red"}, {Prefix: string(inDefault)}, {Prefix: string(inDefault), Value: "blue"}, {Prefix: string(Key("1"))},
 	} {
 		e.watching = append(e.watching, watching{where: where, after: base}, watching{where: where, after: base})
 	}
 }
 
-// run lets writers, watchers and a reader work until each writer has made its writes, or, if stop is not nil, has made half of
-// them: then stop is called while they go on.
+// run runs writers, watchers and a reader until each writer has made its writes. If stop is not nil, run
+// calls it while they run, after half of the writes.
 func (e *episode) run(t *testing.T, writers, writes int, stop func()) {
 	e.lives++
 	var writing, reading, watched sync.WaitGroup
@@ -79,7 +81,7 @@ func (e *episode) run(t *testing.T, writers, writes int, stop func()) {
 		stop()
 	}
 	writing.Wait()
-	for _, s := range e.stores { // everything is published before watchers are told that it is the end
+	for _, s := range e.stores { // all commits must be published before watchers are told to end
 		if _, err := s.Snapshot(t.Context(), store.Latest()); err != nil && stop == nil {
 			t.Errorf("snapshot: %v", err)
 		}
@@ -88,12 +90,12 @@ func (e *episode) run(t *testing.T, writers, writes int, stop func()) {
 	reading.Wait()
 }
 
-// random is a source of its own for each client in each life.
+// random returns a separate random source for each client in each life.
 func (e *episode) random(client uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(e.seed, client<<32|e.lives))
 }
 
-// end reads everything once more, and judges.
+// end lists everything once more and checks the history.
 func (e *episode) end(t *testing.T) {
 	for _, s := range e.stores {
 		for _, prefix := range []object.Key{all, object.Prefix(networks, "")} {

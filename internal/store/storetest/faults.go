@@ -7,7 +7,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log"
 )
 
-// Faults is a log that is not instant and can be held up or made to fail. Everything else is that of the log beneath.
+// Faults is a log that is not instant and whose appends can be blocked or made to fail. It passes everything
+// else to the underlying log.
 type Faults struct {
 	log.Log
 
@@ -17,10 +18,10 @@ type Faults struct {
 	sizes   []int
 }
 
-// Instant is false: the log can be held up.
+// Instant returns false: appends can be blocked.
 func (f *Faults) Instant() bool { return false }
 
-// Hold lets the next appends wait until release is called.
+// Hold blocks appends until release is called.
 func (f *Faults) Hold() (release func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -29,21 +30,21 @@ func (f *Faults) Hold() (release func()) {
 	return func() { close(held) }
 }
 
-// Fail lets the next append fail, once it is not held up any more.
+// Fail makes the next append that is not blocked return err.
 func (f *Faults) Fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.failure = err
 }
 
-// Appends is how many commits each append so far had.
+// Appends returns the number of commits in each append so far.
 func (f *Faults) Appends() []int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]int(nil), f.sizes...)
 }
 
-// Append waits, then fails, or appends to the log beneath.
+// Append waits while blocked, then fails or passes the commits to the underlying log.
 func (f *Faults) Append(ctx context.Context, commits []log.Commit) error {
 	if err := f.wait(ctx); err != nil {
 		return err
@@ -69,7 +70,7 @@ func (f *Faults) wait(ctx context.Context) error {
 	}
 }
 
-// count records an append and returns the failure that is due.
+// count records an append and returns the injected error, if any.
 func (f *Faults) count(size int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log"
 )
 
-// guaranteesHoldUnderFaults records many clients of one store whose log holds up and fails appends.
+// guaranteesHoldUnderFaults records many clients of one store whose log delays and fails appends.
 func guaranteesHoldUnderFaults(t *testing.T, l log.Log) {
 	e := newEpisode(t)
 	e.stores = []*store.Store{start(t, newChaos(l, e.seed), store.Options{})}
@@ -16,8 +16,8 @@ func guaranteesHoldUnderFaults(t *testing.T, l log.Log) {
 	e.end(t)
 }
 
-// guaranteesHoldForSlowWatchers records watchers that the history leaves behind, one of them for sure: they list, and watch
-// from there.
+// guaranteesHoldForSlowWatchers records watchers that fall behind the history, at least one of them for
+// certain. They list and resume from there.
 func guaranteesHoldForSlowWatchers(t *testing.T, l log.Log) {
 	e := newEpisode(t)
 	e.patient = true
@@ -31,8 +31,8 @@ func guaranteesHoldForSlowWatchers(t *testing.T, l log.Log) {
 	}
 }
 
-// guaranteesHoldOverReopening records clients of a durable log over several lives of its store, each of which ends while they
-// work.
+// guaranteesHoldOverReopening records clients of a durable log over several lives of its store, each of which
+// ends while they are running.
 func guaranteesHoldOverReopening(t *testing.T, open Reopen) {
 	e := newEpisode(t)
 	for life := range uint64(4) {

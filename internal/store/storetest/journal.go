@@ -11,8 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Journal is a medium for logs: it keeps commits as bytes in memory, so that what a store gave to it can be read by
-// another after it, or beside it.
+// Journal is a medium for logs that stores commits as bytes in memory, so that another store can read them,
+// later or at the same time.
 type Journal struct {
 	mu      sync.Mutex
 	base    object.Revision
@@ -22,14 +22,14 @@ type Journal struct {
 	writers int
 }
 
-// entry is a commit as bytes, the log that made it, and when.
+// entry is an encoded commit, with the log that appended it and the time.
 type entry struct {
 	writer int
 	data   []byte
 	at     time.Time
 }
 
-// record is what the bytes say. A change without a record of its object deletes.
+// record is the encoding of a commit. A change without a record is a deletion.
 type record struct {
 	Revision object.Revision
 	Changes  []recordedChange
@@ -40,12 +40,12 @@ type recordedChange struct {
 	Record []byte
 }
 
-// NewJournal makes an empty one, whose revisions begin with an arbitrary number.
+// NewJournal returns an empty journal whose revisions start at an arbitrary number.
 func NewJournal() *Journal {
 	return &Journal{base: 1_234_567_890_000_000, changed: make(chan struct{})}
 }
 
-// Open makes a log on the journal. All that are open share it.
+// Open returns a log on the journal, shared with all its other logs.
 func (j *Journal) Open() log.Log {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -53,10 +53,10 @@ func (j *Journal) Open() log.Log {
 	return &journalLog{journal: j, writer: j.writers}
 }
 
-// current is the revision of the last commit. The lock is held.
+// current returns the revision of the last commit. The caller holds the lock.
 func (j *Journal) current() object.Revision { return j.base + object.Revision(len(j.commits)) }
 
-// after is the commits after a revision, and what tells of the next one.
+// after returns the commits after a revision, and the channel that the next append closes.
 func (j *Journal) after(revision object.Revision) ([]entry, <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -102,7 +102,7 @@ func (l *journalLog) Load(_ context.Context, into log.Loading) (object.Revision,
 	return l.journal.base + object.Revision(len(entries)), nil
 }
 
-// eventOf is a change of what was there before.
+// eventOf returns the event of a change to the state before it.
 func eventOf(change log.Change, before *object.Object, revision object.Revision) (*object.Event, error) {
 	e := &object.Event{Object: change.Object, Previous: before, Deleted: change.Object == nil}
 	if !e.Deleted {
@@ -175,7 +175,7 @@ func (l *journalLog) Compact(object.Revision) {}
 
 func (l *journalLog) Close() error { return nil }
 
-// encode writes all that is needed to make a commit's objects again.
+// encode encodes a commit with its complete objects.
 func encode(c log.Commit) ([]byte, error) {
 	r := record{Revision: c.Revision}
 	for _, change := range c.Changes {

@@ -21,9 +21,9 @@ func commitIsLinearizable(t *testing.T, start func(store.Options) *store.Store) 
 	linearizable(t, s.Current(), []*store.Store{s}, true)
 }
 
-// linearizable lets clients do random operations on stores that share their state, and asks porcupine whether one order
-// of all of them explains every answer. Get shows what is published, which on a shared log is not the latest: it takes
-// part only where there is one store.
+// linearizable runs random operations of several clients on stores that share their state, and checks with
+// porcupine that one order of all operations explains every result. Get reads the published state, which on a
+// shared log may not be the latest, so it is used only with a single store.
 func linearizable(t *testing.T, base object.Revision, stores []*store.Store, get bool) {
 	const clients, operations = 4, 60
 	var clock atomic.Int64
@@ -49,7 +49,7 @@ func linearizable(t *testing.T, base object.Revision, stores []*store.Store, get
 	judge(t, cells(uint64(base)), history)
 }
 
-// judge fails the test, and draws the history, when no order explains it.
+// judge fails the test and draws the history if no order explains it.
 func judge(t *testing.T, model porcupine.Model, history []porcupine.Operation) {
 	result, info := porcupine.CheckOperationsVerbose(model, history, 30*time.Second)
 	if result == porcupine.Ok {
@@ -62,35 +62,36 @@ func judge(t *testing.T, model porcupine.Model, history []porcupine.Operation) {
 	t.Errorf("no order of the operations explains their answers (%v): see %s, kept with go test -artifacts", result, picture)
 }
 
-// cell is one key's value and revision; both are 0 when it is absent.
+// cell is the value and revision of one key; both are 0 if it is absent.
 type cell struct{ value, revision uint64 }
 
-// cellState is all that the operations are about.
+// cellState is the state that the operations read and write.
 type cellState struct {
 	revision uint64
 	cells    [3]cell
 }
 
-// write is a change of one cell: the value 0 deletes.
+// write is a change of one cell; the value 0 deletes.
 type write struct {
 	cell   int
 	value  uint64
 	expect cellExpect
 }
 
-// cellExpect is anything when it is nil, absent at 0, else a revision.
+// cellExpect is a precondition: nil for none, 0 for absent, else a revision.
 type cellExpect *uint64
 
-// input is a commit of writes, or a read of one cell, or of all.
+// input is a commit of writes, a read of one cell, or a read of all cells.
 type input struct {
 	writes []write
 	get    *int
 }
 
-// output is what came back: the revision of a commit or of what was read; of a conflict, the cell and what it held.
+// output is a result: the revision of a commit or of the state read; for a conflict, the cell and its
+// contents.
 type output struct {
 	revision uint64
-	conflict int // 0, or 1 + the cell
+	conflict int // 0 for none, else 1 + the index of the cell
 	cells    [3]cell
 }
 
@@ -117,7 +118,7 @@ func randomInput(random *rand.Rand, known uint64, get bool) input {
 	return input{writes: writes}
 }
 
-// cellKey spreads the cells over resources: what is atomic is so across them.
+// cellKey distributes the cells over two resources, since commits must be atomic across resources.
 func cellKey(i int) object.Key {
 	if i == 2 {
 		return object.KeyOf(networks, "default", "2")
@@ -187,7 +188,7 @@ func cellOf(o *object.Object) cell {
 	return cell{value, uint64(o.Revision)}
 }
 
-// cells is the sequential model of the operations.
+// cells returns the sequential model of the operations.
 func cells(base uint64) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return cellState{revision: base} },
@@ -197,7 +198,7 @@ func cells(base uint64) porcupine.Model {
 	}
 }
 
-// step says whether an answer is right in a state, and what the state is then.
+// step reports whether an output is correct for a state, and returns the next state.
 func (in input) step(before cellState, out output) (bool, any) {
 	switch {
 	case in.get != nil:

@@ -9,17 +9,17 @@ import (
 	"github.com/bowline-dev/bowline/internal/store"
 )
 
-// Subject is a log that Metamorphic compares with others.
+// Subject is a log to compare with others.
 type Subject struct {
 	Name string
-	// Medium makes a new one for each script.
+	// Medium returns a new medium for each script.
 	Medium func(t *testing.T) Reopen
-	// Durable says that a store on the log may be closed and opened again.
+	// Durable reports whether a store on the log may be closed and opened again.
 	Durable bool
 }
 
-// Metamorphic does the same random operations, as many as length, on stores of several logs, and compares every answer.
-// A script that is answered differently is shortened as far as it stays so, and printed with its seed.
+// Metamorphic runs the same random script of the given length on stores of several logs and compares every
+// result. A script with different results is shortened as far as possible and printed with its seed.
 func Metamorphic(t *testing.T, seed uint64, length int, subjects ...Subject) {
 	t.Helper()
 	ops := script(rand.New(rand.NewPCG(seed, 4)), length)
@@ -36,7 +36,7 @@ func Metamorphic(t *testing.T, seed uint64, length int, subjects ...Subject) {
 	t.Errorf("seed %d: %s\nthe shortest script that shows it, %s:\n%s", seed, difference, differ(t, shortest, subjects), strings.Join(lines, "\n"))
 }
 
-// tally says how many operations of each kind there are.
+// tally returns the number of operations of each kind.
 func tally(ops []operation) string {
 	counts := map[string]int{}
 	for _, o := range ops {
@@ -45,7 +45,8 @@ func tally(ops []operation) string {
 	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(counts), "map["), "]")
 }
 
-// differ runs a script on each subject, and says where one first answers otherwise than the first; "" if they all agree.
+// differ runs a script on each subject and describes the first result that differs from the first subject's;
+// "" if there is none.
 func differ(t *testing.T, ops []operation, subjects []Subject) string {
 	var want []string
 	for i, subject := range subjects {
@@ -62,7 +63,8 @@ func differ(t *testing.T, ops []operation, subjects []Subject) string {
 	return ""
 }
 
-// shorten leaves out of a script what it can, half of it at a time, then quarters and so on, as long as it fails.
+// shorten removes what it can from a script, first halves, then quarters and so on, as long as the script
+// still fails.
 func shorten(ops []operation, fails func([]operation) bool) []operation {
 	for size := len(ops) / 2; size > 0; size /= 2 {
 		for from := 0; from+size <= len(ops); {
@@ -77,7 +79,7 @@ func shorten(ops []operation, fails func([]operation) bool) []operation {
 	return ops
 }
 
-// answers runs a script on one subject.
+// answers runs a script on one subject and returns the results.
 func answers(t *testing.T, subject Subject, ops []operation) []string {
 	p := &performer{t: t, open: subject.Medium(t), durable: subject.Durable}
 	defer p.close()
@@ -93,5 +95,5 @@ func answers(t *testing.T, subject Subject, ops []operation) []string {
 	return lines
 }
 
-// bounded is a history that a script outgrows.
+// bounded configures a history shorter than a script.
 var bounded = store.Options{HistoryBytes: 60_000}

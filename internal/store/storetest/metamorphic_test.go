@@ -8,7 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log"
 )
 
-// forgetful is a log that loses its last commit when it is opened again.
+// forgetful is a log that loses its last commit when it is reopened.
 func forgetful(*testing.T) Reopen {
 	j := NewJournal()
 	return func() log.Log {

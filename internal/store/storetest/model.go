@@ -14,7 +14,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// randomOperationsMatchAModel does random operations on a store and on maps, and compares what they answer.
+// randomOperationsMatchAModel runs random operations on a store and on maps, and compares the results.
 func randomOperationsMatchAModel(t *testing.T, start func(store.Options) *store.Store) {
 	m := &model{
 		t: t, store: start(store.Options{HistoryBytes: 200_000}), random: rand.New(rand.NewPCG(seed.Of(t), 0)),
@@ -29,13 +29,13 @@ func randomOperationsMatchAModel(t *testing.T, start func(store.Options) *store.
 	}
 }
 
-// held is what the model has at a key.
+// held is the state of a key in the model.
 type held struct {
 	value    string
 	revision object.Revision
 }
 
-// model is every state since the beginning.
+// model holds every state since the start, by revision.
 type model struct {
 	t        *testing.T
 	store    *store.Store
@@ -44,7 +44,7 @@ type model struct {
 	watchers []*follower
 }
 
-// follower is a watch, and the state that its events have made so far.
+// follower is a watch and the state accumulated from its events.
 type follower struct {
 	watch  *store.Watch
 	prefix object.Key
@@ -83,7 +83,7 @@ func (m *model) prefix() object.Key {
 	return key
 }
 
-// commit makes one to three changes, and works out beforehand what must come of them.
+// commit makes one to three changes and computes the expected result first.
 func (m *model) commit() {
 	before := m.states[m.store.Current()]
 	after, revision := maps.Clone(before), m.store.Current()
@@ -110,7 +110,7 @@ func (m *model) commit() {
 	m.check(fails, after, revision, changes)
 }
 
-// change is a random change of a key that was last changed at a revision, or is absent at 0.
+// change returns a random change of a key that was last changed at a revision, 0 if it is absent.
 func (m *model) change(key object.Key, revision object.Revision) store.Change {
 	expect := store.Anything()
 	switch m.random.IntN(5) {
@@ -132,7 +132,7 @@ func holds(e store.Expect, found held) bool {
 	return e == store.Anything() || e == store.Absent() && found.revision == 0 || e == store.At(found.revision) && found.revision != 0
 }
 
-// check commits, and compares with what must come of it.
+// check commits and compares the result with the expected one.
 func (m *model) check(fails bool, after map[object.Key]held, revision object.Revision, changes []store.Change) {
 	before := m.store.Current()
 	got, err := m.store.Commit(m.t.Context(), changes...)
@@ -154,7 +154,7 @@ func (m *model) check(fails bool, after map[object.Key]held, revision object.Rev
 	}
 }
 
-// snapshot compares a state of the past.
+// snapshot compares a past state.
 func (m *model) snapshot() {
 	revision := m.store.Current() - object.Revision(m.random.IntN(len(m.states)))
 	got, err := m.store.Snapshot(m.t.Context(), store.Exactly(revision))
@@ -176,7 +176,7 @@ func (m *model) snapshot() {
 	}
 }
 
-// watch begins a watch somewhere in the history, with the state there.
+// watch starts a watch at a random revision of the history, with the state at that revision.
 func (m *model) watch() {
 	after := m.store.Current() - object.Revision(m.random.IntN(int(m.store.Current()-m.store.Oldest())+1))
 	prefix := m.prefix()
@@ -188,7 +188,7 @@ func (m *model) watch() {
 	m.watchers = append(m.watchers, &follower{w, prefix, within(m.states[after], prefix)})
 }
 
-// take lets a watcher go on, and compares where it is then.
+// take delivers events to a watcher and compares its state.
 func (m *model) take(i int) {
 	f := m.watchers[i]
 	events, err := f.watch.Take(1 + m.random.IntN(20))
@@ -227,7 +227,7 @@ func seenIn(snapshot *store.Snapshot, prefix object.Key) map[object.Key]held {
 	return got
 }
 
-// within is the part of a state that a prefix holds.
+// within returns the part of a state with a prefix.
 func within(state map[object.Key]held, prefix object.Key) map[object.Key]held {
 	part := map[object.Key]held{}
 	for key, h := range state {

@@ -17,22 +17,22 @@ var (
 	configMaps = schema.GroupResource{Resource: "configmaps"}
 	networks   = schema.GroupResource{Group: "samplecrd.k8s.io", Resource: "networks"}
 
-	// all are the config maps, and inDefault those of the namespace that Key is in.
+	// all is the prefix of the config maps, and inDefault that of the namespace used by Key.
 	all       = object.Prefix(configMaps, "")
 	inDefault = object.Prefix(configMaps, "default")
 )
 
-// Key is that of a config map in the namespace default.
+// Key returns the key of a config map in the namespace default.
 func Key(name string) object.Key { return object.KeyOf(configMaps, "default", name) }
 
-// NewObject makes an object, encoded as a server would, that carries a value for Value to find. A value as in red-7 gives it
-// the label colour=red. It has no codec: it can be read in its own form only.
+// NewObject returns an object, encoded as by a server, with a value that Value returns. A value such as red-7
+// adds the label colour=red. The object has no codec, so it can only be read in its own form.
 func NewObject(key object.Key, value string) *object.Object {
 	data := fmt.Appendf(nil, `{"kind":"Test","apiVersion":"v1","metadata":{"name":%q,"namespace":%q,"uid":%q,"resourceVersion":%q},"value":%q}`,
 		key.Name(), key.Namespace(), "uid-of-"+key.Name(), object.RevisionPlaceholder, value)
 	encoding, err := object.NewEncoding(object.Form{APIVersion: "v1"}, data)
 	if err != nil {
-		panic(err) // the data is as NewEncoding wants it
+		panic(err) // the data is valid
 	}
 	header := object.Header{Key: key, UID: types.UID("uid-of-" + key.Name())}
 	if colour, _, ok := strings.Cut(value, "-"); ok {
@@ -41,7 +41,7 @@ func NewObject(key object.Key, value string) *object.Object {
 	return object.New(header, nil, encoding)
 }
 
-// Value is what NewObject put into an object; "" of nil.
+// Value returns the value of an object from NewObject; "" for nil.
 func Value(o *object.Object) string {
 	if o == nil {
 		return ""
@@ -50,20 +50,20 @@ func Value(o *object.Object) string {
 	return string(rest[:len(rest)-len(`"}`)])
 }
 
-// encoded is an object's bytes.
+// encoded returns an object's bytes.
 func encoded(o *object.Object) []byte { return o.Stored().Bytes() }
 
-// Put is a change to a value.
+// Put returns a change that writes a value.
 func Put(key object.Key, value string, expect store.Expect) store.Change {
 	return store.Change{Key: key, Object: NewObject(key, value), Expect: expect}
 }
 
-// Delete is a change to nothing.
+// Delete returns a change that deletes a key.
 func Delete(key object.Key, expect store.Expect) store.Change {
 	return store.Change{Key: key, Expect: expect}
 }
 
-// commit commits and fails the test when that fails.
+// commit commits, and fails the test on an error.
 func commit(t *testing.T, s *store.Store, changes ...store.Change) object.Revision {
 	t.Helper()
 	revision, err := s.Commit(t.Context(), changes...)
@@ -73,13 +73,14 @@ func commit(t *testing.T, s *store.Store, changes ...store.Change) object.Revisi
 	return revision
 }
 
-// set commits a value to a key, whatever is there.
+// set writes a value to a key unconditionally.
 func set(t *testing.T, s *store.Store, key object.Key, value string) object.Revision {
 	t.Helper()
 	return commit(t, s, Put(key, value, store.Anything()))
 }
 
-// contents is what a snapshot has of a prefix, in order, as name=value@revision above base.
+// contents lists the objects of a prefix in key order, as name=value@revision with revisions relative to
+// base.
 func contents(snapshot *store.Snapshot, prefix object.Key, base object.Revision) []string {
 	var lines []string
 	snapshot.Scan(prefix, "", func(o *object.Object) bool {
@@ -89,7 +90,7 @@ func contents(snapshot *store.Snapshot, prefix object.Key, base object.Revision)
 	return lines
 }
 
-// snapshot takes a snapshot and fails the test when that fails.
+// snapshot returns a snapshot, and fails the test on an error.
 func snapshot(t *testing.T, s *store.Store, which store.Which) *store.Snapshot {
 	t.Helper()
 	snapshot, err := s.Snapshot(t.Context(), which)

@@ -12,7 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// performer does the operations of a script on stores of one log, and words their answers so that those of all logs are equal.
+// performer runs the operations of a script on stores of one log, and formats the results so that they are
+// equal for all logs.
 type performer struct {
 	t       *testing.T
 	open    Reopen
@@ -21,21 +22,21 @@ type performer struct {
 	watches []*eye
 }
 
-// line is a store and the revision that it began with.
+// line is a store and its initial revision.
 type line struct {
 	store *store.Store
 	base  object.Revision
-	// from is the store that this is a fork of; nil for the one on the log.
+	// from is the store that this one was forked from; nil for the store on the log.
 	from *line
 }
 
-// eye is a watch, and what it asked for.
+// eye is a watch and its selection.
 type eye struct {
 	*store.Watch
 	on     *line
 	prefix object.Key
 	colour string
-	// ended says that the watch has failed, and answers no more.
+	// ended reports whether the watch has failed.
 	ended bool
 }
 
@@ -50,10 +51,11 @@ func (p *performer) close() {
 	}
 }
 
-// ago is a revision so far back, in a store's future for -1.
+// ago returns the revision the given number of commits back; -1 is in the future.
 func (l *line) ago(back int) object.Revision { return l.store.Current() - object.Revision(back) }
 
-// name is a revision as all logs name it: relative to where the store began that made it.
+// name formats a revision relative to the initial one of the store that assigned it, which is equal for all
+// logs.
 func (l *line) name(r object.Revision) string {
 	if l.from != nil && r < l.base {
 		return l.from.name(r)
@@ -61,7 +63,7 @@ func (l *line) name(r object.Revision) string {
 	return fmt.Sprintf("%+d", int64(r-l.base))
 }
 
-// show is an object with its labels and bytes, but for the revision in them.
+// show formats an object with its labels and bytes, without the absolute revision.
 func (l *line) show(o *object.Object) string {
 	if o == nil {
 		return "nothing"
@@ -70,7 +72,7 @@ func (l *line) show(o *object.Object) string {
 	return fmt.Sprintf("%s %v %s@%s", o.Key, o.Labels, data, l.name(o.Revision))
 }
 
-// fail words an error.
+// fail formats an error.
 func (l *line) fail(err error) string {
 	var conflict *store.ConflictError
 	var compacted *store.CompactedError
@@ -156,7 +158,7 @@ func (p *performer) list(l *line, o operation, which store.Which) string {
 	return strings.Join(lines, "; ")
 }
 
-// pages lists at one revision, a few objects at a time, each time from a snapshot of its own.
+// pages lists one revision in pages, each from a separate snapshot.
 func (p *performer) pages(l *line, o operation) string {
 	var lines []string
 	revision := l.ago(max(o.back, 0))
@@ -181,7 +183,7 @@ func (p *performer) watch(l *line, o operation) string {
 	return p.begin(&eye{on: l, prefix: o.prefix, colour: o.colour}, l.ago(o.back))
 }
 
-// begin begins a watch, and keeps it if that is possible.
+// begin starts a watch and retains it if that succeeds.
 func (p *performer) begin(w *eye, after object.Revision) string {
 	var err error
 	if w.Watch, err = w.on.store.Watch(w.prefix, after, needs(w.colour)...); err != nil {
@@ -191,7 +193,7 @@ func (p *performer) begin(w *eye, after object.Revision) string {
 	return "after " + w.on.name(after)
 }
 
-// onWatch takes from a watch, or stops it.
+// onWatch takes events from a watch, or stops it.
 func (p *performer) onWatch(o operation, i int) string {
 	w := p.watches[i]
 	if o.kind == "stop" {
@@ -199,7 +201,7 @@ func (p *performer) onWatch(o operation, i int) string {
 		p.watches = slices.Delete(p.watches, i, i+1)
 		return "stopped"
 	}
-	w.on.store.Oldest() // a log that writes has the history kept in bounds meanwhile: it is now, for all logs alike
+	w.on.store.Oldest() // a log that writes trims the history in the background; trim it now on all logs
 	events, err := w.Take(o.limit)
 	if err != nil {
 		w.ended = true
@@ -214,13 +216,13 @@ func (p *performer) onWatch(o operation, i int) string {
 	return fmt.Sprintf("%s; up to %s", strings.Join(lines, "; "), w.on.name(w.Revision()))
 }
 
-// selects says whether the watch is about an object: the store may show it others too.
+// selects reports whether the watch selects an object: the store may deliver others too.
 func (w *eye) selects(o *object.Object) bool { return w.colour == "" || o.Labels["colour"] == w.colour }
 
-// mostStores bounds how many there are, with those that were closed.
+// mostStores bounds the number of stores, including closed ones.
 const mostStores = 6
 
-// fork forks a store, which may be a fork itself.
+// fork forks a store, which may itself be a fork.
 func (p *performer) fork(of *line) string {
 	if len(p.stores) == mostStores {
 		return "enough"
@@ -233,7 +235,7 @@ func (p *performer) fork(of *line) string {
 	return fmt.Sprintf("store %d", len(p.stores)-1)
 }
 
-// end closes a fork, and leaves it for others to find closed.
+// end closes a fork but leaves it in the list, so that later operations use a closed store.
 func (p *performer) end(l *line) string {
 	if l.from == nil {
 		return "not this one"
@@ -244,7 +246,7 @@ func (p *performer) end(l *line) string {
 	return "closed"
 }
 
-// restart closes and opens the store on the log, where the log is durable. All its watches end, and resume.
+// restart closes and reopens the store on the log, if the log is durable. All its watches stop and resume.
 func (p *performer) restart() string {
 	l := p.stores[0]
 	var ended []*eye

@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// recorder writes down what the clients of a store ask and are answered, for package robustness to judge.
+// recorder records the requests and results of a store's clients, for package robustness to check.
 type recorder struct {
 	clock atomic.Int64
 
@@ -25,7 +25,7 @@ type recorder struct {
 	history robustness.History
 }
 
-// wrote records a write that began at a time and came to a revision or an error.
+// wrote records a write with its start time and its revision or error.
 func (r *recorder) wrote(call int64, changes []robustness.Change, revision object.Revision, err error) {
 	w := robustness.Write{
 		Call: call, Return: r.clock.Add(1), Changes: changes, Outcome: outcomeOf(err), Revision: uint64(revision),
@@ -35,7 +35,8 @@ func (r *recorder) wrote(call int64, changes []robustness.Change, revision objec
 	r.history.Writes = append(r.history.Writes, w)
 }
 
-// outcomeOf is what a writer knows. A commit that was cut short, by its writer or by the store's end, may be or not be.
+// outcomeOf returns what a writer knows. A commit that was interrupted, by its context or by Close, may or
+// may not be applied.
 func outcomeOf(err error) robustness.Outcome {
 	var conflict *store.ConflictError
 	switch {
@@ -47,7 +48,7 @@ func outcomeOf(err error) robustness.Outcome {
 	return robustness.Unknown
 }
 
-// asked is a change of the history as the store is asked for it.
+// asked converts a recorded change to a change of the store.
 func asked(c robustness.Change) store.Change {
 	expect := store.Anything()
 	switch {
@@ -69,7 +70,7 @@ func (r *recorder) watched(w robustness.Watch) {
 	r.history.Watches = append(r.history.Watches, w)
 }
 
-// listed records what a snapshot has; latest says that it was asked for as the latest, at a time.
+// listed records the contents of a snapshot; latest reports whether the latest state was requested.
 func (r *recorder) listed(where robustness.Where, call int64, latest bool, s *store.Snapshot) {
 	l := robustness.List{
 		Where: where, Call: call, Latest: latest, Revision: uint64(s.Revision()), Items: map[string]robustness.State{},
@@ -85,7 +86,7 @@ func (r *recorder) listed(where robustness.Where, call int64, latest bool, s *st
 	r.history.Lists = append(r.history.Lists, l)
 }
 
-// matches selects the objects whose value begins as asked.
+// matches returns a predicate for the objects whose value has the selected prefix.
 func matches(where robustness.Where) func(*object.Object) bool {
 	return func(o *object.Object) bool { return strings.HasPrefix(Value(o), where.Value) }
 }
@@ -97,7 +98,7 @@ func stateOf(o *object.Object) *robustness.State {
 	return &robustness.State{Value: Value(o), Revision: uint64(o.Revision)}
 }
 
-// seenBy is what events are to a watch that selects among them.
+// seenBy converts events to those that a watch with a selection receives.
 func seenBy(where robustness.Where, events []*object.Event) (seen []robustness.Event) {
 	for _, e := range events {
 		kind, ok := e.TypeFor(matches(where))
@@ -105,7 +106,7 @@ func seenBy(where robustness.Where, events []*object.Event) (seen []robustness.E
 			continue
 		}
 		shown := e.Object
-		if kind == apiwatch.Deleted && !e.Deleted { // it changed, and is selected no more
+		if kind == apiwatch.Deleted && !e.Deleted { // it changed and is not selected any more
 			shown = e.Previous
 		}
 		seen = append(seen, robustness.Event{
@@ -115,7 +116,7 @@ func seenBy(where robustness.Where, events []*object.Event) (seen []robustness.E
 	return seen
 }
 
-// judge fails the test when the history breaks a guarantee, and keeps the history then. It logs what the history has.
+// judge fails the test and saves the history if it breaks a guarantee. It logs what the history contains.
 func (r *recorder) judge(t *testing.T) {
 	t.Helper()
 	counts := map[robustness.Outcome]int{}

@@ -8,13 +8,14 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// operation is one line of a script. It names stores and watches by number, counted modulo how many there are, and revisions
-// by how far back they lie, so that it says something after any other operations: a script that fails can be shortened.
+// operation is one line of a script. It refers to stores and watches by number, modulo their count, and to
+// revisions by their distance from the current one, so that it is valid after any other operations and a
+// failing script can be shortened.
 type operation struct {
 	kind string
-	// store and watch are numbers; back is a number of revisions; limit a number of events or objects.
+	// store and watch are numbers; back is a number of revisions; limit is a number of events or objects.
 	store, watch, back, limit int
-	// prefix is what is listed or watched, and colour the label that its objects must have, unless it is empty.
+	// prefix is the prefix to list or watch, and colour the required label; empty for any.
 	prefix object.Key
 	colour string
 	drafts []draft
@@ -23,8 +24,8 @@ type operation struct {
 // draft is a change of a commit.
 type draft struct {
 	key    object.Key
-	value  string // none deletes
-	expect string // anything, absent, current: the revision that the key has then; back: a revision of some other state
+	value  string // empty for a deletion
+	expect string // anything, absent, current (the key's revision then) or back (that of another state)
 	back   int
 }
 
@@ -43,17 +44,17 @@ func (o operation) String() string {
 	return line
 }
 
-// kinds are what operations do, each as often as it stands here.
+// kinds lists the kinds of operations, repeated by their frequency.
 var kinds = strings.Fields(`commit commit commit commit commit commit commit commit commit commit get get latest exactly exactly
 	atleast pages watch watch take take take take take stop oldest`)
 
-// rare operations come once in so many.
+// rare lists operations that occur once in the given number.
 var rare = []struct {
 	kind string
 	in   int
 }{{"restart", 60}, {"fork", 150}, {"close", 300}}
 
-// script makes a random sequence of operations.
+// script returns a random sequence of operations.
 func script(random *rand.Rand, length int) []operation {
 	ops := make([]operation, 0, length)
 	for len(ops) < length {

@@ -32,8 +32,8 @@ func snapshotNeverChanges(t *testing.T, start func(store.Options) *store.Store) 
 	}
 }
 
-// snapshotAtEveryRevision takes snapshots at random while it commits, so that some roots are kept and others are not,
-// and then asks for every revision.
+// snapshotAtEveryRevision takes snapshots at random while committing, so that some roots are retained, and
+// then reads every revision.
 func snapshotAtEveryRevision(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := s.Current()

@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// watch begins a watch that lives as long as the test.
+// watch starts a watch that is stopped at the end of the test.
 func watch(t *testing.T, s *store.Store, prefix object.Key, after object.Revision) *store.Watch {
 	t.Helper()
 	w, err := s.Watch(prefix, after)
@@ -21,7 +21,7 @@ func watch(t *testing.T, s *store.Store, prefix object.Key, after object.Revisio
 	return w
 }
 
-// take is what a watch has now, as TYPE name=value@revision above base.
+// take returns the available events, as TYPE name=value@revision with revisions relative to base.
 func take(t *testing.T, w *store.Watch, limit int, base object.Revision) []string {
 	t.Helper()
 	events, err := w.Take(limit)
@@ -35,13 +35,13 @@ func take(t *testing.T, w *store.Watch, limit int, base object.Revision) []strin
 	return lines
 }
 
-// tail is everything of a prefix after base.
+// tail returns all events of a prefix after base.
 func tail(t *testing.T, s *store.Store, prefix object.Key, base object.Revision) []string {
 	t.Helper()
 	return take(t, watch(t, s, prefix, base), 1<<20, base)
 }
 
-// woken says whether a watch says that it may have something.
+// woken reports whether the channel of a watch is closed.
 func woken(w *store.Watch) bool {
 	select {
 	case <-w.Changed():
@@ -71,7 +71,8 @@ func watchIsFiltered(t *testing.T, start func(store.Options) *store.Store) {
 	}
 }
 
-// watchIsOrderedUniqueAndReliable lets watchers run beside writers: each sees every commit once and in order.
+// watchIsOrderedUniqueAndReliable runs watchers and writers concurrently: each watcher receives every commit
+// once and in order.
 func watchIsOrderedUniqueAndReliable(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := s.Current()
@@ -95,7 +96,7 @@ func watchIsOrderedUniqueAndReliable(t *testing.T, start func(store.Options) *st
 	}
 }
 
-// collect takes n events as they come, and returns their revisions.
+// collect takes n events as they arrive, and returns their revisions.
 func collect(t *testing.T, w *store.Watch, n int) (revisions []object.Revision) {
 	for len(revisions) < n {
 		<-w.Changed()
@@ -226,7 +227,8 @@ func watchRefusesOtherRevisions(t *testing.T, start func(store.Options) *store.S
 	}
 }
 
-// watchShowsTheLastStateThatIsGiven with a deletion, whose commit may have to be made again.
+// watchShowsTheLastStateThatIsGiven checks the event of a deletion with Change.Last, also when its commit is
+// retried.
 func watchShowsTheLastStateThatIsGiven(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{})
 	base := s.Current()

@@ -32,7 +32,7 @@ func slowWatcherIsClosedNotGivenAGap(t *testing.T, start func(store.Options) *st
 	}
 }
 
-// idleWatcherIsNotSlow: what does not concern a watcher may be dropped without its noticing.
+// idleWatcherIsNotSlow checks that a watcher does not notice when events that do not concern it are dropped.
 func idleWatcherIsNotSlow(t *testing.T, start func(store.Options) *store.Store) {
 	s := start(store.Options{HistoryBytes: 4000})
 	base := set(t, s, Key("a"), "0")

@@ -23,24 +23,26 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
 )
 
-// fieldManager is who kubectl apply says it is, so that a later kubectl apply of the same file finds its own fields.
+// fieldManager is the field manager of kubectl apply, so that a later kubectl apply of the same file owns the
+// same fields.
 const fieldManager = apply.FieldManagerClientSideApply
 
-// Applier sends objects to one server. It is for one goroutine.
+// Applier applies objects to one server. It is not safe for concurrent use.
 type Applier struct {
 	config  *rest.Config
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
 	clients map[schema.GroupVersion]resource.RESTClient
-	now     manifest.Source     // what is being applied
-	warned  map[string]struct{} // what the server said of it
+	now     manifest.Source     // source of the object that is being applied
+	warned  map[string]struct{} // warnings already reported for it
 }
 
-// NewApplier returns an Applier for the server. The server's warnings go to warn, with what they are about.
+// NewApplier returns an Applier for the server. It calls warn for each warning of the server, with the source
+// of the object that it is about.
 func NewApplier(config *rest.Config, warn func(about manifest.Source, text string)) (*Applier, error) {
 	a := &Applier{clients: map[schema.GroupVersion]resource.RESTClient{}, warned: map[string]struct{}{}}
 	a.config = rest.CopyConfig(config)
 	a.config.WarningHandler = warnings(func(text string) {
-		// The read and the write that applying takes are warned about alike.
+		// Applying an object both reads and writes it, and the server may send the same warning twice.
 		if _, again := a.warned[text]; !again {
 			a.warned[text] = struct{}{}
 			warn(a.now, text)
@@ -54,18 +56,20 @@ func NewApplier(config *rest.Config, warn func(about manifest.Source, text strin
 	return a, nil
 }
 
-// warnings receives the Warning headers of answers.
+// warnings handles the Warning headers of responses.
 type warnings func(text string)
 
-// HandleWarningHeader passes on those of code 299, which is what Kubernetes uses.
+// HandleWarningHeader implements rest.WarningHandler. It handles warnings with code 299, the code that
+// Kubernetes uses.
 func (w warnings) HandleWarningHeader(code int, _, text string) {
 	if code == 299 && text != "" {
 		w(text)
 	}
 }
 
-// Apply creates the object, or changes the server's to what was declared as kubectl apply does: by the difference of
-// three, what was applied last, what is declared, and what the server has. What others have set stays.
+// Apply creates the object, or updates it as kubectl apply does: by a three-way merge of the last applied
+// configuration, the declared object and the server's object. Fields set by others are preserved. Errors are
+// of type *Error.
 func (a *Applier) Apply(d manifest.Declared) (Applied, error) {
 	a.now = d.Source
 	clear(a.warned)
@@ -88,7 +92,8 @@ func (a *Applier) Apply(d manifest.Declared) (Applied, error) {
 	return Applied{Source: d.Source, Object: kept, mapping: mapping}, nil
 }
 
-// mapping finds the resource of a kind. One that is not known yet may have been defined since discovery was read.
+// mapping returns the resource of a kind. If the kind is unknown, it reads discovery again, because the kind
+// may have been defined since.
 func (a *Applier) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := a.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
@@ -101,7 +106,8 @@ func (a *Applier) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return mapping, err
 }
 
-// place sees to it that the object has a name, and a namespace exactly when its kind wants one.
+// place checks that the object has a name, sets the default namespace if the kind is namespaced and the
+// object has none, and removes the namespace if the kind is cluster-scoped.
 func place(object *unstructured.Unstructured, mapping *meta.RESTMapping) error {
 	if object.GetName() == "" {
 		if object.GetGenerateName() != "" {
@@ -139,7 +145,7 @@ func (a *Applier) helper(mapping *meta.RESTMapping) (*resource.Helper, error) {
 		WithFieldManager(fieldManager).WithFieldValidation(metav1.FieldValidationStrict), nil
 }
 
-// send creates or patches, and returns the object as the server answered.
+// send creates or patches the object, and returns it as returned by the server.
 func send(helper *resource.Helper, mapping *meta.RESTMapping, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	modified, err := util.GetModifiedConfiguration(object, true, unstructured.UnstructuredJSONScheme)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package declare makes the server keep what a user declared, and says when it has become true: it applies objects as
-// kubectl apply does on the client's side, and then watches them. It reads no file and prints nothing: package
-// manifest does the one, the command up the other.
+// Package declare applies declared objects like kubectl's client-side apply, and then watches them until they
+// are ready. It neither reads files, which package manifest does, nor prints anything, which package up does.
 package declare
 
 import (
@@ -14,15 +13,15 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
 )
 
-// Applied is a declared object as the server keeps it.
+// Applied is a declared object as stored by the server.
 type Applied struct {
 	Source  manifest.Source
 	Object  *unstructured.Unstructured
 	mapping *meta.RESTMapping
 }
 
-// Name is the object's name as kubectl prints it, with its namespace: networks.example.com/NAMESPACE/NAME without the
-// plural.
+// Name returns the object's name as kubectl prints it, but with the namespace:
+// network.example.com/NAMESPACE/NAME.
 func (a Applied) Name() string {
 	kind := strings.ToLower(a.Object.GetKind())
 	if group := a.Object.GroupVersionKind().Group; group != "" {
@@ -34,7 +33,7 @@ func (a Applied) Name() string {
 	return kind + "/" + a.Object.GetName()
 }
 
-// key finds the object again among those of its resource.
+// key identifies the object on the server.
 func (a Applied) key() objectKey {
 	return objectKey{resource: a.mapping.Resource, namespace: a.Object.GetNamespace(), name: a.Object.GetName()}
 }
@@ -44,24 +43,26 @@ type objectKey struct {
 	namespace, name string
 }
 
-// Truth is how far an object has become true.
+// Truth describes whether an object is ready.
 type Truth struct {
 	True bool
-	// What is what became true: Established, Available, Ready or stored; or, while it has not, what is awaited.
+	// What is the state that the object has reached or is waiting for: Established, Available, Ready or
+	// stored.
 	What string
-	// Why is the server's or the controller's word for a condition that is not true yet.
+	// Why is the reason of the server or the controller if the condition is not true yet.
 	Why string
 }
 
-// definition is the kind whose objects are true once they are served, and deployment the one whose are once enough pods are ready.
+// A definition is ready once it is served, a deployment once enough of its pods are ready.
 const (
 	definition = "CustomResourceDefinition"
 	deployment = "Deployment"
 )
 
-// TruthOf judges an object by its conditions: a definition is true when it is Established; a deployment whose pods somebody runs
-// (controlled) when it is Available; an object that has a condition Ready, or whose kind has a controller that will set one
-// (controlled), when that is True for its present generation; any other when it is stored.
+// TruthOf returns the readiness of an object from its conditions. A definition is ready when it is
+// Established; a deployment whose pods run (controlled) when it is Available. An object with a condition
+// Ready, or of a kind whose controller will set one (controlled), is ready when that condition is True for
+// the current generation. Any other object is ready when it is stored.
 func TruthOf(object *unstructured.Unstructured, controlled bool) Truth {
 	switch kind := object.GetKind(); {
 	case kind == definition:
@@ -93,7 +94,7 @@ func conditionTruth(object *unstructured.Unstructured, name string) Truth {
 	return Truth{What: name, Why: strings.TrimPrefix(why, ": ")}
 }
 
-// condition is the entry of that type in status.conditions.
+// condition returns the entry of status.conditions with the type name.
 func condition(object *unstructured.Unstructured, name string) (map[string]any, bool) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, entry := range conditions {
@@ -104,7 +105,7 @@ func condition(object *unstructured.Unstructured, name string) (map[string]any, 
 	return nil, false
 }
 
-// isStale reports whether the condition speaks of an older generation than the object has.
+// isStale reports whether the condition was set for an older generation of the object.
 func isStale(object *unstructured.Unstructured, condition map[string]any) bool {
 	if seen, ok, _ := unstructured.NestedInt64(condition, "observedGeneration"); ok {
 		return seen < object.GetGeneration()
@@ -113,7 +114,7 @@ func isStale(object *unstructured.Unstructured, condition map[string]any) bool {
 	return ok && seen < object.GetGeneration()
 }
 
-// Error is an object that the server did not take, or that could not be sent.
+// Error reports that an object could not be sent, or that the server rejected it.
 type Error struct {
 	Source manifest.Source
 	Err    error

@@ -59,7 +59,7 @@ func startPlane(t *testing.T) *rest.Config {
 	return plane.RESTConfig()
 }
 
-// apply applies all documents of the text and returns what the server keeps of them.
+// apply applies all documents of the text and returns the objects as stored by the server.
 func apply(t *testing.T, config *rest.Config, text string) []declare.Applied {
 	t.Helper()
 	applier, err := declare.NewApplier(config, func(about manifest.Source, text string) { t.Error("warning:", about, text) })
@@ -81,7 +81,7 @@ func apply(t *testing.T, config *rest.Config, text string) []declare.Applied {
 	return all
 }
 
-// witness writes down what it is told, and tells it in told.
+// witness is a Reporter that sends each report to a channel.
 type witness struct{ told chan string }
 
 func (w witness) BecameTrue(a declare.Applied, t declare.Truth) { w.told <- a.Name() + " " + t.What }
@@ -89,7 +89,7 @@ func (w witness) NotYet(a declare.Applied, t declare.Truth)     { w.told <- a.Na
 func (w witness) Deleted(a declare.Applied)                     { w.told <- a.Name() + " deleted" }
 func (w witness) StillWaiting(waiting []declare.Applied)        { w.told <- fmt.Sprint(len(waiting), " left") }
 
-// watch watches in the background; the channel ends when the watch does.
+// watch watches in the background. It closes the returned channel when the watch ends.
 func watch(t *testing.T, config *rest.Config, objects []declare.Applied, progress time.Duration) <-chan string {
 	t.Helper()
 	w := witness{told: make(chan string, 16)}
@@ -125,7 +125,7 @@ func TestObjectsBecomeTrueWhenTheirControllerSaysSo(t *testing.T) {
 	objects := apply(t, config, widgets+"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\n---\n"+
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n")
 	told := watch(t, config, objects, time.Hour)
-	// The answer to a create does not say yet that a definition is established.
+	// The response to a create does not contain the condition Established yet.
 	expect(t, told, "configmap/default/c stored", "customresourcedefinition.apiextensions.k8s.io/widgets.example.com Established")
 
 	client := dynamic.NewForConfigOrDie(config).Resource(widgetResource).Namespace("default")

@@ -17,21 +17,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Reporter is told what becomes of the objects that a Watch waits for, by one goroutine.
+// Reporter receives the progress of a Watch. Watch calls it from a single goroutine.
 type Reporter interface {
-	// BecameTrue is told of each object once.
+	// BecameTrue is called once for each object that becomes ready.
 	BecameTrue(a Applied, t Truth)
-	// NotYet is told when the reason for which an object is not true changes.
+	// NotYet is called when the reason why an object is not ready changes.
 	NotYet(a Applied, t Truth)
-	// Deleted is told when somebody deleted an object before it became true.
+	// Deleted is called if an object is deleted before it becomes ready.
 	Deleted(a Applied)
-	// StillWaiting is told from time to time which objects are not true yet.
+	// StillWaiting is called periodically with the objects that are not ready.
 	StillWaiting(waiting []Applied)
 }
 
-// Watch waits until every object is true and tells the reporter of each as it happens; it returns early only when ctx
-// is done. controlled says which kinds have a controller that sets a condition Ready. progress is how often
-// StillWaiting is told.
+// Watch waits until every object is ready or deleted, and reports each of them. It returns early only if ctx
+// is done or the watches cannot be started. The function controlled reports whether a running controller sets
+// the condition for objects of a kind. StillWaiting is called at the interval progress.
 func Watch(ctx context.Context, config *rest.Config, objects []Applied, controlled func(schema.GroupKind) bool,
 	progress time.Duration, report Reporter) error {
 	w := &watch{controlled: controlled, report: report, waiting: map[objectKey]*awaited{}}
@@ -65,16 +65,16 @@ type awaited struct {
 	last Truth
 }
 
-// seen is an object as it was just seen, or nil when it is gone.
+// seen is an observed object, or nil if it was deleted.
 type seen struct {
 	key    objectKey
 	object *unstructured.Unstructured
 }
 
-// start watches each resource of which something is awaited. The group is done when all of it has stopped.
+// start watches the resources of all waiting objects. The group is done when all watches have stopped.
 func (w *watch) start(ctx context.Context, config *rest.Config) (<-chan seen, *sync.WaitGroup, error) {
 	config = rest.CopyConfig(config)
-	config.WarningHandler = rest.NoWarnings{} // what there is to say was said when it was applied
+	config.WarningHandler = rest.NoWarnings{} // Apply has already reported the warnings
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a client to watch with: %w", err)
@@ -97,7 +97,7 @@ func (w *watch) start(ctx context.Context, config *rest.Config) (<-chan seen, *s
 	return feed.events, &group, nil
 }
 
-// feed carries what informers see to the goroutine that judges it, until ctx is done.
+// feed sends the informers' events to the goroutine that evaluates them, until ctx is done.
 type feed struct {
 	ctx    context.Context
 	events chan seen
@@ -132,7 +132,7 @@ func (f feed) handler(resource schema.GroupVersionResource) cache.ResourceEventH
 	}
 }
 
-// sendMissing tells of the objects that were deleted before the watch began, of which no event can tell.
+// sendMissing reports the objects that were deleted before the watch started, for which there is no event.
 func (f feed) sendMissing(registration cache.ResourceEventHandlerRegistration, store cache.Store, keys []objectKey) {
 	select {
 	case <-registration.HasSyncedChecker().Done():
@@ -162,7 +162,7 @@ func (w *watch) run(ctx context.Context, events <-chan seen, progress time.Durat
 	}
 }
 
-// see judges an object as it is now, and tells the reporter what is new about it.
+// see evaluates the current state of an object and reports a change to the reporter.
 func (w *watch) see(key objectKey, object *unstructured.Unstructured) {
 	a, ok := w.waiting[key]
 	if !ok {
@@ -184,7 +184,7 @@ func (w *watch) see(key objectKey, object *unstructured.Unstructured) {
 	a.last = truth
 }
 
-// left lists what is not true yet, by name.
+// left returns the objects that are not ready, sorted by name.
 func (w *watch) left() []Applied {
 	var left []Applied
 	for a := range maps.Values(w.waiting) {

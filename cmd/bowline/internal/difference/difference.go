@@ -1,7 +1,8 @@
-// Package difference says what differs between two states of a plane, as package backup reads them: which objects one has
-// and the other has not, and which fields of an object have another value. What changes with every write, whatever it says,
-// is left out: metadata.resourceVersion and metadata.managedFields. So are objects that have had their time where they are
-// absent, as events have an hour after they were written.
+// Package difference compares two states of a plane that package backup reads. It yields added objects,
+// removed objects, and fields with different values. It ignores metadata.resourceVersion and
+// metadata.managedFields, which change with every write. It also ignores an object of only one state whose
+// lifetime has passed by the clock of the other state. For example, an event expires an hour after its last
+// write.
 package difference
 
 import (
@@ -18,23 +19,25 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// What becomes of an object from one state to the other.
+// Kinds of changes from the first state to the second.
 const (
 	Added   = "added"
 	Removed = "removed"
 	Changed = "changed"
 )
 
-// Change is an object that differs.
+// Change describes an object that differs between the two states.
 type Change struct {
 	Key  object.Key
 	What string // Added, Removed or Changed
-	// Before and After are the object as JSON reads, without what changes with every write; nil where it is absent.
+	// Before and After hold the decoded JSON of the object, without the ignored metadata. They are nil if the
+	// object is absent.
 	Before, After map[string]any
 }
 
-// Between yields what differs between two states, in the order of keys, as it reads them: neither is held in memory. An error
-// is the last thing that it yields; damage is one, since nobody can say what the damaged object was.
+// Between yields the changes from one state to the other, in key order. It streams both states and holds
+// neither in memory. After it yields an error, it stops. A damaged object is an error, because its content is
+// unknown.
 func Between(before, after *backup.Reader) iter.Seq2[Change, error] {
 	return func(yield func(Change, error) bool) {
 		c := comparison{kind.NewRegistry(builtin.Kinds(object.NewCache(0))...), before.Head().Time, after.Head().Time}
@@ -63,13 +66,13 @@ func Between(before, after *backup.Reader) iter.Seq2[Change, error] {
 	}
 }
 
-// read is what stands next in a state: nothing at its end.
+// read is the next object of a state, or the error of reading it; both are nil at the end.
 type read struct {
 	o   *object.Object
 	err error
 }
 
-// take reads the next object that users know of: those without a uid are the server's own.
+// take returns the next object that has a UID. Objects without one are internal to the server.
 func take(next func() (*object.Object, error, bool)) read {
 	for {
 		o, err, ok := next()
@@ -79,18 +82,19 @@ func take(next func() (*object.Object, error, bool)) read {
 	}
 }
 
-// first says whether r stands before the other, or beside it.
+// first reports whether r has an object whose key is less than or equal to that of other.
 func (r read) first(other read) bool {
 	return r.o != nil && (other.o == nil || r.o.Key <= other.o.Key)
 }
 
-// comparison reads objects whatever form they are stored in.
+// comparison decodes and compares objects, whatever form they are stored in.
 type comparison struct {
 	kinds         *kind.Registry
-	before, after time.Time // the clocks of the two states
+	before, after time.Time // when the two states were taken
 }
 
-// compare looks at what stands first of the two.
+// compare compares the next objects of the two states. Of two different keys it processes the lesser one, as
+// removed or added.
 func (c *comparison) compare(a, b read) (change Change, differs bool, err error) {
 	switch {
 	case a.err != nil:
@@ -118,13 +122,14 @@ func (c *comparison) compare(a, b read) (change Change, differs bool, err error)
 	return change, len(Fields(change.Before, change.After)) > 0, nil
 }
 
-// same says that two objects are alike without reading them: nobody wrote one since they were one.
+// same reports whether two objects are known to be equal without decoding them: they have the same UID and
+// revision, or the same stored bytes except for the revision. A false result is inconclusive.
 func same(a, b *object.Object) bool {
 	return a.UID == b.UID && a.Revision == b.Revision || a.Form() == b.Form() && a.Stored().EqualExceptRevision(b.Stored())
 }
 
-// alone is the content of an object that is in one state only, and whether that says anything: its time was not over by the clock
-// of the other one.
+// alone returns the content of an object that only one state has. It reports no difference if the lifetime of
+// the object has passed by clock, the time of the other state.
 func (c *comparison) alone(o *object.Object, clock time.Time) (content map[string]any, differs bool, err error) {
 	if content, err = c.whole(o); err != nil {
 		return nil, false, err
@@ -136,7 +141,7 @@ func (c *comparison) alone(o *object.Object, clock time.Time) (content map[strin
 	return trimmed(content), differs, nil
 }
 
-// lastWrite is when an object was written last, as far as its server has noted.
+// lastWrite returns the time of the last write recorded in an object's metadata.
 func lastWrite(content map[string]any) (last time.Time) {
 	obj := unstructured.Unstructured{Object: content}
 	last = obj.GetCreationTimestamp().Time
@@ -148,13 +153,14 @@ func lastWrite(content map[string]any) (last time.Time) {
 	return last
 }
 
-// content is an object as JSON reads, without what changes with every write.
+// content returns an object as decoded JSON, without the ignored metadata.
 func (c *comparison) content(o *object.Object) (map[string]any, error) {
 	content, err := c.whole(o)
 	return trimmed(content), err
 }
 
-// whole is an object as JSON reads. Custom resources are stored so; of other kinds their kind makes it.
+// whole returns an object as decoded JSON. Custom resources are stored as JSON; other objects are converted
+// by their kind.
 func (c *comparison) whole(o *object.Object) (map[string]any, error) {
 	data := o.Stored().Bytes()
 	if k, typed := c.kinds.Stored(o.Key.GroupResource()); typed {
@@ -172,6 +178,7 @@ func (c *comparison) whole(o *object.Object) (map[string]any, error) {
 	return content, nil
 }
 
+// trimmed removes the metadata that changes with every write from content, and returns content.
 func trimmed(content map[string]any) map[string]any {
 	if metadata, ok := content["metadata"].(map[string]any); ok {
 		delete(metadata, "resourceVersion")

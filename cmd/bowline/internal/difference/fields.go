@@ -8,16 +8,17 @@ import (
 	"strconv"
 )
 
-// Field is a value that differs.
+// Field is a field whose value differs between two objects.
 type Field struct {
-	// Path is dotted; an element of a list is named by its name where all have one, as in spec.containers[web].image.
+	// Path is dotted. A list element is identified by its name if all elements have unique names, as in
+	// spec.containers[web].image, and by its index otherwise.
 	Path string `json:"path"`
-	// Before and After are nil where the field is absent.
+	// Before and After are nil if the field is absent.
 	Before any `json:"before,omitempty"`
 	After  any `json:"after,omitempty"`
 }
 
-// Fields are those that differ between two objects, in the order of their names.
+// Fields returns the fields that differ between two objects, sorted by name within each map.
 func Fields(before, after map[string]any) []Field {
 	var fields []Field
 	compareMaps("", before, after, &fields)
@@ -44,7 +45,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// compare goes down where both are of a kind that has parts.
+// compare descends into maps and lists if both values are of the same type.
 func compare(path string, before, after any, into *[]Field) {
 	if reflect.DeepEqual(before, after) {
 		return
@@ -78,12 +79,12 @@ func compareLists(path string, before, after []any, into *[]Field) {
 			compare(fmt.Sprintf("%s[%s]", path, e), nil, a.elements[e], into)
 		}
 	}
-	if len(*into) == found { // the same elements in another order
+	if len(*into) == found { // the same elements in a different order
 		*into = append(*into, Field{path, before, after})
 	}
 }
 
-// named is a list by what its elements are called.
+// named holds the elements of a list under their names or indices, in order.
 type named struct {
 	order    []string
 	elements map[string]any
@@ -94,7 +95,7 @@ func (n *named) add(name string, element any) {
 	n.elements[name] = element
 }
 
-// byName is nil unless every element has a name of its own.
+// byName returns the elements by name, or nil unless every element has a unique name.
 func byName(list []any) *named {
 	n := &named{elements: map[string]any{}}
 	for _, element := range list {

@@ -1,6 +1,6 @@
-// Package manifest reads what users declare: files, folders and standard input, in YAML and JSON, into objects that
-// remember where they stand. It knows the syntax and the order in which kinds must be applied, and nothing else: it
-// validates no field and sends nothing. The command up calls it.
+// Package manifest reads declared objects from files, folders and standard input, in YAML and JSON, and
+// records the source location of each. It parses and sorts the objects for applying; it neither validates
+// fields nor sends anything. The command bowline up calls it.
 package manifest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Source is where a document stands.
+// Source is the location of a document.
 type Source struct {
 	File     string // "-" for standard input
 	Document int    // counted from 1 within the file
@@ -18,7 +18,7 @@ type Source struct {
 	Item     int    // counted from 1 within a List; 0 outside one
 }
 
-// String is FILE:LINE as editors understand it, followed by what else is needed to find the place.
+// String returns FILE:LINE, which editors understand, followed by the document and item numbers if needed.
 func (s Source) String() string {
 	where := fmt.Sprintf("%s:%d", s.File, s.Line)
 	if s.Document > 1 {
@@ -30,13 +30,13 @@ func (s Source) String() string {
 	return where
 }
 
-// Declared is one object that a user declared.
+// Declared is an object with its source location.
 type Declared struct {
 	Object *unstructured.Unstructured
 	Source Source
 }
 
-// Error is a document, or a whole file, that cannot be read. The others are read all the same.
+// Error reports a document, or a whole file, that cannot be read. Parse continues with the other documents.
 type Error struct {
 	Source Source
 	Err    error
@@ -46,19 +46,19 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Source, e.Err) }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// The places of kinds in the order of applying: what others need, first.
+// Groups of kinds in the order of applying, such that each group depends only on earlier ones.
 const (
 	definitions = iota
 	namespaces
 	rest
 )
 
-// Sort orders objects so that each finds what it needs: definitions, then namespaces, then the rest. Within these,
-// the order of the user stands.
+// Sort sorts objects for applying: definitions first, then namespaces, then all others. It is stable.
 func Sort(declared []Declared) {
 	slices.SortStableFunc(declared, func(a, b Declared) int { return place(a) - place(b) })
 }
 
+// place returns the group of an object.
 func place(d Declared) int {
 	switch kind := d.Object.GroupVersionKind().GroupKind(); {
 	case kind.Group == "apiextensions.k8s.io" && kind.Kind == "CustomResourceDefinition":

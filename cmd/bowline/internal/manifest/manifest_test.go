@@ -11,7 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/manifest"
 )
 
-// transcript is what Parse or Read found, a line each: where, kind and name; then what could not be read.
+// transcript formats the result of Parse or Read: a line with source, kind and name for each object, then a
+// line for each error.
 func transcript(declared []manifest.Declared, failures []error) string {
 	var b strings.Builder
 	for _, d := range declared {

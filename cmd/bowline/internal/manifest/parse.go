@@ -16,8 +16,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Parse reads all documents of one file: YAML documents between lines of ---, or JSON values one after another. Items
-// of a List become objects of their own. A document that is not to be read is an *Error and hides no other.
+// Parse reads all documents of a file: YAML documents separated by lines of ---, or concatenated JSON values.
+// Items of a List become separate objects. For each document that cannot be read it returns an *Error, and
+// continues with the others.
 func Parse(file string, text []byte) ([]Declared, []error) {
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	parts, failures := split(file, text)
@@ -33,7 +34,7 @@ func Parse(file string, text []byte) ([]Declared, []error) {
 	return declared, failures
 }
 
-// document is the text of one document and where it begins.
+// document is the text of one document and its location.
 type document struct {
 	source Source
 	json   bool
@@ -48,8 +49,8 @@ func split(file string, text []byte) ([]document, []error) {
 	return splitYAML(file, text), nil
 }
 
-// splitYAML cuts at the lines of ---. A document begins at its first line that says something; what says nothing is no
-// document.
+// splitYAML splits the text at the lines of ---. A document starts at its first line that is neither blank
+// nor a comment. Documents without such a line are omitted.
 func splitYAML(file string, text []byte) []document {
 	var documents []document
 	var current document
@@ -62,7 +63,8 @@ func splitYAML(file string, text []byte) []document {
 		}
 		if current.source.Line == 0 && says(line) {
 			current.source = Source{File: file, Document: len(documents) + 1, Line: number}
-			// The parser counts lines from here: give it those that came before.
+			// The parser counts lines from the start of its input, so add a blank line for each preceding
+			// line.
 			current.text = bytes.Repeat([]byte("\n"), number-1)
 		}
 		if current.source.Line > 0 {
@@ -72,6 +74,7 @@ func splitYAML(file string, text []byte) []document {
 	return appendSaying(documents, current)
 }
 
+// appendSaying appends a document unless it is empty.
 func appendSaying(documents []document, d document) []document {
 	if d.source.Line == 0 {
 		return documents
@@ -86,20 +89,20 @@ func cutLine(text []byte) (line, rest []byte) {
 	return text, nil
 }
 
-// afterSeparator returns what follows the --- that begins a line.
+// afterSeparator returns the rest of a line that starts with ---.
 func afterSeparator(line []byte) ([]byte, bool) {
 	after, ok := bytes.CutPrefix(line, []byte("---"))
 	return after, ok && (len(after) == 0 || bytes.ContainsAny(after[:1], " \t\r\n"))
 }
 
-// says reports whether the line is more than blank or a comment.
+// says reports whether the line is neither blank nor a comment.
 func says(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) > 0 && line[0] != '#'
 }
 
-// splitJSON cuts after each value. What cannot be read as JSON ends the file: there is no telling where the next
-// value begins.
+// splitJSON splits the text after each value. It stops at invalid JSON, because the start of the next value
+// is unknown then.
 func splitJSON(file string, text []byte) ([]document, []error) {
 	var documents []document
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -120,7 +123,7 @@ func splitJSON(file string, text []byte) ([]document, []error) {
 	}
 }
 
-// errorOffset is where in the text the decoder stumbled; an unexpected end is at its end.
+// errorOffset returns the offset of a decoding error: end, if the text ended unexpectedly.
 func errorOffset(err error, end int64) int64 {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) && syntax.Offset > 0 {
@@ -140,7 +143,7 @@ func lineAt(text []byte, offset int64) int {
 	return 1 + bytes.Count(text[:min(offset, int64(len(text)))], []byte("\n"))
 }
 
-// objects decodes the document, whether it holds one object or a List of them.
+// objects decodes the document, which holds one object or a List of objects.
 func (d document) objects() ([]Declared, error) {
 	content, err := d.content()
 	if err != nil {
@@ -156,7 +159,7 @@ func (d document) objects() ([]Declared, error) {
 	return d.items(object)
 }
 
-// content is the document as a map; keys that appear twice are refused.
+// content returns the document as a map. Duplicate keys are an error.
 func (d document) content() (map[string]any, error) {
 	text := d.text
 	if !d.json {
@@ -190,7 +193,8 @@ func describe(value any) string {
 	return fmt.Sprintf("the value %v", value)
 }
 
-// items takes a List apart. Items of a typed list (PodList) may leave out what the list says for all.
+// items returns the items of a List. Items of a typed list such as PodList may omit their kind and API
+// version, which follow from the list.
 func (d document) items(list *unstructured.Unstructured) ([]Declared, error) {
 	items, err := list.ToList()
 	if err != nil {
@@ -220,8 +224,8 @@ var (
 	slashComments = regexp.MustCompile(`^\s*//|\s//\s`)
 )
 
-// yamlError moves the line out of the parser's message into the source, and names the mistake that the parser cannot:
-// the comments of another language.
+// yamlError moves the line number from the parser's message to the source location. It has a message of its
+// own for // comments, for which the parser's message is misleading.
 func (d document) yamlError(err error) error {
 	source := d.source
 	if line := d.slashComment(); line > 0 {
@@ -238,7 +242,7 @@ func (d document) yamlError(err error) error {
 	return &Error{Source: source, Err: fmt.Errorf("not valid YAML: %s", message)}
 }
 
-// slashComment is the first line with a // comment, or 0.
+// slashComment returns the first line with a // comment, or 0.
 func (d document) slashComment() int {
 	for i, line := range bytes.Split(d.text, []byte("\n")) {
 		if slashComments.Match(line) {

@@ -10,16 +10,19 @@ import (
 	"slices"
 )
 
-// StandardInput is the path that stands for standard input.
+// StandardInput is the path that means standard input.
 const StandardInput = "-"
 
-// extensions are those that Read takes from a folder. A file that is named itself may have any.
+// extensions are the extensions of the files that Read reads in a folder. A file that is named explicitly may
+// have any extension.
 var extensions = []string{".yaml", ".yml", ".json"}
 
-// testdata is the folder that Read leaves out: what stands there is input for tests, some of it wrong on purpose.
+// testdata is the name of folders that Read skips: they contain input of tests, some of it invalid on
+// purpose.
 const testdata = "testdata"
 
-// Check reports the first path that cannot be read, so that a mistake in a command is found before it does anything.
+// Check returns an error for the first path that does not exist, so that a command can fail before it changes
+// anything.
 func Check(paths []string) error {
 	for _, path := range paths {
 		if path == StandardInput {
@@ -32,8 +35,9 @@ func Check(paths []string) error {
 	return nil
 }
 
-// Read collects the objects of all paths in the order of applying. Paths are files, folders (with all below them) or
-// StandardInput. The errors are one *Error for each document that is not to be read.
+// Read reads the objects of all paths and sorts them for applying. A path is a file, a folder (read
+// recursively), or StandardInput. It returns an *Error for each document that cannot be parsed, and other
+// errors for paths that cannot be read.
 func Read(paths []string, stdin io.Reader) ([]Declared, []error) {
 	var declared []Declared
 	var failures []error
@@ -67,7 +71,7 @@ func load(file string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// filesOf lists the files that a path stands for, in the order of their names.
+// filesOf returns the files of a path, sorted by name.
 func filesOf(path string) ([]string, error) {
 	if path == StandardInput {
 		return []string{path}, nil

@@ -16,21 +16,21 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// bowlineModule is what the project of this package is to others.
+// bowlineModule is the module path of Bowline.
 const bowlineModule = "github.com/bowline-dev/bowline"
 
-// Bowline is where a project has this library from: a release, or else a checkout.
+// Bowline is the version of the library that a project is built with: a release or a checkout.
 type Bowline struct {
 	Version string // of a release, such as v1.2.3
 	Folder  string // of a checkout
-	// Other says that it is not what this program was built from, and may need other libraries than the project names: go mod tidy
-	// finds out.
+	// Other is set if it differs from the version that this program was built from. It may then need other
+	// libraries than those in the project's go.mod, and the user must run go mod tidy.
 	Other bool
 
-	sums []string // the release's lines of go.sum
+	sums []string // the release's lines in go.sum
 }
 
-// Running is the bowline that this program was built from: the release that was installed, or the checkout that it was built in.
+// Running returns the Bowline that this program was built from: the installed release, or the checkout.
 func Running() (Bowline, error) {
 	if version := release(); version != "" {
 		return Bowline{Version: version}, nil
@@ -44,7 +44,8 @@ func Running() (Bowline, error) {
 	return Bowline{Folder: folder}, nil
 }
 
-// release is the version that was installed; a build in a checkout has no checksum, whatever version it is stamped with.
+// release returns the installed version, or an empty string for a build in a checkout. Such a build may have
+// a version, but has no checksum.
 func release() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Path == bowlineModule && info.Main.Sum != "" {
 		return info.Main.Version
@@ -52,7 +53,7 @@ func release() string {
 	return ""
 }
 
-// Named is a bowline that somebody asks for: the version of a release, or the folder of a checkout.
+// Named returns the Bowline that the user names: by the version of a release, or by the folder of a checkout.
 func Named(name string) (Bowline, error) {
 	if semver.IsValid(name) && semver.Canonical(name) == name {
 		return Bowline{Version: name, Other: name != release()}, nil
@@ -79,14 +80,14 @@ func isCheckout(folder string) error {
 	return nil
 }
 
-// Sum asks the go command for the checksums of a release, which go.sum needs: those that Go verified when the release was
-// installed, or those of the module proxy. A checkout needs none.
+// Sum gets the checksums of a release for go.sum from the go command, which has them from the installation of
+// the release or from the module proxy. A checkout needs none.
 func (b *Bowline) Sum(ctx context.Context) error {
 	if b.Folder != "" {
 		return nil
 	}
 	download := exec.CommandContext(ctx, "go", "mod", "download", "-json", bowlineModule+"@"+b.Version)
-	download.Dir = os.TempDir() // which is no module
+	download.Dir = os.TempDir() // outside of any module
 	var stderr bytes.Buffer
 	download.Stderr = &stderr
 	answer, failed := download.Output()

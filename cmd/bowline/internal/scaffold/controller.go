@@ -1,5 +1,5 @@
-// Package scaffold makes new projects, for the command bowline new: what is in them, from names that are checked, and a folder
-// that is there whole or not at all. It prints nothing.
+// Package scaffold creates new projects for the command bowline new: it validates names, renders the files
+// from templates, and writes the folder atomically. It prints nothing.
 package scaffold
 
 import (
@@ -19,16 +19,17 @@ import (
 
 //go:generate go run ./gen
 
-// Controller is a project of a controller of a kind of its own.
+// Controller describes a project with a controller of a custom kind.
 type Controller struct {
-	// Name is the program's. Group, Version, Kind and Plural are what the server calls the kind, Module what Go calls the project.
+	// Name is the name of the program. Group, Version, Kind and Plural name the kind, and Module is the
+	// project's Go module path.
 	Name, Group, Version, Kind, Plural, Module string
-	// Bowline is what the project is built with.
+	// Bowline is the library that the project is built with.
 	Bowline Bowline
 }
 
-// Complete makes Plural and Module of the other names where they are empty, and checks all of them. The error says which name
-// is wrong, and what it has to be.
+// Complete derives Plural and Module from the other names if they are empty, and validates all names. The
+// error names the invalid value and the rule.
 func (c *Controller) Complete() error {
 	if err := c.check(); err != nil {
 		return err
@@ -42,10 +43,11 @@ func (c *Controller) Complete() error {
 	return c.checkDerived()
 }
 
-// Singular is the kind as kubectl takes it.
+// Singular returns the name of the kind that kubectl accepts.
 func (c *Controller) Singular() string { return strings.ToLower(c.Kind) }
 
-// Named is a name of the kind as kubectl has to be told: with the group, where Kubernetes has a kind of its own that is called so.
+// Named returns name as kubectl must be given it: qualified with the group if Kubernetes has a kind of the
+// same name.
 func (c *Controller) Named(name string) string {
 	for known := range scheme.Scheme.AllKnownTypes() {
 		if strings.EqualFold(known.Kind, c.Kind) {
@@ -55,7 +57,8 @@ func (c *Controller) Named(name string) string {
 	return name
 }
 
-// Program is what go build calls the program: the last element of the module that is no major version.
+// Program returns the name that go build gives the program: the last element of the module path that is not a
+// major version.
 func (c *Controller) Program() string {
 	if named, major, _ := module.SplitPathVersion(c.Module); strings.HasPrefix(major, "/") {
 		return path.Base(named)
@@ -66,7 +69,7 @@ func (c *Controller) Program() string {
 //go:embed templates
 var templates embed.FS
 
-// files say which template makes which file of a controller's project.
+// files maps the templates to the files of the project.
 func (c *Controller) files() map[string]string {
 	return map[string]string{
 		"gitignore.tmpl":         ".gitignore",
@@ -81,14 +84,15 @@ func (c *Controller) files() map[string]string {
 	}
 }
 
-// Definition is the file that defines the kind.
+// Definition returns the path of the CustomResourceDefinition.
 func (c *Controller) Definition() string { return path.Join("crd", c.Group+"_"+c.Plural+".yaml") }
 
-// Example is the file that declares an object.
+// Example returns the path of the manifest of an example object.
 func (c *Controller) Example() string { return path.Join("example", c.Singular()+".yaml") }
 
-// Files are those of the project, by their paths in it, with slashes. It builds as it is: what is generated is as controller-gen
-// makes it, and go.sum is complete where Bowline.Complete says so.
+// Files returns the project's files by slash-separated path. The project builds without further steps:
+// generated files are identical to the output of controller-gen, and go.sum is complete if Bowline.Sum
+// succeeded.
 func (c *Controller) Files() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for from, to := range c.files() {
@@ -103,7 +107,7 @@ func (c *Controller) Files() (map[string][]byte, error) {
 	return files, err
 }
 
-// render fills in a template.
+// render executes a template.
 func (c *Controller) render(name string) ([]byte, error) {
 	parsed, err := template.New(name).Funcs(template.FuncMap{"yaml": scalar}).ParseFS(templates, "templates/controller/"+name)
 	if err != nil {
@@ -122,13 +126,14 @@ func (c *Controller) render(name string) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// scalar is a text as YAML: a kind may be called No.
+// scalar returns a text as a YAML scalar, quoted if necessary: a kind may be called No.
 func scalar(text string) (string, error) {
 	encoded, err := yaml.Marshal(text)
 	return strings.TrimSpace(string(encoded)), err
 }
 
-// canonical is YAML as controller-gen writes it: where a line is folded, and what is quoted, depends on the names.
+// canonical returns YAML in the format of controller-gen. Line folding and quoting depend on the names, so a
+// template alone cannot produce it.
 func canonical(text []byte) ([]byte, error) {
 	var definition any
 	if err := yaml.Unmarshal(text, &definition); err != nil {

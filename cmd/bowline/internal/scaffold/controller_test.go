@@ -17,18 +17,18 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/scaffold"
 )
 
-// projects have names of all sorts; those that are not given are made of the others.
+// projects have many kinds of names; missing names are derived from the others.
 var projects = []scaffold.Controller{
 	{Name: "greeter", Group: "example.com", Version: "v1", Kind: "Greeting"},
 	{Name: "dns", Group: "net.example.com", Version: "v1alpha1", Kind: "DNSRecord", Module: "github.com/example/dns"},
 	{Name: "a", Group: "a.b", Version: "v2beta3", Kind: "X"},
-	{Name: "proxies", Group: "1.5", Version: "v10", Kind: "No", Plural: "yes"}, // which is a bool in YAML, beside a number
+	{Name: "proxies", Group: "1.5", Version: "v10", Kind: "No", Plural: "yes"}, // a number and booleans in unquoted YAML
 	{Name: "play-lists-1", Group: "music.example", Version: "v1", Kind: "PlayList", Plural: "lists-of-songs"},
 	{Name: "long", Group: strings.Repeat("g", 60) + ".example", Version: "v1", Kind: "K" + strings.Repeat("k", 58), Plural: "longs"},
 	{Name: "keyword", Group: "example.com", Version: "v1beta1", Kind: "Type"},
 }
 
-// complete makes the files of a project.
+// complete renders the files of a project.
 func complete(t *testing.T, project *scaffold.Controller) map[string][]byte {
 	t.Helper()
 	var err error
@@ -78,7 +78,8 @@ func TestGoFilesAreFormattedAndLinesShort(t *testing.T) {
 	}
 }
 
-// TestPageNamesTheKind reads what README.md tells kubectl, where Kubernetes has a kind that is called so, and where not.
+// TestPageNamesTheKind checks that the kubectl commands in README.md qualify the kind only if Kubernetes has
+// a kind of the same name.
 func TestPageNamesTheKind(t *testing.T) {
 	t.Parallel()
 	for kind, commands := range map[string][]string{
@@ -95,7 +96,8 @@ func TestPageNamesTheKind(t *testing.T) {
 	}
 }
 
-// TestGeneratedFilesAreControllerGens runs controller-gen on the types of all projects at once, and compares, byte by byte.
+// TestGeneratedFilesAreControllerGens runs controller-gen once on the types of all projects and compares the
+// files byte by byte.
 func TestGeneratedFilesAreControllerGens(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "all")
@@ -149,7 +151,8 @@ func TestServerTakesDefinitionAndExample(t *testing.T) {
 	}
 }
 
-// TestRequirementsAreBowlines finds a go.mod that is older than Bowline's: a project would not build, or build much anew.
+// TestRequirementsAreBowlines checks that the go.mod template requires the same versions as Bowline. With
+// older versions, a project would not build, or would rebuild many packages.
 func TestRequirementsAreBowlines(t *testing.T) {
 	t.Parallel()
 	ours := requirements(t, filepath.Join("..", "..", "..", "..", "go.mod"))

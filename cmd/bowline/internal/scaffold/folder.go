@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Check says whether Write may make that folder: it must not be there, or be empty, and its parent must be there.
+// Check returns an error if Write cannot create the folder. The folder must be missing or empty, and its
+// parent must exist.
 func Check(folder string) error {
 	entries, err := os.ReadDir(folder)
 	switch {
@@ -28,7 +29,7 @@ func Check(folder string) error {
 	return nil
 }
 
-// some names what is in a folder.
+// some describes the entries of a folder.
 func some(entries []fs.DirEntry) string {
 	if len(entries) == 1 {
 		return entries[0].Name()
@@ -36,8 +37,9 @@ func some(entries []fs.DirEntry) string {
 	return fmt.Sprintf("%s and %d more", entries[0].Name(), len(entries)-1)
 }
 
-// Write makes a folder of files, whose paths have slashes. They are written to a place of their own and moved from there when all
-// are written: when something fails there is no such folder, or it is empty as it was before.
+// Write creates a folder with files, whose paths are slash-separated. It first writes all files to a
+// temporary folder, and then moves that folder into place. If Write fails, the folder is missing or empty, as
+// before.
 func Write(folder string, files map[string][]byte) (err error) {
 	if err := Check(folder); err != nil {
 		return err
@@ -62,11 +64,12 @@ func Write(folder string, files map[string][]byte) (err error) {
 	return os.Rename(whole, folder)
 }
 
-// unfinished is where files are written within a folder that is there. Its name is always the same: one of several that fill the same
-// folder makes it, and the others cannot.
+// unfinished is the temporary folder inside of an existing folder. Its fixed name serves as a lock: of
+// several processes that fill the same folder, only one can create it.
 const unfinished = ".bowline-new"
 
-// fillEmpty fills a folder that is there, which may be where somebody's shell is, and need not be on the disk that its parent is on.
+// fillEmpty fills an existing empty folder in place. The folder is not replaced, because it may be the
+// working directory of a shell or on another file system than its parent.
 func fillEmpty(folder string, files map[string][]byte) (err error) {
 	within := filepath.Join(folder, unfinished)
 	if err := os.Mkdir(within, 0o700); err != nil {
@@ -80,7 +83,7 @@ func fillEmpty(folder string, files map[string][]byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if len(entries) > 1 { // somebody was quicker
+	if len(entries) > 1 { // another process has written to the folder
 		return fmt.Errorf("%s is not empty any more", folder)
 	}
 	return moveAll(within, folder)
@@ -99,7 +102,7 @@ func fill(folder string, files map[string][]byte) error {
 	return nil
 }
 
-// moveAll moves what is in a folder into another; all of it, or nothing.
+// moveAll moves all entries of a folder into another one. If one fails, it removes those already moved.
 func moveAll(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/scaffold"
 )
 
-// TestPlaceThatMayNotBeWritten works as somebody else on the disk, where the test runs as root. Only a folder that is there, and
-// theirs, can be filled.
+// TestPlaceThatMayNotBeWritten checks that Write fails in a read-only parent, but fills an existing writable
+// folder. If the test runs as root, it switches to another file system user.
 func TestPlaceThatMayNotBeWritten(t *testing.T) {
 	t.Parallel()
 	parent, err := os.MkdirTemp("", "bowline-new-")
@@ -21,7 +21,7 @@ func TestPlaceThatMayNotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = os.Chmod(parent, 0o700) // for who is not root
+		_ = os.Chmod(parent, 0o700) // needed if the test does not run as root
 		os.RemoveAll(parent)
 	})
 	theirs := filepath.Join(parent, "theirs")
@@ -40,7 +40,8 @@ func TestPlaceThatMayNotBeWritten(t *testing.T) {
 	}
 }
 
-// writeAsAnother writes the files in a thread of its own, which ends with that.
+// writeAsAnother calls Write as another file system user. The user applies to a single thread, which ends
+// with the goroutine.
 func writeAsAnother(folder string) error {
 	done := make(chan error)
 	go func() {

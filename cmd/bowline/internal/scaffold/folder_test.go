@@ -13,7 +13,7 @@ import (
 
 var files = map[string][]byte{"a.txt": []byte("a"), "b/c.txt": []byte("c"), ".d": nil}
 
-// contents are the paths of all files in a folder.
+// contents returns the relative paths of all files and folders in a folder.
 func contents(t *testing.T, folder string) string {
 	t.Helper()
 	var found []string
@@ -97,7 +97,8 @@ func TestNothingIsLeftOfAFolderThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// Several who fill the same folder at once: one does, the others are told, and take nothing away.
+// TestFolderIsFilledOnce checks that exactly one of several concurrent writers succeeds, and that the others
+// neither change nor remove its files.
 func TestFolderIsFilledOnce(t *testing.T) {
 	t.Parallel()
 	for _, isThere := range []bool{true, false} {

@@ -20,12 +20,13 @@ var (
 	camelCase   = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 )
 
-// check looks at the names that are given.
+// check validates the names that the user must give.
 func (c *Controller) check() error {
 	return errors.Join(checkName(c.Name), checkGroup(c.Group), checkVersion(c.Version), checkKind(c.Kind))
 }
 
-// checkName asks for what may be a folder, a program and a part of a Go module's name anywhere.
+// checkName validates the name, which must be usable as a folder, a program and an element of a module path
+// on every system.
 func checkName(name string) error {
 	why := ""
 	switch {
@@ -43,7 +44,7 @@ func checkName(name string) error {
 	return fmt.Errorf("the name %q cannot be a project's: %s", name, why)
 }
 
-// checkGroup asks for a group that anybody may define kinds in.
+// checkGroup validates the group, which must not be reserved.
 func checkGroup(group string) error {
 	why := ""
 	switch {
@@ -59,7 +60,7 @@ func checkGroup(group string) error {
 	return fmt.Errorf("the group %q cannot be a kind's: %s", group, why)
 }
 
-// isProtected is what a server asks for an approval of, before it takes a definition.
+// isProtected reports whether the server accepts definitions of a group only with an approval annotation.
 func isProtected(group string) bool {
 	return slices.ContainsFunc([]string{"k8s.io", "kubernetes.io"}, func(domain string) bool {
 		return group == domain || strings.HasSuffix(group, "."+domain)
@@ -73,7 +74,8 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// checkKind asks for a Go type's name that is not taken yet.
+// checkKind validates the kind, which must be a Go type name that the project and the Kubernetes libraries do
+// not use.
 func checkKind(kind string) error {
 	why := ""
 	switch {
@@ -91,17 +93,18 @@ func checkKind(kind string) error {
 	return fmt.Errorf("the kind %q cannot be one of your own: %s", kind, why)
 }
 
-// longestKind leaves room for the name of a list of them.
+// longestKind leaves room for the suffix of the list kind.
 const longestKind = validation.DNS1035LabelMaxLength - len("List")
 
-// isOfEveryGroup says whether Kubernetes' libraries register a kind with every group, or for answers of any.
+// isOfEveryGroup reports whether Kubernetes' libraries register a kind of this name in every group or as an
+// unversioned kind.
 func isOfEveryGroup(kind string) bool {
 	scheme, version := runtime.NewScheme(), schema.GroupVersion{Group: "example.com", Version: "v1"}
 	metav1.AddToGroupVersion(scheme, version)
 	return scheme.Recognizes(version.WithKind(kind)) || scheme.Recognizes(metav1.Unversioned.WithKind(kind))
 }
 
-// checkDerived looks at the names that may have been made of others.
+// checkDerived validates the names that Complete may have derived.
 func (c *Controller) checkDerived() error {
 	if len(validation.IsDNS1035Label(c.Plural)) > 0 {
 		return fmt.Errorf("the plural %q is none: it must be at most 63 lower-case letters, digits and '-', such as %ss", c.Plural, c.Singular())
@@ -112,11 +115,11 @@ func (c *Controller) checkDerived() error {
 	return checkModule(c.Module)
 }
 
-// longestDefinition is how long a definition's name may be so that a file can be named after it.
+// longestDefinition limits the length of a definition's name, which is part of a file name.
 const longestDefinition = 240
 
-// checkModule asks for a path that Go takes (what has no dot in its first element is for Go's own packages), and that has no
-// packages of a module that the project needs.
+// checkModule validates the module path. Go reserves paths without a dot in the first element for its own
+// packages. The path must not be inside of a module that the project requires.
 func checkModule(path string) error {
 	if err := module.CheckPath(path); err != nil {
 		return fmt.Errorf("the module %q is none that Go takes; give one such as example.com/greeter by --module: %w", path, err)

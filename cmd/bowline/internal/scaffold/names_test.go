@@ -8,7 +8,7 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/scaffold"
 )
 
-// noNames are, by the field of a Controller that they would be, values that it cannot have, with a part of what is said of each.
+// noNames maps each field of a Controller to invalid values, and each of these to a part of the error.
 var noNames = map[string]map[string]string{
 	"Name": {
 		"":                      `the name "" cannot be a project's: it is empty`,
@@ -94,7 +94,7 @@ func TestNamesThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// TestProgramIsAsGoBuildCallsIt looks at modules whose last element is a version.
+// TestProgramIsAsGoBuildCallsIt checks the program's name for modules that end with a major version.
 func TestProgramIsAsGoBuildCallsIt(t *testing.T) {
 	t.Parallel()
 	for module, program := range map[string]string{

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/cmd/bowline/internal/scaffold"
 )
 
-// TestReleaseHasItsChecksums serves a release from a folder, as a module proxy would.
+// TestReleaseHasItsChecksums serves a release from a folder that replaces the module proxy.
 func TestReleaseHasItsChecksums(t *testing.T) {
 	release := module.Version{Path: "github.com/bowline-dev/bowline", Version: "v0.9.0"}
 	proxy := t.TempDir()
@@ -50,7 +50,7 @@ func TestReleaseHasItsChecksums(t *testing.T) {
 	t.Errorf("go.sum has no checksums of %s in their place:\n%s", release, files["go.sum"])
 }
 
-// publish makes the files of a module that has nothing but a go.mod.
+// publish writes the proxy's files for a module that contains only a go.mod.
 func publish(t *testing.T, folder string, release module.Version) {
 	t.Helper()
 	text := "module " + release.Path + "\n\ngo 1.26\n"

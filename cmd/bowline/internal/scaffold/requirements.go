@@ -7,14 +7,14 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// The go.mod and go.sum that go mod tidy makes for a project are kept as templates (go generate renews them), so that a new
-// project builds with what is in the module cache already, and asks nobody.
+// The templates contain the go.mod and go.sum that go mod tidy produces for a project (go generate renews
+// them). A new project therefore builds from the module cache, without network access.
 const (
 	modTemplate = "templates/controller/go.mod.tmpl"
 	sumTemplate = "templates/controller/go.sum.tmpl"
 )
 
-// requirements are go.mod and go.sum.
+// requirements returns the project's go.mod and go.sum.
 func (c *Controller) requirements() (mod, sum []byte, err error) {
 	file, err := parsedMod()
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *Controller) requirements() (mod, sum []byte, err error) {
 	return mod, c.Bowline.insertSums(sum), err
 }
 
-// insertSums adds a release's own lines to those of a go.sum, in their place.
+// insertSums inserts a release's checksums into the sorted lines of a go.sum.
 func (b *Bowline) insertSums(sum []byte) []byte {
 	lines := slices.Collect(strings.Lines(string(sum)))
 	place := slices.IndexFunc(lines, func(line string) bool { return line > bowlineModule })
@@ -53,7 +53,7 @@ func parsedMod() (*modfile.File, error) {
 	return modfile.Parse(modTemplate, text, nil)
 }
 
-// requiredModules are those that a project is built with.
+// requiredModules returns the paths of the modules that a project requires.
 func requiredModules() ([]string, error) {
 	file, err := parsedMod()
 	if err != nil {

@@ -10,18 +10,19 @@ import (
 	"regexp"
 )
 
-// The names by which the bowline binary stands in.
+// The names under which the bowline binary runs as one of these programs.
 const (
 	APIServerName = "kube-apiserver"
 	EtcdName      = "etcd"
 	KubectlName   = "kubectl"
 )
 
-// copyName is the binary in the folder, where links cannot point to another.
+// copyName is the name of the copied binary in the folder, used if the links cannot point to the original.
 const copyName = "bowline-copy"
 
-// Link makes a folder in which the names are symbolic links to a binary, or to a copy of it where go run made the binary, which
-// will remove it. Links that are there are renewed; any other file of such a name is left alone, which is an error.
+// Link creates a folder with symbolic links from the program names to a binary. If go run built the binary,
+// which removes it afterwards, Link copies it to the folder and links to the copy. Existing links are
+// replaced. If another file has one of the names, Link leaves it alone and returns an error.
 func Link(binary, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the assets: %w", err)
@@ -57,10 +58,11 @@ func link(binary, path string) error {
 	return os.Symlink(binary, path)
 }
 
-// ofGoRun are the paths where the go command builds what it runs once, and where it caches that, until it needs the room.
+// ofGoRun matches the temporary build directories of go run, and the entries of the build cache, which the go
+// command trims.
 var ofGoRun = regexp.MustCompile(`/(go-build\d*|[0-9a-f]{64}-d)/`)
 
-// copyBinary replaces a file, which may be running, by a copy of a binary.
+// copyBinary replaces the file to, which may be a running executable, with a copy of a binary.
 func copyBinary(binary, to string) error {
 	from, err := os.Open(binary)
 	if err != nil {
@@ -71,7 +73,7 @@ func copyBinary(binary, to string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(fresh.Name()) // where it has not become the copy
+	defer os.Remove(fresh.Name()) // fails harmlessly after the rename
 	_, err = io.Copy(fresh, from)
 	if err := errors.Join(err, fresh.Chmod(0o755), fresh.Close()); err != nil {
 		return err

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestAssetsOutliveGoRun, which removes what it has built, or keeps it in a cache for a while.
+// TestAssetsOutliveGoRun checks that the assets work after go run has removed the binary from its build
+// directory or cache.
 func TestAssetsOutliveGoRun(t *testing.T) {
 	t.Parallel()
 	cached := "/06/" + strings.Repeat("06", 32) + "-d"
@@ -39,7 +40,8 @@ func TestAssetsOutliveGoRun(t *testing.T) {
 	}
 }
 
-// TestAssetsAreLinksToAnInstalledBinary, so that they are what it is after it is installed anew.
+// TestAssetsAreLinksToAnInstalledBinary checks that the assets link to an installed binary, so that a
+// reinstallation also updates the assets.
 func TestAssetsAreLinksToAnInstalledBinary(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,10 +15,10 @@ import (
 const aboutEtcd = `etcd, as bowline stands in for it in tests with envtest. It keeps nothing and speaks none of etcd's protocols: it answers
 /health, and lets one API server begin, which has the objects in its own memory.`
 
-// claimPath is where an API server says that it begins.
+// claimPath is the path to which an API server sends a POST request when it starts.
 const claimPath = "/bowline/claim"
 
-// Etcd is etcd: it answers until ctx ends.
+// Etcd runs bowline in place of etcd until ctx is done.
 func Etcd(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	f := newFlags("etcd", aboutEtcd, stdout)
 	clients := f.String("listen-client-urls", "http://127.0.0.1:2379", "the `URL` to answer on")
@@ -63,7 +63,8 @@ func etcdHandler() http.Handler {
 	return mux
 }
 
-// claim is an API server's beginning. It is an error where another one began before, or where a real etcd is.
+// claim registers an API server with the etcd replacement. It fails if another API server has registered
+// before, or if the first of the servers is a real etcd.
 func claim(ctx context.Context, servers []string) error {
 	if len(servers) == 0 {
 		return errors.New("kube-apiserver: --etcd-servers is missing")

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagSet is the flags of a program: those that it knows by what they mean here, and no other.
+// flagSet is the set of flags that a program accepts.
 type flagSet struct{ *pflag.FlagSet }
 
 func newFlags(program, about string, to io.Writer) flagSet {
@@ -20,7 +20,7 @@ func newFlags(program, about string, to io.Writer) flagSet {
 	return flagSet{set}
 }
 
-// value is a flag that is checked when it is set. Commas separate what it holds, as in all lists of these programs.
+// value is a flag whose value is checked when it is set.
 type value struct {
 	text  string
 	kind  string
@@ -36,6 +36,7 @@ func (v *value) Set(text string) error {
 	return v.check(text)
 }
 
+// checked adds a flag with a check function for its value.
 func (f flagSet) checked(name, kind, usage string, check func(string) error) {
 	flag := f.VarPF(&value{kind: kind, check: check}, name, "", usage)
 	if kind == "bool" {
@@ -43,7 +44,7 @@ func (f flagSet) checked(name, kind, usage string, check func(string) error) {
 	}
 }
 
-// ignored are flags that change nothing here.
+// ignored adds flags that have no effect. A trailing ? marks a boolean flag that needs no value.
 func (f flagSet) ignored(why string, names ...string) {
 	for _, name := range names {
 		kind := "string"
@@ -55,7 +56,7 @@ func (f flagSet) ignored(why string, names ...string) {
 	}
 }
 
-// only is a flag that may say what is so anyway.
+// only adds a flag that accepts nothing but the given values, which describe the fixed behavior of bowline.
 func (f flagSet) only(name, kind, why string, values ...string) {
 	f.checked(name, kind, why, eachOf(func(v string) error {
 		if slices.Contains(values, v) {
@@ -65,14 +66,14 @@ func (f flagSet) only(name, kind, why string, values ...string) {
 	}))
 }
 
-// refused are flags that ask for what there is not.
+// refused adds flags for features that bowline does not have. Setting one is an error.
 func (f flagSet) refused(why string, names ...string) {
 	for _, name := range names {
 		f.checked(name, "string", "refused: "+why, func(string) error { return fmt.Errorf("%s: leave the flag out", why) })
 	}
 }
 
-// eachOf checks each part of a list.
+// eachOf returns a function that applies check to each element of a comma-separated list.
 func eachOf(check func(string) error) func(string) error {
 	return func(text string) error {
 		for part := range strings.SplitSeq(text, ",") {

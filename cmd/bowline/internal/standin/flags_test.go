@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFlagsDoWhatTheySayOrAreRefused: nothing is accepted that would be missed.
+// TestFlagsDoWhatTheySayOrAreRefused checks that a flag is rejected if bowline cannot do what it asks for.
 func TestFlagsDoWhatTheySayOrAreRefused(t *testing.T) {
 	t.Parallel()
 	for flag, refusal := range map[string]string{
@@ -48,7 +48,7 @@ func TestFlagsDoWhatTheySayOrAreRefused(t *testing.T) {
 		"--insecure-port=8080":                            "bowline has 0 (all is served with TLS)",
 		"--no-such-thing":                                 "unknown flag: --no-such-thing",
 		"argument":                                        `takes no arguments, and was given "argument"`,
-		"":                                                "", // as a template leaves it
+		"":                                                "", // an empty argument, as produced by a flag template
 	} {
 		var s apiServer
 		done, err := parse(s.flags(io.Discard), []string{flag})

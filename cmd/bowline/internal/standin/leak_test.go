@@ -6,5 +6,5 @@ import (
 	"github.com/bowline-dev/bowline/internal/leak"
 )
 
-// TestMain fails when tests leave goroutines or open files behind.
+// TestMain fails if tests leave goroutines or open files behind.
 func TestMain(m *testing.M) { leak.Main(m) }

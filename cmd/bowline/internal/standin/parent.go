@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
-// ErrOrphaned is why a stand-in ends whose parent has ended.
+// ErrOrphaned is the cancellation cause if the parent process has ended.
 var ErrOrphaned = errors.New("the process that started this one has ended, and this one with it")
 
-// parentCheck is how often a process asks who its parent is: systems tell a child of its parent's end in ways that differ.
+// parentCheck is the interval at which the parent's process ID is polled. Polling works on all systems;
+// notification of a parent's death differs between them.
 const parentCheck = time.Second
 
-// WhileParentLives returns a context that ends, with ErrOrphaned as its cause, when the parent of this process has ended: tests
-// that are killed cannot stop what they have started. It is to be called first of all, and stop when the work is done.
+// WhileParentLives returns a context that is canceled with the cause ErrOrphaned when the parent process of
+// this one has ended, because tests that are killed cannot stop the processes they have started. It must be
+// called right after the process starts. The caller calls stop to release its resources.
 func WhileParentLives(ctx context.Context) (_ context.Context, stop func()) {
 	parent := os.Getppid()
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -21,7 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/auth/pki"
 )
 
-// TestServersBeginAndEnd as envtest's Environment has them, on free ports.
+// TestServersBeginAndEnd starts and stops both servers as envtest's Environment does, on free ports.
 func TestServersBeginAndEnd(t *testing.T) {
 	t.Parallel()
 	keys, dir := certificates(t)
@@ -60,7 +60,8 @@ func TestServersBeginAndEnd(t *testing.T) {
 	}
 }
 
-// finalize ends a namespace as suites do where no controller is there to do it, between two of whose steps it must not go.
+// finalize deletes a namespace and removes its finalizer, as suites do without a namespace controller. The
+// namespace must not disappear between these steps.
 func finalize(t *testing.T, clients kubernetes.Interface) {
 	t.Helper()
 	namespaces := clients.CoreV1().Namespaces()
@@ -71,7 +72,7 @@ func finalize(t *testing.T, clients kubernetes.Interface) {
 	if err := namespaces.Delete(t.Context(), "made", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	for range 100 { // each a turn in which a controller would finish
+	for range 100 { // leave time for a controller to finalize it
 		ns, err := namespaces.Get(t.Context(), "made", metav1.GetOptions{})
 		if err != nil || ns.Status.Phase != corev1.NamespaceTerminating || len(ns.Spec.Finalizers) != 1 {
 			t.Fatalf("a deleted namespace is %+v, %v", ns, err)
@@ -87,7 +88,7 @@ func finalize(t *testing.T, clients kubernetes.Interface) {
 	}
 }
 
-// background runs a program until stop, and returns the address that it tells.
+// background runs a program until stop is called, and returns the address that the program prints.
 func background(t *testing.T, run func(context.Context, []string, io.Writer, io.Writer) error, args ...string) (address string, stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -113,7 +114,7 @@ func background(t *testing.T, run func(context.Context, []string, io.Writer, io.
 	return address, func() error { cancel(); return <-ended }
 }
 
-// certificates makes a folder as envtest makes it.
+// certificates creates a folder with the certificates and keys that envtest creates.
 func certificates(t *testing.T) (*pki.Keeper, string) {
 	t.Helper()
 	keys, err := pki.New(pki.Hosts("127.0.0.1"))

@@ -12,14 +12,17 @@ import (
 	"github.com/bowline-dev/bowline/internal/durable"
 )
 
-// NewPlaneID is a random identity, for a plane that begins.
+// NewPlaneID returns a random identity for a new plane.
 func NewPlaneID() string { return string(uuid.NewUUID()) }
 
-// Identity is the file with the identity of the plane: by it the plane knows again, after a restart, what it made real. Its
-// objects tell it too. The file is there once objects are, so that a folder with it and without them has lost them.
+// Identity returns the path of the file with the plane's identity. After a restart, the plane uses the
+// identity to recognize the external resources that it created. The identity is also the UID of the namespace
+// kube-system. bowline up writes the file after the objects, so a folder that has the file but no objects has
+// lost them.
 func (f Folder) Identity() string { return f.path("plane-id") }
 
-// PlaneID is the identity of the folder's plane, empty where it has none yet. The caller holds the lock of the folder.
+// PlaneID returns the identity in the folder, or an empty string if it has none yet. The caller holds the
+// lock of the folder.
 func (f Folder) PlaneID() (string, error) {
 	text, err := os.ReadFile(f.Identity())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,8 +38,8 @@ func (f Folder) PlaneID() (string, error) {
 	return id, nil
 }
 
-// MustBeOf is an error where the folder is that of another plane: what that one made real would have nobody any more who knows
-// it. The caller holds the lock.
+// MustBeOf returns an error if the folder belongs to another plane. Taking the folder over would orphan the
+// external resources that the other plane created. The caller holds the lock.
 func (f Folder) MustBeOf(planeID string) error {
 	id, err := f.PlaneID()
 	if err != nil || id == "" || id == planeID {
@@ -46,8 +49,8 @@ func (f Folder) MustBeOf(planeID string) error {
 		"or move %s away if nothing of that plane is left", f, id, planeID, f.Identity())
 }
 
-// KeepPlaneID makes the folder that of a plane. An empty identity, which nobody knows, is not kept: the plane chooses one when it
-// begins. The caller holds the lock.
+// KeepPlaneID writes the plane's identity to the folder. It ignores an empty identity; the plane then chooses
+// one when it starts. The caller holds the lock.
 func (f Folder) KeepPlaneID(id string) error {
 	if id == "" {
 		return nil

@@ -15,22 +15,22 @@ import (
 	"github.com/bowline-dev/bowline/internal/durable"
 )
 
-// entry names the cluster, the user and the context in a kubeconfig that this package writes.
+// entry is the name of the cluster, the user and the context in a written kubeconfig.
 const entry = "bowline"
 
-// marker is the extension of the cluster by which a kubeconfig is known as written here. kubectl keeps it when it
-// changes the file (config set-context), which a comment would not survive.
+// marker is the cluster extension that identifies a kubeconfig written by this package. Unlike a comment, it
+// is preserved when kubectl changes the file (config set-context).
 const marker = "bowline.dev/written-by"
 
-// Access is how to reach a server as its administrator.
+// Access holds the administrator's credentials for a server.
 type Access struct {
-	Server      string // the URL
+	Server      string // URL
 	Authority   []byte // certificates to trust, in PEM
 	Certificate []byte // the client's, in PEM
 	Key         []byte // in PEM
 }
 
-// ForeignError says that a file is somebody else's, and that it was left alone.
+// ForeignError reports that a file was not written by this package and was left alone.
 type ForeignError struct{ Path string }
 
 func (e *ForeignError) Error() string {
@@ -38,8 +38,9 @@ func (e *ForeignError) Error() string {
 		"name another file with --kubeconfig, or move that one away", e.Path)
 }
 
-// RemoveKubeconfig removes a kubeconfig that an earlier server wrote, so that whoever waits for the file finds the
-// new one. A file that was not written here is a *ForeignError.
+// RemoveKubeconfig removes the kubeconfig of an earlier server, so that a client that waits for the file
+// reads the new one. It returns a *ForeignError if this package did not write the file, and nil if there is
+// no file.
 func RemoveKubeconfig(path string) error {
 	if err := checkOurs(path); err != nil {
 		return err
@@ -50,8 +51,8 @@ func RemoveKubeconfig(path string) error {
 	return nil
 }
 
-// WriteKubeconfig writes the file whole, readable for its owner alone. A file that was not written here is a
-// *ForeignError.
+// WriteKubeconfig writes the file atomically, with access for its owner only. It returns a *ForeignError if a
+// file exists that this package did not write.
 func WriteKubeconfig(path string, access Access) error {
 	text, err := clientcmd.Write(access.config())
 	if err != nil {
@@ -84,7 +85,7 @@ func (a Access) config() clientcmdapi.Config {
 	return *config
 }
 
-// checkOurs returns a *ForeignError for a file that is there and does not carry the marker.
+// checkOurs returns a *ForeignError if the file exists but does not carry the marker.
 func checkOurs(path string) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

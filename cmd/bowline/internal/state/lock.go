@@ -10,15 +10,16 @@ import (
 	"syscall"
 )
 
-// Holder is the process that serves from a folder.
+// Holder describes the process that serves from a folder.
 type Holder struct {
 	PID int `json:"pid"`
-	// Address is the URL at which it serves, and Kubeconfig the file that says how to; both empty until it is ready.
+	// Address is the URL of the server, and Kubeconfig the path of its kubeconfig. Both are empty until the
+	// server is ready.
 	Address    string `json:"address,omitempty"`
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 }
 
-// HeldError says that another process serves from the folder.
+// HeldError reports that another process holds the lock of the folder.
 type HeldError struct {
 	Folder Folder
 	Holder Holder
@@ -37,11 +38,13 @@ func (e *HeldError) Error() string {
 		"or start this one with --ephemeral (or another --data) and another --listen", e.Folder, who, where)
 }
 
-// Lock is the right to serve from a folder. The kernel takes it back when the process ends, however it ends.
+// Lock is the exclusive right to serve from a folder. The kernel releases it when the process ends for any
+// reason.
 type Lock struct{ file *os.File }
 
-// Lock makes the folder where it is missing and takes its lock, or returns a *HeldError at once, or a *ForeignFolderError. A
-// lock that bowline did not make is left as it is.
+// Lock creates the folder if it is missing, and acquires its lock without blocking. It returns a *HeldError
+// if another process holds the lock, or a *ForeignFolderError. A lock file that bowline did not write is left
+// unchanged, and is an error.
 func (f Folder) Lock() (*Lock, error) {
 	if err := f.prepare(); err != nil {
 		return nil, err
@@ -72,8 +75,8 @@ func (f Folder) Lock() (*Lock, error) {
 	return lock, nil
 }
 
-// announced says whether a file is what Announce writes, as far as a crash leaves it whole: empty, JSON, or zeros. Anything else
-// named lock is another program's, and is not written over.
+// announced reports whether the content of a lock file can be from Announce: empty, JSON, or zeros, which a
+// crash can leave. Any other file named lock belongs to another program and must not be overwritten.
 func announced(file *os.File) bool {
 	var first [1]byte
 	info, err := file.Stat()
@@ -89,8 +92,9 @@ func (f Folder) foreignLock() error {
 		"with --data", f.path("lock"))
 }
 
-// Share keeps the folder from servers until it is closed, and changes nothing in it; others may do so at the same time. It
-// returns a *HeldError when a server has it. A folder without a lock was never a server's, or was copied.
+// Share acquires a shared lock, which keeps servers from using the folder until it is closed. It changes
+// nothing in the folder, and several readers may share it. It returns a *HeldError if a server holds the
+// lock. A folder without a lock file was never used by a server or is a copy, and needs no lock.
 func (f Folder) Share() (io.Closer, error) {
 	file, err := os.Open(f.path("lock"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +113,7 @@ func (f Folder) Share() (io.Closer, error) {
 	return file, nil
 }
 
-// Announce tells others who holds the lock and where it serves.
+// Announce writes the holder and its address to the lock file.
 func (l *Lock) Announce(holder Holder) error {
 	text, err := json.Marshal(holder)
 	if err != nil {
@@ -124,12 +128,13 @@ func (l *Lock) Announce(holder Holder) error {
 	return nil
 }
 
-// Release gives the lock back. The file stays: removing it would let two processes lock two files of one name.
+// Release releases the lock. It does not remove the file: otherwise two processes could lock two different
+// files of the same name.
 func (l *Lock) Release() error {
 	return errors.Join(l.file.Truncate(0), l.file.Close())
 }
 
-// Running returns the process that serves from the folder; ok is false when nobody does.
+// Running returns the process that serves from the folder. The result ok is false if there is none.
 func (f Folder) Running() (holder Holder, ok bool, err error) {
 	lock, err := f.Share()
 	if held, taken := errors.AsType[*HeldError](err); taken {
@@ -141,8 +146,8 @@ func (f Folder) Running() (holder Holder, ok bool, err error) {
 	return Holder{}, false, lock.Close()
 }
 
-// holderOf is who keeps a lock from a server: another server; or who only reads, and announces nothing, so that what the file says
-// is of a server that has ended.
+// holderOf returns the process that prevents an exclusive lock. If the lock is only shared, it returns an
+// empty Holder: readers do not announce themselves, so the file describes a server that has ended.
 func holderOf(file *os.File) Holder {
 	if syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == nil {
 		return Holder{}
@@ -150,7 +155,8 @@ func holderOf(file *os.File) Holder {
 	return readHolder(file)
 }
 
-// readHolder reads what the holder announced. It may be writing just now: what cannot be read is left empty.
+// readHolder reads what the holder announced. It returns an empty Holder if the content is incomplete,
+// because the holder may be writing it.
 func readHolder(file *os.File) Holder {
 	var holder Holder
 	text, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<16))

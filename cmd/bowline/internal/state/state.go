@@ -1,6 +1,7 @@
-// Package state is the folder in which a server of this machine keeps what outlives it: its lock, its identity, its
-// certificates, its kubeconfig and, in a folder of their own that package store/log/disk writes, the declared objects. The
-// command up writes it; the command kubectl finds the running server through the user's own.
+// Package state manages the folder in which a server stores its persistent files: lock, identity,
+// certificates, kubeconfig and, in a subfolder written by package internal/store/log/disk, the objects. The
+// command bowline up writes the folder; bowline kubectl finds the running server through the user's default
+// folder.
 package state
 
 import (
@@ -10,13 +11,13 @@ import (
 	"path/filepath"
 )
 
-// fileMode is the mode of every file here: they are the user's alone.
+// fileMode is the mode of all files in the folder, which only the user may access.
 const fileMode fs.FileMode = 0o600
 
 // Folder is the path of a state folder.
 type Folder string
 
-// Default is the user's own folder: bowline under $XDG_STATE_HOME, or under ~/.local/state.
+// Default returns the user's folder: bowline in $XDG_STATE_HOME, or in ~/.local/state.
 func Default() (Folder, error) {
 	if base := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(base) {
 		return Folder(filepath.Join(base, "bowline")), nil
@@ -28,36 +29,37 @@ func Default() (Folder, error) {
 	return Folder(filepath.Join(home, ".local", "state", "bowline")), nil
 }
 
-// At is the state folder of that path.
+// At returns the state folder at dir, as an absolute path.
 func At(dir string) (Folder, error) {
 	path, err := filepath.Abs(dir)
 	return Folder(path), err
 }
 
-// Objects is the folder for package store/log/disk.
+// Objects returns the folder of package internal/store/log/disk.
 func (f Folder) Objects() string { return f.path("objects") }
 
-// Restoring is the folder for package store/log/disk while a backup is restored: it becomes that of objects once it has them all.
+// Restoring returns the folder of package internal/store/log/disk during a restore. It is renamed to Objects
+// once it is complete.
 func (f Folder) Restoring() string { return f.Objects() + ".restoring" }
 
-// Certificates is the folder for package pki.
+// Certificates returns the folder of package pki.
 func (f Folder) Certificates() string { return f.path("pki") }
 
-// Kubeconfig is the file in which the server says how to reach it, unless it is told another.
+// Kubeconfig returns the default path of the kubeconfig.
 func (f Folder) Kubeconfig() string { return f.path("kubeconfig") }
 
-// Networks is the folder for the records of networks.
+// Networks returns the folder for the records of networks.
 func (f Folder) Networks() string { return f.path("networks") }
 
-// Ingress is the folder for the configuration and the certificates of the nginx that serves Ingresses.
+// Ingress returns the folder for the configuration and the certificates of the nginx that serves Ingresses.
 func (f Folder) Ingress() string { return f.path("ingress") }
 
 func (f Folder) path(name string) string { return filepath.Join(string(f), name) }
 
-// ForeignFolderError says that a folder is in use for something else, and that nothing was put into it.
+// ForeignFolderError reports that a folder is in use for something else and was left unchanged.
 type ForeignFolderError struct {
 	Folder Folder
-	// Found is the name of something in it.
+	// Found is the name of an entry in the folder.
 	Found string
 }
 
@@ -66,7 +68,8 @@ func (e *ForeignFolderError) Error() string {
 		"name a new folder or an empty one, or the one in which bowline up has kept its state", e.Folder, e.Found)
 }
 
-// prepare makes the folder where it is missing. One that holds other things alone is a *ForeignFolderError.
+// prepare creates the folder if it is missing. It returns a *ForeignFolderError if the folder contains only
+// files that are not bowline's.
 func (f Folder) prepare() error {
 	if info, err := os.Stat(string(f)); err == nil && !info.IsDir() {
 		return fmt.Errorf("the state folder %s is a file: name a folder, which is made where it is missing", f)
@@ -83,7 +86,7 @@ func (f Folder) prepare() error {
 		switch path := f.path(e.Name()); path {
 		case f.path("lock"), f.Identity(), f.Objects(), f.Certificates(), f.Kubeconfig(), f.Networks(), f.Ingress():
 			return nil
-		case f.path("lost+found"): // a file system of its own
+		case f.path("lost+found"): // the root of a file system has this folder
 		default:
 			foreign = e.Name()
 		}

@@ -46,7 +46,8 @@ func TestSecondLockIsToldWhoHoldsTheFirst(t *testing.T) {
 	}
 }
 
-// TestServerThatHasEndedIsNotBlamed for what a reader keeps.
+// TestServerThatHasEndedIsNotBlamed checks that the error of a lock held by a reader does not name the last
+// server.
 func TestServerThatHasEndedIsNotBlamed(t *testing.T) {
 	t.Parallel()
 	folder := state.Folder(t.TempDir())
@@ -65,7 +66,8 @@ func TestServerThatHasEndedIsNotBlamed(t *testing.T) {
 	}
 }
 
-// TestLockThatIsNotOursIsLeftAlone: another program's file of that name, and a link to somebody's file.
+// TestLockThatIsNotOursIsLeftAlone checks that Lock does not overwrite a file of another program, directly or
+// through a link.
 func TestLockThatIsNotOursIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	theirs := filepath.Join(t.TempDir(), "theirs")

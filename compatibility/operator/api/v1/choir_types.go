@@ -2,23 +2,23 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ChoirSpec is who sings, and for whom.
+// ChoirSpec lists the singers of a choir and names their audience.
 type ChoirSpec struct {
-	// Audience is who is greeted.
+	// Audience is the name that is greeted.
 	// +kubebuilder:validation:MinLength=1
 	Audience string `json:"audience"`
-	// Singers each say the greeting.
+	// Singers are the names of the singers, each of whom says the greeting.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
 	Singers []string `json:"singers,omitempty"`
 }
 
-// ChoirStatus is how many have sung.
+// ChoirStatus counts the singers who have sung.
 type ChoirStatus struct {
 	Heard int32 `json:"heard,omitempty"`
 }
 
-// Choir says a greeting with many voices: each singer has a Greeting, which the choir owns.
+// Choir is a group of singers who say the same greeting. The choir owns a Greeting for each singer.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 type Choir struct {
@@ -29,7 +29,7 @@ type Choir struct {
 	Status ChoirStatus `json:"status,omitempty"`
 }
 
-// ChoirList is several.
+// ChoirList is a list of Choirs.
 // +kubebuilder:object:root=true
 type ChoirList struct {
 	metav1.TypeMeta `json:",inline"`

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DeepCopyInto copies g.
+// DeepCopyInto makes to a deep copy of g.
 func (g *Greeting) DeepCopyInto(to *Greeting) {
 	*to = *g
 	g.ObjectMeta.DeepCopyInto(&to.ObjectMeta)
@@ -36,7 +36,7 @@ func (l *GreetingList) DeepCopyObject() runtime.Object {
 	return to
 }
 
-// DeepCopyInto copies c.
+// DeepCopyInto makes to a deep copy of c.
 func (c *Choir) DeepCopyInto(to *Choir) {
 	*to = *c
 	c.ObjectMeta.DeepCopyInto(&to.ObjectMeta)

@@ -1,4 +1,4 @@
-// Package v1 is the API of the operator: greetings, and choirs that say them.
+// Package v1 contains the API types of the operator: greetings, and choirs that say them.
 // +kubebuilder:object:generate=true
 // +groupName=example.com
 package v1
@@ -9,35 +9,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is where they are served.
+// GroupVersion is the group version of the types.
 var GroupVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
-// AddToScheme adds the types to a scheme.
+// AddToScheme registers the types with a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &Greeting{}, &GreetingList{}, &Choir{}, &ChoirList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }
 
-// GreetingSpec is what is to be said.
+// GreetingSpec describes a greeting to be said.
 type GreetingSpec struct {
-	// Name is who is greeted.
+	// Name is the name that is greeted.
 	// +kubebuilder:validation:MinLength=1
 	Name string `json:"name"`
-	// Times is how often; once unless told.
+	// Times is how often the greeting is said; the default is once.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5
 	// +kubebuilder:default=1
 	Times int32 `json:"times,omitempty"`
 }
 
-// GreetingStatus is what was said.
+// GreetingStatus describes what has been said.
 type GreetingStatus struct {
 	ConfigMap  string             `json:"configMap,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Greeting is said into a ConfigMap.
+// Greeting is a greeting that is written to a ConfigMap.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 type Greeting struct {
@@ -48,7 +48,7 @@ type Greeting struct {
 	Status GreetingStatus `json:"status,omitempty"`
 }
 
-// GreetingList is several.
+// GreetingList is a list of Greetings.
 // +kubebuilder:object:root=true
 type GreetingList struct {
 	metav1.TypeMeta `json:",inline"`

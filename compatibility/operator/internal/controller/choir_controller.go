@@ -17,14 +17,14 @@ import (
 	greetingv1 "example.com/operator/api/v1"
 )
 
-// ChoirReconciler has each singer of a choir say its greeting. It has no finalizer: what a choir leaves behind is owned by it,
-// and is the garbage collector's.
+// ChoirReconciler creates a Greeting for each singer of a Choir. It has no finalizer: the choir owns its
+// greetings, which the garbage collector deletes.
 type ChoirReconciler struct {
 	client.Client
 	Scheme *runtime.Scheme
 }
 
-// Reconcile makes a choir true.
+// Reconcile creates the missing greetings of a choir and updates its status.
 func (r *ChoirReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	choir := &greetingv1.Choir{}
 	if err := r.Get(ctx, req.NamespacedName, choir); err != nil {
@@ -49,8 +49,8 @@ func (r *ChoirReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl
 	return ctrl.Result{}, r.Status().Update(ctx, choir)
 }
 
-// sing has one singer greet the audience. A greeting of that name that is nobody's, or another's, stays so: a choir that is
-// told to leave its greetings to others must not take them back before it has heard of that.
+// sing creates the greeting of one singer. If a greeting of that name exists with another owner or without
+// one, it is not touched: after a choir was deleted with orphans, its cached state must not adopt them again.
 func (r *ChoirReconciler) sing(ctx context.Context, choir *greetingv1.Choir, singer string) error {
 	greeting := &greetingv1.Greeting{ObjectMeta: metav1.ObjectMeta{Namespace: choir.Namespace, Name: choir.Name + "-" + singer}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, greeting, func() error {
@@ -63,7 +63,7 @@ func (r *ChoirReconciler) sing(ctx context.Context, choir *greetingv1.Choir, sin
 	return err
 }
 
-// listen counts the greetings of a choir that were said, and ends those of singers who have left.
+// listen counts the completed greetings of a choir, and deletes those of singers who have left.
 func (r *ChoirReconciler) listen(ctx context.Context, choir *greetingv1.Choir) (heard int32, err error) {
 	greetings := &greetingv1.GreetingList{}
 	if err := r.List(ctx, greetings, client.InNamespace(choir.Namespace)); err != nil {

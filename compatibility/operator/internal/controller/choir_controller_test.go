@@ -13,7 +13,7 @@ import (
 	greetingv1 "example.com/operator/api/v1"
 )
 
-// encore is a finalizer that nobody but a spec takes away.
+// encore is a finalizer that only the specs remove.
 const encore = "example.com/encore"
 
 var _ = Describe("Choir Controller", func() {
@@ -40,7 +40,7 @@ var _ = Describe("Choir Controller", func() {
 		}
 		return names
 	}
-	// sung is a choir whose greetings have been said.
+	// sung returns a choir whose greetings have been said.
 	sung := func(singers ...string) *greetingv1.Choir {
 		choir := &greetingv1.Choir{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "choir"}}
 		choir.Spec = greetingv1.ChoirSpec{Audience: "World", Singers: singers}
@@ -51,7 +51,7 @@ var _ = Describe("Choir Controller", func() {
 		}).Should(Succeed())
 		return choir
 	}
-	// hold keeps a greeting until the function that it returns is called.
+	// hold prevents the removal of a greeting until the returned function is called.
 	hold := func(name string) (release func()) {
 		change := func(how func(client.Object, string) bool) {
 			EventuallyWithOffset(1, func(g Gomega) {

@@ -1,4 +1,4 @@
-// Package controller says greetings, alone and in choirs.
+// Package controller reconciles Greetings and Choirs.
 package controller
 
 import (
@@ -18,14 +18,14 @@ import (
 
 const finalizer = "example.com/farewell"
 
-// GreetingReconciler writes the words of a greeting into a ConfigMap of its name, and says farewell in it when the greeting
-// goes.
+// GreetingReconciler writes the text of a Greeting to a ConfigMap of the same name, and writes a farewell to
+// it when the Greeting is deleted.
 type GreetingReconciler struct {
 	client.Client
 	Scheme *runtime.Scheme
 }
 
-// Reconcile makes a greeting true.
+// Reconcile reconciles a Greeting.
 func (r *GreetingReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	greeting := &greetingv1.Greeting{}
 	if err := r.Get(ctx, req.NamespacedName, greeting); err != nil {

@@ -30,7 +30,7 @@ var (
 	k8sClient client.Client
 )
 
-// onCluster says that testEnv is a cluster that runs already, with controllers of its own, and not an API server alone.
+// onCluster means that testEnv is a running cluster with its own controllers, and not only an API server.
 func onCluster() bool { return os.Getenv("USE_EXISTING_CLUSTER") == "true" }
 
 func TestControllers(t *testing.T) {

@@ -1,6 +1,7 @@
-// Command neutron runs a real OpenStack Neutron on this machine, to try the Network controller with: without agents, so that its
-// networks carry nothing, and with a stand-in for Keystone. It prints the variables that lead there, and runs until it is interrupted;
-// nothing of it is left then. It needs Debian's package neutron-server.
+// Command neutron runs a real OpenStack Neutron on this machine, to try the Network controller with. It runs
+// without agents, so its networks carry no traffic, and with a minimal Keystone in front of it. It prints the
+// environment variables for the controller, runs until it is interrupted, and then removes all its files. It
+// needs Debian's package neutron-server.
 //
 //	go run ./examples/network/cmd/neutron
 package main

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// networks keeps a network namespace with a bridge per network.
+// networks implements provider.Provider with a network namespace and a bridge for each network.
 type networks struct {
 	plane string
 
@@ -21,7 +21,7 @@ type networks struct {
 	watch *watch // the running Watch, or nil
 }
 
-// New makes a provider for one plane. It touches nothing yet.
+// New returns a provider for one plane. It does not access the system yet.
 func New(plane string) (provider.Provider, error) {
 	if err := provider.CheckPlane(plane); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func New(plane string) (provider.Provider, error) {
 // Name implements provider.Provider.
 func (p *networks) Name() string { return "bridge" }
 
-// ID implements provider.Provider: it is the name of the network namespace.
+// ID implements provider.Provider. The ID is the name of the network namespace.
 func (p *networks) ID(uid types.UID) string { return provider.ID(p.plane, uid) }
 
 // List implements provider.Provider.
@@ -99,7 +99,7 @@ func (p *networks) Apply(_ context.Context, want provider.Network) error {
 	return nil
 }
 
-// create builds a network and then names it.
+// create builds a network in an unnamed namespace and then names it.
 func (p *networks) create(id string, want provider.Network) (namespace, error) {
 	ns, err := newNamespace()
 	if err != nil {
@@ -114,8 +114,8 @@ func (p *networks) create(id string, want provider.Network) (namespace, error) {
 	return ns, nil
 }
 
-// Delete implements provider.Provider. The bridge goes first: a process that runs in the namespace keeps that alive, but
-// not the network.
+// Delete implements provider.Provider. It removes the bridge first: a process that runs in the namespace
+// keeps the namespace alive, but must not keep the network.
 func (p *networks) Delete(_ context.Context, uid types.UID) error {
 	p.detach(uid)
 	id := p.ID(uid)
@@ -139,7 +139,7 @@ func (p *networks) Delete(_ context.Context, uid types.UID) error {
 	return nil
 }
 
-// mark is how the bridge says whose it is, beside the namespace's name.
+// mark returns the alias of the bridge, which identifies its owner in addition to the namespace's name.
 func (p *networks) mark(uid types.UID) string {
 	return fmt.Sprintf("bowline plane=%s uid=%s", p.plane, uid)
 }

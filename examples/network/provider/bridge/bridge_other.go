@@ -10,8 +10,8 @@ import (
 
 var errNotLinux = errors.New("the bridge provider needs Linux")
 
-// New fails: there are no network namespaces here.
+// New always fails, because network namespaces exist only on Linux.
 func New(string) (provider.Provider, error) { return nil, errNotLinux }
 
-// Probe says why the provider cannot work here.
+// Probe returns the reason why the provider cannot work here.
 func Probe() error { return errNotLinux }

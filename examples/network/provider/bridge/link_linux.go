@@ -12,15 +12,16 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// linkName is what every network's bridge is called; each is alone in its namespace.
+// linkName is the name of every network's bridge; each is in a namespace of its own.
 const linkName = "br0"
 
-// openNetlink opens a netlink handle that acts in a namespace, whatever thread uses it.
+// openNetlink opens a netlink handle for a namespace, which any thread may use.
 func openNetlink(ns namespace) (*netlink.Handle, error) {
 	return netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
 }
 
-// findBridge is the namespace's bridge, or nil; what else has its name is other.
+// findBridge returns the namespace's bridge, or nil if there is none. If another kind of link has its name,
+// it returns that as other.
 func findBridge(h *netlink.Handle) (br *netlink.Bridge, other netlink.Link, err error) {
 	link, err := h.LinkByName(linkName)
 	var missing netlink.LinkNotFoundError
@@ -36,7 +37,7 @@ func findBridge(h *netlink.Handle) (br *netlink.Bridge, other netlink.Link, err 
 	return nil, link, nil
 }
 
-// inspect says what is in a namespace, compared with nothing but what every whole network has.
+// inspect describes the network in a namespace, with a fault if it is not complete.
 func inspect(ns namespace, mark string) (provider.Actual, error) {
 	h, err := openNetlink(ns)
 	if err != nil {
@@ -78,7 +79,7 @@ func fault(br *netlink.Bridge, found []netlink.Addr, mark string) string {
 	return ""
 }
 
-// addresses are those that somebody gave the bridge; the kernel's own link-local ones do not count.
+// addresses returns the addresses of the bridge without the link-local ones that the kernel assigns.
 func addresses(h *netlink.Handle, br netlink.Link) ([]netlink.Addr, error) {
 	all, err := h.AddrList(br, netlink.FAMILY_ALL)
 	if err != nil {
@@ -99,7 +100,7 @@ func prefixOf(a netlink.Addr) netip.Prefix {
 	return netip.PrefixFrom(ip.Unmap(), ones)
 }
 
-// configure makes a namespace hold the wanted network. It may be interrupted anywhere and run again.
+// configure makes a namespace contain the wanted network. It may be interrupted at any point and repeated.
 func configure(ns namespace, want provider.Network, mark string) error {
 	h, err := openNetlink(ns)
 	if err != nil {
@@ -146,8 +147,8 @@ func ensureBridge(h *netlink.Handle) (*netlink.Bridge, error) {
 	return br, err
 }
 
-// ensureAddress leaves the bridge with one address. The others go first: the kernel takes an address's secondaries with
-// it, so a new one added before the old is removed might go with the old.
+// ensureAddress leaves the bridge with only the wanted address. It removes others first: removing an address
+// also removes its secondaries, and a new address might be one of them.
 func ensureAddress(h *netlink.Handle, br netlink.Link, want netip.Prefix) error {
 	found, err := addresses(h, br)
 	if err != nil {
@@ -163,13 +164,13 @@ func ensureAddress(h *netlink.Handle, br netlink.Link, want netip.Prefix) error 
 			return fmt.Errorf("remove address %s from %s: %w", a.IPNet, linkName, err)
 		}
 	}
-	// One that is there may have been a secondary of one that was removed.
+	// If other addresses were removed, the wanted one may have been a secondary and be gone too.
 	if have && len(found) == 1 {
 		return nil
 	}
 	addr := &netlink.Addr{
 		IPNet: &net.IPNet{IP: want.Addr().AsSlice(), Mask: net.CIDRMask(want.Bits(), want.Addr().BitLen())},
-		Flags: unix.IFA_F_NODAD, // nobody else is in the namespace to have the address
+		Flags: unix.IFA_F_NODAD, // no duplicate address detection: the namespace has no other host
 	}
 	if err := h.AddrReplace(br, addr); err != nil {
 		return fmt.Errorf("give %s the address %s: %w", linkName, want, err)
@@ -177,7 +178,7 @@ func ensureAddress(h *netlink.Handle, br netlink.Link, want netip.Prefix) error 
 	return nil
 }
 
-// removeBridge takes the bridge out of a namespace, if it is there.
+// removeBridge removes the bridge of a namespace, if there is one.
 func removeBridge(ns namespace) error {
 	h, err := openNetlink(ns)
 	if err != nil {

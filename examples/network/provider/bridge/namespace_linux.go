@@ -12,20 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folder is where ip(8) keeps the names of network namespaces: a file for each, on which the namespace is mounted.
+// folder is where ip(8) stores the names of network namespaces: each is a file on which the namespace is
+// mounted.
 const folder = "/run/netns"
 
 func path(name string) string { return filepath.Join(folder, name) }
 
-// namespace is an open network namespace. The one who gets it closes it.
+// namespace is an open network namespace. The function that receives it closes it.
 type namespace = netns.NsHandle
 
 var none = netns.None()
 
-// errNoNamespace is a name without a namespace: the file is there but nothing is mounted on it.
+// errNoNamespace means that a name's file exists but no namespace is mounted on it.
 var errNoNamespace = errors.New("no namespace is mounted there")
 
-// openNamespace opens a named network namespace. The error is fs.ErrNotExist or errNoNamespace when there is none.
+// openNamespace opens a named network namespace. The error is fs.ErrNotExist or errNoNamespace if there is
+// none.
 func openNamespace(name string) (namespace, error) {
 	ns, err := netns.GetFromPath(path(name))
 	if err != nil {
@@ -41,8 +43,8 @@ func openNamespace(name string) (namespace, error) {
 	return ns, nil
 }
 
-// newNamespace makes a network namespace without a name, which lives as long as it is open. The calling thread is back
-// in its own namespace when it returns; if it cannot be brought back, it is never used again.
+// newNamespace creates an unnamed network namespace, which exists as long as it is open. Afterwards the
+// calling thread is in its original namespace; if the switch back fails, the thread is not reused.
 func newNamespace() (namespace, error) {
 	type result struct {
 		ns  namespace
@@ -56,13 +58,14 @@ func newNamespace() (namespace, error) {
 			runtime.UnlockOSThread()
 		}
 		made <- result{ns, err}
-		// A goroutine that ends on a locked thread takes the thread with it.
+		// The runtime ends the thread of a goroutine that exits while locked to it.
 	}()
 	r := <-made
 	return r.ns, r.err
 }
 
-// unshare does newNamespace's work on a locked thread; stray says that the thread is left in a foreign namespace.
+// unshare implements newNamespace on a locked thread. stray reports that the thread is left in the new
+// namespace.
 func unshare() (ns namespace, stray bool, err error) {
 	home, err := netns.Get()
 	if err != nil {
@@ -79,7 +82,8 @@ func unshare() (ns namespace, stray bool, err error) {
 	return ns, false, err
 }
 
-// nameNamespace mounts a namespace under a name; the name's file may be there already. The folder is locked.
+// nameNamespace mounts a namespace under a name, whose file may already exist. The caller holds the lock on
+// the folder.
 func nameNamespace(ns namespace, name string) error {
 	f, err := os.OpenFile(path(name), os.O_RDONLY|os.O_CREATE, 0o444)
 	if err != nil {
@@ -95,7 +99,8 @@ func nameNamespace(ns namespace, name string) error {
 	return nil
 }
 
-// unnameNamespace takes the name away, and with it a namespace that no process and no socket holds. The folder is locked.
+// unnameNamespace removes a name. The kernel removes the namespace unless a process or a socket uses it. The
+// caller holds the lock on the folder.
 func unnameNamespace(name string) error {
 	for {
 		err := unix.Unmount(path(name), unix.MNT_DETACH)
@@ -112,7 +117,7 @@ func unnameNamespace(name string) error {
 	return nil
 }
 
-// lockFolder readies the folder and keeps other processes, ip(8) among them, from adding names to it meanwhile.
+// lockFolder creates and locks the folder, so that other processes, such as ip(8), add no names meanwhile.
 func lockFolder() (unlock func(), err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
@@ -138,7 +143,7 @@ func flock(f *os.File) error {
 	}
 }
 
-// shareFolder makes the folder a shared mount, as the first `ip netns add` of a machine does, so that processes in other
+// shareFolder makes the folder a shared mount, as the first `ip netns add` on a machine does, so that other
 // mount namespaces see names come and go.
 func shareFolder() error {
 	err := unix.Mount("", folder, "none", unix.MS_SHARED|unix.MS_REC, "")

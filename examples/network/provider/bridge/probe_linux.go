@@ -8,8 +8,8 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// Probe says why the provider cannot work here, or nil. It tries what the provider does, on a namespace that nobody sees
-// and that is gone when it returns.
+// Probe returns the reason why the provider cannot work here, or nil. It builds a network in an unnamed
+// namespace, which is gone when it returns.
 func Probe() error {
 	ns, err := newNamespace()
 	if err != nil {

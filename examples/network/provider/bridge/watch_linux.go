@@ -15,13 +15,13 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// watch is one running Watch. It has a netlink socket in each network's namespace, which tells of links and addresses,
-// and one watch of the folder, which tells of names that go. A socket holds its namespace, so when the name goes the
-// socket is closed, and the namespace goes too.
+// watch is a running Watch. It has a netlink socket in each network's namespace, which reports changes of
+// links and addresses, and a file watch on the folder, which reports removed names. A socket keeps its
+// namespace alive, so the socket is closed when the name is removed.
 type watch struct {
 	changed func(types.UID)
 
-	// The provider's mutex guards these.
+	// The provider's mutex protects these fields.
 	sockets map[types.UID]*nl.NetlinkSocket
 	closed  bool
 	readers sync.WaitGroup
@@ -34,7 +34,7 @@ func (p *networks) Watch(ctx context.Context, changed func(types.UID)) error {
 		return err
 	}
 	defer p.end(w)
-	unlock, err := lockFolder() // it makes the folder, which has to be there to be watched
+	unlock, err := lockFolder() // also creates the folder, which must exist to be watched
 	if err != nil {
 		return err
 	}
@@ -48,13 +48,13 @@ func (p *networks) Watch(ctx context.Context, changed func(types.UID)) error {
 		return fmt.Errorf("watch %s: %w", folder, err)
 	}
 	changed("")
-	if err := p.attachAll(ctx); err != nil { // each says its own first word
+	if err := p.attachAll(ctx); err != nil { // each socket reports an initial change
 		return err
 	}
 	return p.follow(ctx, w, names)
 }
 
-// follow hands on what the folder tells until ctx ends.
+// follow reports changes of the folder until ctx ends.
 func (p *networks) follow(ctx context.Context, w *watch, names *fsnotify.Watcher) error {
 	for {
 		select {
@@ -88,7 +88,7 @@ func (p *networks) begin(w *watch) error {
 	return nil
 }
 
-// end closes every socket and waits until nobody calls changed any more.
+// end closes every socket and waits until no goroutine calls changed any more.
 func (p *networks) end(w *watch) {
 	p.mu.Lock()
 	p.watch, w.closed = nil, true
@@ -99,7 +99,7 @@ func (p *networks) end(w *watch) {
 	w.readers.Wait()
 }
 
-// attachAll watches the namespaces that are there.
+// attachAll watches all existing namespaces.
 func (p *networks) attachAll(ctx context.Context) error {
 	uids, err := p.List(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *networks) attachAll(ctx context.Context) error {
 	return nil
 }
 
-// reattach follows what a name stands for now, which is nothing when it is half made or gone.
+// reattach watches the namespace that a name refers to now, which is none if the name is incomplete or gone.
 func (p *networks) reattach(uid types.UID) {
 	p.detach(uid)
 	if ns, err := openNamespace(p.ID(uid)); err == nil {
@@ -120,7 +120,7 @@ func (p *networks) reattach(uid types.UID) {
 	}
 }
 
-// attach lets the running watch, if any, follow what happens in a network's namespace from now on.
+// attach adds a network's namespace to the running watch, if there is one.
 func (p *networks) attach(uid types.UID, ns namespace) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,13 +129,13 @@ func (p *networks) attach(uid types.UID, ns namespace) {
 		return
 	}
 	if s := w.sockets[uid]; s != nil {
-		// The name may stand for another namespace by now.
+		// The name may refer to another namespace by now.
 		s.Close()
 	}
 	s, err := nl.SubscribeAt(ns, none, unix.NETLINK_ROUTE,
 		unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR)
 	if err != nil {
-		// Out of files, most likely: this network is looked at on resync only.
+		// Probably the process has too many open files. This network is then only compared at the resync.
 		delete(w.sockets, uid)
 		return
 	}
@@ -144,7 +144,7 @@ func (p *networks) attach(uid types.UID, ns namespace) {
 	go w.read(uid, s)
 }
 
-// detach lets go of a network's namespace.
+// detach removes a network's namespace from the running watch.
 func (p *networks) detach(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,8 +157,8 @@ func (p *networks) detach(uid types.UID) {
 	}
 }
 
-// read tells of every message until the socket is closed, and first of what happened before the socket was there. What a
-// message says does not matter: the caller looks.
+// read reports a change for every message until the socket is closed, and an initial one for changes from
+// before the subscription. It ignores the messages' content, because the caller reads the current state.
 func (w *watch) read(uid types.UID, s *nl.NetlinkSocket) {
 	defer w.readers.Done()
 	w.changed(uid)

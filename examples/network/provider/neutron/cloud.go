@@ -13,7 +13,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 )
 
-// login is what a section auth of a clouds.yaml has, and the variables that say the same; the first of them is the usual one.
+// login lists the keys of the auth section of a clouds.yaml with their environment variables, the preferred
+// one first.
 var login = map[string][]string{
 	"auth_url":                      {"OS_AUTH_URL"},
 	"username":                      {"OS_USERNAME"},
@@ -30,7 +31,8 @@ var login = map[string][]string{
 	"application_credential_secret": {"OS_APPLICATION_CREDENTIAL_SECRET"},
 }
 
-// instead is what an id stands for: a file that a dashboard has written names both, and gophercloud takes only one of them.
+// instead lists the keys that each ID replaces: files of the dashboard contain both IDs and names, and
+// gophercloud accepts only one of them.
 var instead = map[string][]string{
 	"user_id":           {"username", "user_domain_id", "user_domain_name"},
 	"user_domain_id":    {"user_domain_name"},
@@ -42,14 +44,15 @@ var instead = map[string][]string{
 	},
 }
 
-// cloud is an OpenStack with Keystone: who logs in, where Neutron is looked for, and how its servers are known; nil for as usual.
+// cloud is an OpenStack with Keystone: the credentials, the region of Neutron, and the TLS configuration,
+// which may be nil.
 type cloud struct {
 	auth   gophercloud.AuthOptions
 	where  gophercloud.EndpointOpts
 	secure *tls.Config
 }
 
-// environment is the cloud that the environment names, by a clouds.yaml or by variables.
+// environment returns the cloud that the environment names, by a clouds.yaml or by variables.
 func environment() (cloud, error) {
 	if name := os.Getenv("OS_CLOUD"); name != "" {
 		c, err := parse()
@@ -70,11 +73,11 @@ func environment() (cloud, error) {
 	if err != nil {
 		return cloud{}, err
 	}
-	// OS_CACERT, OS_REGION_NAME and OS_INTERFACE are read there.
+	// Parse also reads OS_CACERT, OS_REGION_NAME and OS_INTERFACE.
 	return parse(clouds.WithCloudName("only"), clouds.WithCloudsYAML(bytes.NewReader(file)), clouds.WithSecureYAML(strings.NewReader("{}")))
 }
 
-// variables is what the environment says of a login.
+// variables returns the login in the environment variables.
 func variables() map[string]string {
 	said := map[string]string{}
 	for key, names := range login {
@@ -94,7 +97,7 @@ func variables() map[string]string {
 	return said
 }
 
-// checkLogin says which variable is missing.
+// checkLogin returns an error that names a missing variable.
 func checkLogin(said map[string]string) error {
 	if said["auth_url"] == "" {
 		return errors.New("OS_AUTH_URL is not set, beside the credentials: it is the address of Keystone, or OS_CLOUD names a cloud")
@@ -133,7 +136,7 @@ func checkLogin(said map[string]string) error {
 	return nil
 }
 
-// parse reads a clouds.yaml. gophercloud panics where a cloud has no section auth.
+// parse reads a clouds.yaml. It recovers from the panic of gophercloud if a cloud has no auth section.
 func parse(options ...clouds.ParseOption) (c cloud, err error) {
 	defer func() {
 		if recover() != nil {

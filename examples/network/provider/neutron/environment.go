@@ -20,21 +20,23 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// userAgent is how Neutron's log calls this program.
+// userAgent identifies this program in Neutron's log.
 const userAgent = "bowline-network"
 
-// named are the variables of which each means an OpenStack. Others, as a project's, may have been set for another purpose.
+// named lists the variables that indicate an OpenStack. Others, such as that of a project, may have been set
+// for another purpose.
 var named = []string{
 	"OS_CLOUD", "OS_AUTH_URL", "OS_ENDPOINT", "OS_AUTH_TYPE",
 	"OS_USERNAME", "OS_USER_ID", "OS_PASSWORD", "OS_APPLICATION_CREDENTIAL_ID", "OS_APPLICATION_CREDENTIAL_SECRET",
 }
 
-// Configured says whether the environment names an OpenStack, well or badly.
+// Configured reports whether the environment names an OpenStack, correctly or not.
 func Configured() bool {
 	return slices.ContainsFunc(named, func(variable string) bool { return os.Getenv(variable) != "" })
 }
 
-// CheckEnvironment says what is wrong with what the environment says of an OpenStack, as far as nobody needs to be asked.
+// CheckEnvironment returns an error if the environment's settings for OpenStack are wrong, as far as that can
+// be determined without a request.
 func CheckEnvironment() error {
 	if throughKeystone() {
 		_, err := environment()
@@ -44,16 +46,17 @@ func CheckEnvironment() error {
 	return err
 }
 
-// throughKeystone says whether the environment names an OpenStack where one logs in, or has who logs in without the where.
+// throughKeystone reports whether the settings require a login at Keystone, even if they are incomplete.
 func throughKeystone() bool {
 	endpointAlone := os.Getenv("OS_ENDPOINT") != "" && os.Getenv("OS_CLOUD") == "" && os.Getenv("OS_AUTH_URL") == ""
 	return Configured() && os.Getenv("OS_AUTH_TYPE") != "none" && !endpointAlone
 }
 
-// FromEnvironment makes a client of the Neutron that the usual variables name: OS_CLOUD, a cloud of a clouds.yaml; or OS_AUTH_URL with
-// OS_USERNAME, OS_PASSWORD and the like; or OS_AUTH_TYPE=none with OS_ENDPOINT, a Neutron without Keystone, which believes who comes
-// and is told OS_PROJECT_ID and OS_USER_ID. It asks Keystone for a token, and gets new ones as they expire. The error names the
-// variable to change; it is a provider.Problem, Unreachable, when Keystone does not answer.
+// FromEnvironment returns a client for the Neutron that the usual variables name: OS_CLOUD, a cloud of a
+// clouds.yaml; or OS_AUTH_URL with OS_USERNAME, OS_PASSWORD and the like; or OS_AUTH_TYPE=none with
+// OS_ENDPOINT, a Neutron without Keystone that trusts the identity in OS_PROJECT_ID and OS_USER_ID. The
+// client requests a token from Keystone and renews it after expiry. The error names the variable to change;
+// if Keystone does not answer, it is a provider.Problem with the reason Unreachable.
 func FromEnvironment(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	switch {
 	case os.Getenv("OS_AUTH_TYPE") == "none":
@@ -67,7 +70,7 @@ func FromEnvironment(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	return nil, errors.New("which OpenStack is not said: set OS_CLOUD, or OS_AUTH_URL with OS_USERNAME, OS_PASSWORD and OS_PROJECT_NAME")
 }
 
-// withKeystone is a client that logs in, and does so again when its token has expired.
+// withKeystone returns a client that logs in, and logs in again when its token has expired.
 func withKeystone(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	c, err := environment()
 	if err != nil {
@@ -89,7 +92,7 @@ func withKeystone(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	return service, nil
 }
 
-// withoutKeystone is a client that says who it is, and is believed.
+// withoutKeystone returns a client that sends its identity in headers that Neutron trusts.
 func withoutKeystone() (*gophercloud.ServiceClient, error) {
 	endpoint := os.Getenv("OS_ENDPOINT")
 	if endpoint == "" {
@@ -116,7 +119,7 @@ func setting(variable, otherwise string) string {
 	return otherwise
 }
 
-// checkAddress says what is wrong with the address in a variable.
+// checkAddress returns an error if the address in a variable is not a URL.
 func checkAddress(variable, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -125,7 +128,7 @@ func checkAddress(variable, address string) error {
 	return nil
 }
 
-// transport is a client's own, so that its connections end with it.
+// transport returns a new transport, so that its connections can be closed with the client.
 func transport(secure *tls.Config) *http.Transport {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -138,7 +141,7 @@ func transport(secure *tls.Config) *http.Transport {
 	}
 }
 
-// loginError says why Keystone gave no token.
+// loginError explains why Keystone issued no token.
 func loginError(err error, endpoint string) error {
 	var code gophercloud.ErrUnexpectedResponseCode
 	var untrusted *tls.CertificateVerificationError
@@ -158,7 +161,7 @@ func loginError(err error, endpoint string) error {
 	return fmt.Errorf("nobody can log in at OS_AUTH_URL, %s, as OS_CLOUD or the other variables OS_* say: %w", endpoint, err)
 }
 
-// refusedLogin is for what Keystone answered.
+// refusedLogin explains an error response of Keystone.
 func refusedLogin(code gophercloud.ErrUnexpectedResponseCode, endpoint string) error {
 	switch {
 	case code.Actual == http.StatusUnauthorized || code.Actual == http.StatusForbidden:

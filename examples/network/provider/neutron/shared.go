@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// shared joins what several goroutines ask for at a time into one request, because Neutron deals with ten networks at once nearly
-// as quickly as with one. Who comes while a request is under way is part of the next: so each is answered with what was read, or
-// done, after it had asked.
+// shared combines concurrent requests of several goroutines into one, because Neutron processes ten networks
+// in one request nearly as fast as one. A caller that arrives while a request is pending joins the next one,
+// so each result was read or made after the caller asked for it.
 type shared[K comparable, V any] struct {
-	// do answers all who ask. ctx ends when nobody waits for the answers any longer.
+	// do processes all keys of a round. ctx ends when no caller waits for the results any longer.
 	do func(ctx context.Context, asked []K) map[K]answer[V]
 
 	mu      sync.Mutex
 	running sync.WaitGroup
 	busy    bool
-	next    *round[K, V] // who came since the request that is under way began; nil for none
+	next    *round[K, V] // the round that callers join now; nil if nobody has
 }
 
 type answer[V any] struct {
@@ -23,17 +23,17 @@ type answer[V any] struct {
 	err   error
 }
 
-// round is one request for all who wait.
+// round is one request for all its callers.
 type round[K comparable, V any] struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	asked   []K
 	waiting int
-	done    chan struct{} // closed when answers are there
+	done    chan struct{} // closed when answers is set
 	answers map[K]answer[V]
 }
 
-// ask waits for an answer, or until ctx ends.
+// ask adds key to the next round and waits for its result, or until ctx ends.
 func (s *shared[K, V]) ask(ctx context.Context, key K) (V, error) {
 	r := s.join(key)
 	defer s.leave(r)
@@ -47,7 +47,7 @@ func (s *shared[K, V]) ask(ctx context.Context, key K) (V, error) {
 	}
 }
 
-// join takes part in the next round, and has that begin if nothing is under way.
+// join joins the next round, and starts it if no request is pending.
 func (s *shared[K, V]) join(key K) *round[K, V] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +65,7 @@ func (s *shared[K, V]) join(key K) *round[K, V] {
 	return r
 }
 
-// leave ends a round that nobody waits for any longer.
+// leave cancels a round if no caller waits for it any longer.
 func (s *shared[K, V]) leave(r *round[K, V]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *shared[K, V]) leave(r *round[K, V]) {
 	}
 }
 
-// run does one round after the other, until nobody asks.
+// run processes rounds until no caller has joined a new one.
 func (s *shared[K, V]) run() {
 	for {
 		s.mu.Lock()
@@ -94,5 +94,5 @@ func (s *shared[K, V]) run() {
 	}
 }
 
-// wait waits until nothing is under way.
+// wait waits until no request is pending.
 func (s *shared[K, V]) wait() { s.running.Wait() }

@@ -17,8 +17,8 @@ type state struct {
 	revision int
 }
 
-// Watch implements provider.Provider by asking for the list of the plane's networks now and then. It reads no subnets: whatever is
-// done to a network's subnet raises the revision of the network itself. It fails as soon as one request does.
+// Watch implements provider.Provider by polling the list of the plane's networks. It reads no subnets,
+// because any change of a subnet raises the revision of its network. It returns as soon as a request fails.
 func (p *networks) Watch(ctx context.Context, changed func(types.UID)) error {
 	p.takeMade(map[string]state{})
 	defer p.takeMade(nil)
@@ -49,7 +49,8 @@ func (p *networks) Watch(ctx context.Context, changed func(types.UID)) error {
 	return p.explain(err, "")
 }
 
-// takeMade is what was made since it was called last; from now on that is noted in next, or not at all.
+// takeMade returns the networks created since its last call. From now on they are recorded in next, or not at
+// all if next is nil.
 func (p *networks) takeMade(next map[string]state) map[string]state {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +59,7 @@ func (p *networks) takeMade(next map[string]state) map[string]state {
 	return made
 }
 
-// noteMade has Watch know of a network from the beginning, so that it is missed if it goes before it was ever listed.
+// noteMade records a new network for Watch, so that Watch notices its removal even if it was never listed.
 func (p *networks) noteMade(uid types.UID, n network) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +69,7 @@ func (p *networks) noteMade(uid types.UID, n network) {
 	}
 }
 
-// states are all networks of the plane by their Neutron ids. Whose one with a strange name is, is known if it was there before.
+// states returns all networks of the plane by Neutron ID. The UID of a renamed network is taken from before.
 func (p *networks) states(ctx context.Context, before map[string]state) (map[string]state, error) {
 	all, err := p.api.networks(ctx, "description", p.mark())
 	now := make(map[string]state, len(all))
@@ -78,14 +79,14 @@ func (p *networks) states(ctx context.Context, before map[string]state) (map[str
 			uid = before[n.ID].uid
 		}
 		if uid == "" {
-			uid = types.UID(n.ID) // as List has it
+			uid = types.UID(n.ID) // as in List
 		}
 		now[n.ID] = state{uid, n.Name, n.Revision}
 	}
 	return now, err
 }
 
-// differing is whose networks came, went or changed.
+// differing returns the UIDs of networks that were added, removed or changed.
 func differing(a, b map[string]state) map[types.UID]bool {
 	uids := map[types.UID]bool{}
 	for id := range a {

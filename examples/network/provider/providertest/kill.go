@@ -13,19 +13,20 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// victimVariable tells a test binary to be the process that is killed; its value is the plane.
+// victimVariable makes a test binary the process to be killed; its value is the plane ID.
 const victimVariable = "BOWLINE_PROVIDER_VICTIM"
 
 const victimUID types.UID = "11111111-2222-3333-4444-555555555555"
 
-// Main is for the TestMain of a package that calls Killed: in the process that is to be killed it makes, changes and
-// removes a network without end; else it runs the tests.
+// Main implements the TestMain of a package that calls Killed. In the process to be killed it creates,
+// changes and removes a network in an endless loop; otherwise it runs the tests.
 func Main(m *testing.M, open func(plane string) (provider.Provider, error)) {
 	Victim(open)
 	os.Exit(m.Run())
 }
 
-// Victim is for a TestMain that has more to do: in the process that is to be killed it does not return, else it does nothing.
+// Victim is for a package with its own TestMain. In the process to be killed it does not return; otherwise it
+// does nothing.
 func Victim(open func(plane string) (provider.Provider, error)) {
 	plane := os.Getenv(victimVariable)
 	if plane == "" {
@@ -39,7 +40,7 @@ func Victim(open func(plane string) (provider.Provider, error)) {
 	os.Exit(1)
 }
 
-// live is one turn: it says on stdout when each step is done.
+// live runs the loop once. It writes a byte to stdout after each step.
 func live(p provider.Provider) error {
 	ctx := context.Background()
 	for _, step := range []func() error{
@@ -57,8 +58,8 @@ func live(p provider.Provider) error {
 	return nil
 }
 
-// Killed starts processes that make and remove a network, kills each with SIGKILL somewhere on its way, and checks that
-// the network can then be made, exists once, and can be removed.
+// Killed starts processes that create and remove a network, kills each with SIGKILL at some point, and checks
+// that the network can then be created, exists once, and can be removed.
 func Killed(t *testing.T, times int, env string, open func(plane string) (provider.Provider, error)) {
 	plane := Plane()
 	p := provide(t, World{New: open}, plane)
@@ -66,7 +67,7 @@ func Killed(t *testing.T, times int, env string, open func(plane string) (provid
 	for n := range times {
 		killAfter(t, plane, env, n%4)
 		switch n % 3 {
-		case 0: // the next process finds what this one left
+		case 0: // the next process continues with what this one left
 		case 1:
 			apply(t, p, want)
 			isOnly(t, p, want)
@@ -83,7 +84,7 @@ func Killed(t *testing.T, times int, env string, open func(plane string) (provid
 	isOnly(t, p, want)
 }
 
-// killAfter kills a process that has done so many steps; it is within the next one then, or a few further.
+// killAfter kills a process that has completed the given number of steps, or a few more.
 func killAfter(t *testing.T, plane, env string, steps int) {
 	t.Helper()
 	victim := exec.CommandContext(t.Context(), os.Args[0])

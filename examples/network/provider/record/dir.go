@@ -13,11 +13,11 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Dir is a folder on disk as an FS.
+// Dir is an FS in a folder on disk.
 type Dir string
 
-// tempPrefix begins the names of files that are being written. One that a killed process left is listed under the name
-// that it was to have, so that it is either written again or removed.
+// tempPrefix starts the names of files that are being written. List returns such a file of a killed process
+// under its final name, so that it is either rewritten or removed.
 const tempPrefix = ".new."
 
 // List implements FS. A folder that does not exist is empty.
@@ -37,8 +37,9 @@ func (d Dir) List() ([]string, error) {
 // Read implements FS.
 func (d Dir) Read(name string) ([]byte, error) { return os.ReadFile(d.path(name)) }
 
-// Write implements FS: a new file is written whole and takes the old one's name, so no reader sees half a record. It does not
-// wait for the disk: what a loss of power takes away is not as declared, and is written again.
+// Write implements FS. Write creates a temporary file and renames it, so that no reader sees a partial
+// record. It does not sync: a record lost in a power failure differs from the declaration, and is written
+// again.
 func (d Dir) Write(name string, data []byte) error {
 	temp := d.path(tempPrefix + name)
 	err := os.WriteFile(temp, data, 0o644)

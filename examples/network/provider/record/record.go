@@ -1,6 +1,5 @@
-// Package record is the provider that needs no rights: a network is a JSON file. It stands in where the bridge provider
-// is not permitted, and in tests, where its files may be in memory (see FS). The controller uses it through
-// provider.Provider.
+// Package record implements provider.Provider with a JSON file for each network. It needs no privileges. It
+// is used where the bridge provider is not permitted, and in tests, with files in memory (see FS).
 package record
 
 import (
@@ -17,10 +16,10 @@ import (
 	"github.com/bowline-dev/bowline/examples/network/provider"
 )
 
-// extension ends the name of a record; before it stands the network's ID.
+// extension ends the name of a record; the part before it is the network's ID.
 const extension = ".json"
 
-// Provider keeps a file per network.
+// Provider stores a file for each network.
 type Provider struct {
 	plane string
 	files FS
@@ -28,7 +27,7 @@ type Provider struct {
 
 var _ provider.Provider = (*Provider)(nil)
 
-// New makes a provider for one plane. Planes may share a folder.
+// New returns a provider for one plane. Planes may share a folder.
 func New(plane string, files FS) (*Provider, error) {
 	if err := provider.CheckPlane(plane); err != nil {
 		return nil, err
@@ -36,7 +35,7 @@ func New(plane string, files FS) (*Provider, error) {
 	return &Provider{plane: plane, files: files}, nil
 }
 
-// record is a file's content.
+// record is the content of a file.
 type record struct {
 	Plane   string       `json:"plane"`
 	UID     types.UID    `json:"uid"`
@@ -53,7 +52,7 @@ func (p *Provider) ID(uid types.UID) string { return provider.ID(p.plane, uid) }
 
 func (p *Provider) file(uid types.UID) string { return p.ID(uid) + extension }
 
-// owner is the UID whose network a file records, if it is one of this plane's.
+// owner returns the UID of a record's network if the record belongs to this plane.
 func (p *Provider) owner(file string) (types.UID, bool) {
 	id, ok := strings.CutSuffix(file, extension)
 	if !ok {

@@ -13,8 +13,9 @@ import (
 	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/neutron"
 )
 
-// Explored runs a controller once for each thing that may go wrong, among them that it crashes before and after each write to
-// Neutron, which lives on. In the end Neutron has what is declared, each time. It fails when fewer than some points were tried.
+// Explored runs a controller once for each possible fault, including crashes before and after each write to
+// Neutron, which survives them. After each run Neutron must have the declared networks. It fails if fewer
+// than atLeast fault points were tried.
 func Explored(t *testing.T, program Program, atLeast int) {
 	t.Helper()
 	r := bowlinetest.Explore(t, scenario(program))
@@ -24,8 +25,8 @@ func Explored(t *testing.T, program Program, atLeast int) {
 	}
 }
 
-// Forgetful checks that Explore finds out about a controller that does not ask Neutron what there is when it starts, as the
-// documents' does not: what was deleted meanwhile is never removed.
+// Forgetful checks that Explore detects a controller that does not list Neutron's networks when it starts,
+// like the one in the documents: networks whose objects were deleted meanwhile are never removed.
 func Forgetful(t *testing.T, program Program) {
 	t.Helper()
 	runs := program.Run
@@ -56,9 +57,9 @@ func scenario(program Program) bowlinetest.Scenario {
 	}
 }
 
-// effects are a Neutron whose writes Explore may disturb as it does those of the API.
+// effects makes each write to Neutron a point at which Explore may inject a fault.
 type effects struct {
-	ctx context.Context // the process's
+	ctx context.Context // of the process
 	*neutron.Memory
 }
 
@@ -74,7 +75,7 @@ func (e effects) Delete(namespace, name string) error {
 	return bowlinetest.Effect(e.ctx, "delete "+name, func() error { return e.Memory.Delete(namespace, name) })
 }
 
-// act declares three networks, changes one, deletes one, and deletes and declares one again as another.
+// act declares three networks, changes one, deletes one, and replaces one by another of the same name.
 func act(ctx context.Context, config *rest.Config) error {
 	networks, err := NetworksOf(config)
 	if err != nil {
@@ -98,7 +99,7 @@ func act(ctx context.Context, config *rest.Config) error {
 	return networks.Declare(ctx, "c", map[string]any{"cidr": changed.Cidr, "gateway": changed.Gateway})
 }
 
-// snapshot is the Neutron's networks.
+// snapshot returns Neutron's networks.
 func snapshot(world any) any {
 	networks := map[string]neutron.Network{}
 	for _, n := range world.(*neutron.Memory).Names() {
@@ -107,7 +108,7 @@ func snapshot(world any) any {
 	return networks
 }
 
-// asDeclared is broken by a network that nobody ever asked for.
+// asDeclared returns an error if Neutron has a network that was never declared.
 func asDeclared(s bowlinetest.State) error {
 	for name, n := range s.Outside.(map[string]neutron.Network) {
 		if !slices.Contains([]string{"a", "b", "c"}, name) || n != first && n != changed {

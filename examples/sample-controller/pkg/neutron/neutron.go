@@ -1,6 +1,7 @@
-// Package neutron stands where the documents say FIX ME: it is what their program would call Neutron through, and, since
-// their program has no Neutron, one in memory that logs what it is asked to do. Both controllers of the example call it. A
-// real one, with errors, quotas and time-outs, is in examples/network/provider/neutron.
+// Package neutron fills a gap that the documents mark with FIX ME: the interface through which their program
+// would call Neutron, and an implementation in memory that logs each call. Both controllers of the example
+// use it. An implementation with a real Neutron, including errors, quotas and timeouts, is in
+// examples/network/provider/neutron.
 package neutron
 
 import (
@@ -13,17 +14,19 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Interface is what controllers ask of Neutron, where networks are known by the namespace and name of their object.
+// Interface is the part of Neutron that the controllers use. Networks are identified by the namespace and
+// name of their object.
 type Interface interface {
-	// Get is the network as it is, if it exists.
+	// Get returns the actual network, if it exists.
 	Get(namespace, name string) (actual Network, exists bool)
-	// Create makes a network that does not exist.
+	// Create creates a network. It fails if the network exists.
 	Create(namespace, name string, network Network) error
-	// Update changes a network that exists.
+	// Update changes a network. It fails if the network does not exist.
 	Update(namespace, name string, network Network) error
-	// Delete removes a network; one that does not exist is no error.
+	// Delete removes a network. It succeeds if there is none.
 	Delete(namespace, name string) error
-	// Names are the networks that exist, sorted: a controller that was away looks for those whose object has gone.
+	// Names returns the names of all networks, sorted. A controller uses it at the start to find networks
+	// whose object is gone.
 	Names() []Name
 }
 
@@ -36,12 +39,12 @@ func (n Name) compare(o Name) int {
 	return cmp.Or(cmp.Compare(n.Namespace, o.Namespace), cmp.Compare(n.Name, o.Name))
 }
 
-// Network is what Neutron knows of a network.
+// Network contains the properties of a network in Neutron.
 type Network struct {
 	Cidr, Gateway string
 }
 
-// Memory is a Neutron that ends with the process. Its zero value has no networks. It may be used by many goroutines.
+// Memory is a Neutron in memory. The zero value is empty and ready. It is safe for concurrent use.
 type Memory struct {
 	mu       sync.Mutex
 	networks map[Name]Network

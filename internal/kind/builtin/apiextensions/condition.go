@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// approval is what a definition in one of the community's groups says of its approval; false for other groups.
+// approval returns the condition about the API approval of a definition in a community group; false for other
+// groups.
 func approval(crd *definition) (apiextensionsv1.CustomResourceDefinitionCondition, bool) {
 	if !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
 		return apiextensionsv1.CustomResourceDefinitionCondition{}, false
@@ -28,8 +29,9 @@ func approval(crd *definition) (apiextensionsv1.CustomResourceDefinitionConditio
 	return condition(apiextensionsv1.KubernetesAPIApprovalPolicyConformant, status, reason, message), true
 }
 
-// nonStructural says why a definition's schemas are not structural. Only definitions from v1beta1 that preserve unknown
-// fields may be so; for all others validation has seen to it.
+// nonStructural returns the condition that lists why a definition's schemas are not structural. Only
+// definitions from v1beta1 that preserve unknown fields may have such schemas; validation rejects them in all
+// others.
 func nonStructural(crd *definition) (apiextensionsv1.CustomResourceDefinitionCondition, bool) {
 	if !crd.Spec.PreserveUnknownFields {
 		return apiextensionsv1.CustomResourceDefinitionCondition{}, false
@@ -55,7 +57,7 @@ func condition(kind apiextensionsv1.CustomResourceDefinitionConditionType, statu
 	return apiextensionsv1.CustomResourceDefinitionCondition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
-// setCondition adds a condition or replaces the one of its type, whose time stays when its status does.
+// setCondition adds or replaces a condition. Its transition time is retained if the status does not change.
 func setCondition(crd *definition, c apiextensionsv1.CustomResourceDefinitionCondition, now metav1.Time) {
 	c.LastTransitionTime = now
 	for i := range crd.Status.Conditions {

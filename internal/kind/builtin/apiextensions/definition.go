@@ -1,10 +1,10 @@
-// Package apiextensions is the kind CustomResourceDefinition: its names, defaults and validation, as
-// apiextensions.k8s.io/v1, which is stored, and as v1beta1, which Kubernetes no longer serves and old manifests still
-// use. It also decides, in pure functions, what a definition's status says: which names it got, whether it is
-// established, how far its deletion is.
+// Package apiextensions defines the kind CustomResourceDefinition, with names, defaults and validation: as
+// apiextensions.k8s.io/v1, the stored version, and as v1beta1, which Kubernetes no longer serves but old
+// manifests use. Pure functions compute a definition's status: which names are accepted, whether it is
+// established, and the progress of its deletion.
 //
-// The package keeps no definitions and serves none: the server calls Establish within a write, makes the kinds with
-// package kind/structural, and deletes the instances of a deleted definition.
+// The package neither stores nor serves custom resources: the server calls Establish within a write, creates
+// the kinds with package internal/kind/structural, and deletes the instances of a deleted definition.
 package apiextensions
 
 import (
@@ -26,8 +26,8 @@ const (
 // definition is a CustomResourceDefinition in the hub version.
 type definition = apiextensionsv1.CustomResourceDefinition
 
-// Kinds are the kinds of the group: customresourcedefinitions. The cache bounds the second encodings of all kinds of a
-// server.
+// Kinds returns the kinds of the group: customresourcedefinitions. cache bounds the memory for cached
+// encodings of all kinds of a server.
 func Kinds(cache *object.Cache) []kind.Kind {
 	typed := kind.NewTyped(cache, info(), kind.Rules[*definition]{
 		Default:  apiextensionsv1.SetObjectDefaults_CustomResourceDefinition,
@@ -59,10 +59,10 @@ func info() kind.Info {
 	}
 }
 
-// fromV1beta1 says that a write came through v1beta1, which asks for less than v1 (see kind.Version).
+// fromV1beta1 reports whether a write came through v1beta1, which has fewer rules than v1 (see kind.Version).
 func fromV1beta1(crd *definition) bool { return crd.APIVersion == legacy }
 
-// prepare adds the storage version, the first where there are several, to those that instances may be stored in.
+// prepare adds the storage version, the first if there are several, to status.storedVersions.
 func prepare(crd, _ *definition, sub string) {
 	at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
 	if sub == "status" || at < 0 {

@@ -11,7 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestV1beta1RoundTrip: what v1beta1 says for all versions stands in each version of v1, and comes back as it was.
+// TestV1beta1RoundTrip checks that the fields that v1beta1 has for all versions are copied to each version of
+// v1, and back.
 func TestV1beta1RoundTrip(t *testing.T) {
 	t.Parallel()
 	spec := things + `,"version":"v1","preserveUnknownFields":false,"validation":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object"}}}},` +
@@ -49,7 +50,8 @@ func TestV1beta1RoundTrip(t *testing.T) {
 	}
 }
 
-// TestStoredAsHub: however it was sent, a definition is stored as v1, in JSON and in protobuf.
+// TestStoredAsHub checks that a definition is stored as v1 regardless of the request's version, in JSON and
+// in protobuf.
 func TestStoredAsHub(t *testing.T) {
 	t.Parallel()
 	k := newKind()
@@ -73,7 +75,8 @@ func TestStoredAsHub(t *testing.T) {
 	}
 }
 
-// TestOldManifest: the definition of a Network from the days of v1beta1 makes a kind that keeps every field.
+// TestOldManifest checks that a definition of Kubernetes' v1beta1 era creates a kind that preserves all
+// fields.
 func TestOldManifest(t *testing.T) {
 	t.Parallel()
 	for _, group := range []string{"samplecrd.k8s.io", "sample.k8s.io"} {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// fromLegacy takes a v1beta1 definition to the hub, with the defaults of v1beta1. What v1beta1 can say and v1 cannot,
-// and is invalid, is refused here, where it is still to be seen.
+// fromLegacy converts a v1beta1 definition to the hub, after applying v1beta1's defaults. It rejects invalid
+// definitions that v1 cannot represent.
 func fromLegacy(obj runtime.Object) (*definition, error) {
 	old := obj.(*apiextensionsv1beta1.CustomResourceDefinition).DeepCopy()
 	apiextensionsv1beta1.SetObjectDefaults_CustomResourceDefinition(old)
@@ -30,7 +30,7 @@ func fromLegacy(obj runtime.Object) (*definition, error) {
 	return crd, nil
 }
 
-// toLegacy shows a definition as v1beta1: what all versions share stands at the top.
+// toLegacy converts a definition to v1beta1, in which fields that all versions share are at the top level.
 func toLegacy(crd *definition) (runtime.Object, error) {
 	internal, err := internalOf(crd.DeepCopy())
 	if err != nil {
@@ -44,14 +44,15 @@ func toLegacy(crd *definition) (runtime.Object, error) {
 	return old, nil
 }
 
-// internalOf is a definition in the form that the libraries validate; it shares parts with crd.
+// internalOf converts a definition to the form that the libraries validate. The result shares memory with
+// crd.
 func internalOf(crd *definition) (*apiextensions.CustomResourceDefinition, error) {
 	internal := &apiextensions.CustomResourceDefinition{}
 	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd, internal, nil)
 	return internal, err
 }
 
-// ambiguous says where a v1beta1 definition says a thing twice: for all versions and for one.
+// ambiguous returns errors for fields that a v1beta1 definition sets both for all versions and for one.
 func ambiguous(spec *apiextensionsv1beta1.CustomResourceDefinitionSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	var schemas, subresources, columns bool

@@ -10,7 +10,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// revision is one as a client sends it.
+// revision decodes a revision.
 func revision(t *testing.T, k kind.Kind, body string) kind.Object {
 	t.Helper()
 	obj, _, err := k.DecodeRequest(object.Form{APIVersion: "apps/v1", Format: object.JSON}, []byte(body), false)

@@ -9,24 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The old versions of a daemonset counted the templates that it has had, in a field; apps/v1 has an annotation for the
-// number. The server counts: what a client writes there is heard on create alone.
+// Old versions of a daemonset count its templates in the field spec.templateGeneration, which apps/v1
+// represents as an annotation. The server maintains the count: the client's value is only used on create.
 
 const templates = appsv1.DeprecatedTemplateGeneration
 
-// showTemplates makes every daemonset show a number, even before its first template is counted.
+// showTemplates sets the annotation if it is missing.
 func showTemplates(d *appsv1.DaemonSet) {
 	if _, ok := d.Annotations[templates]; !ok {
 		setTemplates(d, 0)
 	}
 }
 
-// templatesOf is the number of templates that a daemonset has had; err says that its annotation holds none.
+// templatesOf parses the annotation.
 func templatesOf(d *appsv1.DaemonSet) (n int64, err error) {
 	return strconv.ParseInt(d.Annotations[templates], 10, 64)
 }
 
-// setTemplates writes the number into a map of its own, since an object may share its annotations with another.
+// setTemplates sets the annotation in a copy of the map, because objects may share their annotations.
 func setTemplates(d *appsv1.DaemonSet, n int64) {
 	annotations := make(map[string]string, len(d.Annotations)+1)
 	maps.Copy(annotations, d.Annotations)
@@ -34,7 +34,8 @@ func setTemplates(d *appsv1.DaemonSet, n int64) {
 	d.Annotations = annotations
 }
 
-// countTemplates counts a write that changes the template. A number that is none stays, and is refused in a moment.
+// countTemplates increases the count if a write changes the template. An invalid value is retained for
+// validation to reject.
 func countTemplates(d, old *appsv1.DaemonSet, _ string) {
 	n, err := templatesOf(d)
 	if err != nil {

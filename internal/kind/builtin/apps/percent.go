@@ -11,7 +11,7 @@ import (
 
 func validPercent(s string) bool { return len(validation.IsValidPercent(s)) == 0 }
 
-// validateShare checks a number of pods, or a part of all of them.
+// validateShare validates a number or percentage of pods.
 func validateShare(share intstr.IntOrString, path *field.Path) (errs field.ErrorList) {
 	if share.Type == intstr.Int {
 		return nonNegative(path, share.IntVal)
@@ -22,7 +22,7 @@ func validateShare(share intstr.IntOrString, path *field.Path) (errs field.Error
 	return errs
 }
 
-// atMostAll checks that a percentage is of what there is.
+// atMostAll checks that a percentage is at most 100 %.
 func atMostAll(share intstr.IntOrString, path *field.Path) field.ErrorList {
 	if share.Type == intstr.String && shareValue(share) > 100 {
 		return field.ErrorList{field.Invalid(path, share, "must not be greater than 100%")}
@@ -30,7 +30,7 @@ func atMostAll(share intstr.IntOrString, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// shareValue is the number of pods, or the percentage; 0 for what is neither.
+// shareValue returns the number or the percentage; 0 if the value is invalid.
 func shareValue(share intstr.IntOrString) int {
 	if share.Type == intstr.Int {
 		return share.IntValue()

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validateSchedule checks a schedule in the format of cron. A time zone in it, which Kubernetes took once, is refused
-// unless the schedule that it replaces (was) has one too.
+// validateSchedule validates a schedule in cron format. A time zone in it, which Kubernetes once accepted, is
+// rejected unless the replaced schedule (was) has one too.
 func validateSchedule(schedule, was string, zone *string, path *field.Path) (errs field.ErrorList) {
 	if schedule == "" {
 		return field.ErrorList{field.Required(path, "")}
@@ -30,7 +30,7 @@ func validateSchedule(schedule, was string, zone *string, path *field.Path) (err
 	return errs
 }
 
-// parse says what is wrong with a schedule. The library panics at some (TZ=0).
+// parse returns an error for an invalid schedule. The library panics for some of them (TZ=0).
 func parse(schedule string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -41,11 +41,12 @@ func parse(schedule string) (err error) {
 	return err
 }
 
-// zonePart is a part of a time zone's name, by the rules of those who name them, and what old names have beside.
+// zonePart matches a component of a time zone's name, by the rules of the tz database and with the characters
+// of old names.
 var zonePart = regexp.MustCompile(`^[A-Za-z.\-_0-9+]{1,14}$`)
 
-// validateZone checks the name of a time zone: one that the server knows, and not that of wherever it happens to run. The
-// parts are looked at first, so that no name leads to another file.
+// validateZone validates the name of a time zone: the server must know it, and it must not be the local time
+// zone of the host. Validating the components first ensures that no name refers to another file.
 func validateZone(zone *string, path *field.Path) (errs field.ErrorList) {
 	if zone == nil {
 		return nil

@@ -1,6 +1,6 @@
-// Package coordination is the kinds of the coordination.k8s.io group: leases, through which programs agree on who leads.
-// What a rule refuses, and in which words, follows Kubernetes 1.36 (pkg/apis/coordination/validation). Package
-// kind/builtin puts the kinds into a server's registry; nothing else calls this package.
+// Package coordination defines the kinds of the coordination.k8s.io group: leases, which programs use for
+// leader election. Validation follows Kubernetes 1.36 (pkg/apis/coordination/validation). Package
+// internal/kind/builtin registers the kinds; no other package uses this one.
 package coordination
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Kinds are all kinds of the group, for one server. The cache bounds their second encodings.
+// Kinds returns all kinds of the group, for one server. cache bounds the memory for cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{leaseKind(cache)}
 }

@@ -25,8 +25,8 @@ func validateLease(l, _ *coordinationv1.Lease, _ string) (errs field.ErrorList) 
 	return errs
 }
 
-// validateStrategy accepts Kubernetes' own strategy and those of others, which carry a domain. Kubernetes reports an
-// error one level below the strategy, and so do we.
+// validateStrategy accepts Kubernetes' own strategy, and names that are qualified by a domain. Like
+// Kubernetes, it reports an error at the field strategy below the strategy.
 func validateStrategy(s coordinationv1.CoordinatedLeaseStrategy, path *field.Path) (errs field.ErrorList) {
 	path = path.Child("strategy")
 	if !strings.Contains(string(s), "/") {

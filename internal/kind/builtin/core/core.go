@@ -1,9 +1,10 @@
-// Package core is the kinds of Kubernetes' core group: one file per kind with its data, defaults, validation and
-// columns. Events are here too, though they are served under events.k8s.io as well: they are stored in the core version.
+// Package core defines the kinds of Kubernetes' core group: each has a file with its data, defaults,
+// validation and columns. Events are part of this package, although events.k8s.io serves them as well,
+// because they are stored in the core version.
 //
-// What a rule refuses, and in which words, follows Kubernetes 1.36 (k8s.io/kubernetes/pkg/apis/core/validation and
-// pkg/registry/core); the tests name the source of each. Metadata is checked by the server, for all kinds alike.
-// Package kind/builtin puts the kinds into a server's registry; nothing else calls this package.
+// Validation follows Kubernetes 1.36 (k8s.io/kubernetes/pkg/apis/core/validation and pkg/registry/core); the
+// tests name the source of each rule. The server validates metadata for all kinds. Package
+// internal/kind/builtin registers the kinds.
 package core
 
 import (
@@ -13,15 +14,16 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// nothing is the cell of a table that has nothing to show.
+// nothing is the table cell for a missing value.
 const nothing = "<none>"
 
-// textColumn is a column of texts; one of priority 1 is shown with -o wide alone.
+// textColumn returns a column of strings; kubectl shows priority 1 only with -o wide.
 func textColumn(name, description string, priority int32) metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description, Priority: priority}
 }
 
-// Kinds are all kinds of the core group, for one server, in discovery's order. The cache bounds their second encodings.
+// Kinds returns all kinds of the core group, for one server, in discovery's order. cache bounds the memory
+// for cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{
 		configMapKind(cache),

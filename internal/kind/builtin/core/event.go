@@ -22,12 +22,12 @@ func eventKind(cache *object.Cache) kind.Kind {
 		Kind: "Event", Plural: "events", Singular: "event", ShortNames: []string{"ev"},
 		Namespaced:     true,
 		CreateOnUpdate: true,
-		Lifetime:       time.Hour, // kube-apiserver's --event-ttl
+		Lifetime:       time.Hour, // the default of kube-apiserver's --event-ttl
 		Endpoints: []kind.Endpoint{
 			{Version: "v1", Selectable: coreEventFields},
 			{Group: "events.k8s.io", Version: "v1", Selectable: newEventFields},
 		},
-		// The core version takes any name that a URL can hold; validateNewEvent asks for more.
+		// The core version accepts any name that is valid in a URL; validateNewEvent has stricter rules.
 		ValidName: func(name string, prefix bool) []string {
 			if prefix {
 				return content.IsPathSegmentPrefix(name)
@@ -49,7 +49,8 @@ func eventKind(cache *object.Cache) kind.Kind {
 	})
 }
 
-// coreEventFields and newEventFields are the selectors of the two endpoints; both read what eventFields gives.
+// coreEventFields and newEventFields are the field selectors of the two endpoints; both map to the keys of
+// eventFields.
 var (
 	coreEventFields = map[string]string{
 		"involvedObject.kind": "", "involvedObject.namespace": "", "involvedObject.name": "", "involvedObject.uid": "",
@@ -70,7 +71,7 @@ var (
 	}
 )
 
-// eventFields leaves empty values out: a selector reads a field that is not there as the empty string.
+// eventFields omits empty values: a selector treats a missing field as the empty string.
 func eventFields(e *corev1.Event) map[string]string {
 	o := &e.InvolvedObject
 	fields := make(map[string]string, 8)

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// eventToHub makes the core form of an events.k8s.io event. The caller gives up in: the result shares its parts.
+// eventToHub converts an events.k8s.io event to the core version. The result shares memory with in.
 func eventToHub(in *eventsv1.Event) *corev1.Event {
 	out := &corev1.Event{
 		ObjectMeta:          in.ObjectMeta,
@@ -30,7 +30,7 @@ func eventToHub(in *eventsv1.Event) *corev1.Event {
 	return out
 }
 
-// eventFromHub makes the events.k8s.io form of an event; it shares nothing with in.
+// eventFromHub converts an event to events.k8s.io. The result shares no memory with in.
 func eventFromHub(in *corev1.Event) *eventsv1.Event {
 	out := &eventsv1.Event{
 		TypeMeta:                 metav1.TypeMeta{Kind: "Event", APIVersion: eventsAPIVersion},

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// standardFinalizers are the finalizers that need no domain before their name.
+// standardFinalizers are the finalizers that need no domain.
 var standardFinalizers = []string{
 	string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents,
 }
 
-// validateFinalizers is what the core kinds ask of metadata.finalizers beyond what the server asks of all kinds: a name
-// without a domain is one of Kubernetes' own.
+// validateFinalizers adds a rule of the core kinds to the server's validation of metadata.finalizers: a name
+// without a domain must be a standard one.
 func validateFinalizers(obj metav1.Object) (errs field.ErrorList) {
 	for i, f := range obj.GetFinalizers() {
 		errs = append(errs, validateFinalizerDomain(field.NewPath("metadata", "finalizers").Index(i), f)...)

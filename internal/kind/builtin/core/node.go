@@ -17,7 +17,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// nodes is a typed kind whose creator may give the status: a node registers itself with what it has.
+// nodes is a typed kind whose creates may set the status, because a node registers itself with its capacity.
 type nodes struct {
 	*kind.Typed[corev1.Node, *corev1.Node]
 }
@@ -48,8 +48,8 @@ func (k nodes) Prepare(obj, old kind.Object, sub string) {
 	}
 }
 
-// defaultNode makes all capacity allocatable where the node does not say otherwise, and lets the singular and the
-// plural form of the pod CIDRs agree: the singular one, where it is there, decides the first.
+// defaultNode sets allocatable to the capacity, and synchronizes the singular and plural fields for pod
+// CIDRs: if the singular one is set, it determines the first of the plural.
 func defaultNode(n *corev1.Node) {
 	if n.Status.Allocatable == nil && n.Status.Capacity != nil {
 		n.Status.Allocatable = n.Status.Capacity.DeepCopy()
@@ -76,7 +76,7 @@ func nodeWarnings(n, _ *corev1.Node) (warnings []string) {
 	return warnings
 }
 
-// configSourceOf is a field without effect that Kubernetes still takes and checks.
+// configSourceOf returns a field without effect that Kubernetes still accepts and validates.
 func configSourceOf(n *corev1.Node) *corev1.NodeConfigSource {
 	return n.Spec.ConfigSource //lint:ignore SA1019 old nodes may carry it
 }
@@ -123,7 +123,7 @@ func nodeReadiness(n *corev1.Node) string {
 	return status
 }
 
-// Labels that say what a node is for: the role as the rest of the key, or as the value of the older one.
+// Labels for the role of a node: the role is the suffix of the key, or the value of the older label.
 const (
 	roleLabelPrefix = "node-role.kubernetes.io/"
 	roleLabel       = "kubernetes.io/role"

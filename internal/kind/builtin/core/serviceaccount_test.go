@@ -2,8 +2,8 @@ package core
 
 import "testing"
 
-// TestServiceAccountRules: ValidateServiceAccount of pkg/apis/core/validation, which checks metadata alone; the secrets
-// that it names need not exist, nor have a name.
+// TestServiceAccountRules checks the rules of ValidateServiceAccount (pkg/apis/core/validation), which
+// validates only the metadata. The referenced secrets need not exist or have a name.
 func TestServiceAccountRules(t *testing.T) {
 	t.Parallel()
 	check(t, "serviceaccounts", []rule{

@@ -1,10 +1,11 @@
-// Package networking is the kinds of the networking.k8s.io group that say how traffic enters a cluster: ingresses, which
-// lead hosts and paths to services, and ingress classes, which say who makes them so. Each kind has its data and columns
-// in a file of its name, and its rules in one beside that.
+// Package networking defines the kinds of the networking.k8s.io group that configure how traffic enters a
+// cluster: ingresses, which route hosts and paths to services, and ingress classes, which name the
+// controllers of ingresses. Each kind has its data and columns in the file of its name, and its rules in the
+// file with the suffix _validate.
 //
-// What a rule refuses, and in which words, follows Kubernetes 1.36 (pkg/apis/networking/validation and
-// pkg/registry/networking). Metadata is checked by the server, for all kinds alike. Package kind/builtin puts the kinds
-// into a server's registry; nothing else calls this package.
+// Validation follows Kubernetes 1.36 (pkg/apis/networking/validation and pkg/registry/networking). The server
+// validates metadata for all kinds. Package internal/kind/builtin registers the kinds; no other package uses
+// this one.
 package networking
 
 import (
@@ -12,10 +13,11 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Kinds are all kinds of the group, for one server, in discovery's order. The cache bounds their second encodings.
+// Kinds returns all kinds of the group, for one server, in discovery's order. cache bounds the memory for
+// cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{ingressClassKind(cache), ingressKind(cache)}
 }
 
-// nothing is the cell of a table that has nothing to show.
+// nothing is the table cell for a missing value.
 const nothing = "<none>"

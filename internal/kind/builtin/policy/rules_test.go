@@ -19,7 +19,8 @@ func budget(t *testing.T, text string) kind.Object {
 	return b
 }
 
-// TestBudgetRules: the sources are functions of Kubernetes' pkg/apis/policy/validation.
+// TestBudgetRules checks the validation rules; each names its source in Kubernetes'
+// pkg/apis/policy/validation.
 func TestBudgetRules(t *testing.T) {
 	t.Parallel()
 	k := budgetKind(object.NewCache(1 << 20))

@@ -1,6 +1,6 @@
-// Package scheduling is the kinds of the scheduling.k8s.io group: priority classes. What a rule refuses, and in which
-// words, follows Kubernetes (pkg/apis/scheduling/validation). Package kind/builtin puts the kinds into a server's
-// registry and the system's classes into its store; package admission resolves the classes of pods.
+// Package scheduling defines the kinds of the scheduling.k8s.io group: priority classes. Validation follows
+// Kubernetes (pkg/apis/scheduling/validation). Package internal/kind/builtin registers the kinds and creates
+// the system's classes; the admission plugin Priority resolves the classes of pods.
 package scheduling
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// highestUserPriority is the highest value of a class that is not one of the system's.
+// highestUserPriority is the highest value of a class that is not a system class.
 const highestUserPriority = int32(1000000000)
 
-// systemPrefix begins the names of the system's classes.
+// systemPrefix is the prefix of the names of system classes.
 const systemPrefix = "system-"
 
-// SystemClasses are the classes that every cluster has. They belong to the caller.
+// SystemClasses returns new copies of the classes that every cluster has.
 func SystemClasses() []*schedulingv1.PriorityClass {
 	return []*schedulingv1.PriorityClass{
 		system("system-cluster-critical", 2*highestUserPriority,
@@ -41,7 +41,7 @@ func system(name string, value int32, description string) *schedulingv1.Priority
 	}
 }
 
-// Kinds are all kinds of the group, for one server. The cache bounds their second encodings.
+// Kinds returns all kinds of the group, for one server. cache bounds the memory for cached encodings.
 func Kinds(cache *object.Cache) []kind.Kind {
 	return []kind.Kind{priorityClassKind(cache)}
 }
@@ -108,7 +108,7 @@ func validatePriorityClass(pc, old *schedulingv1.PriorityClass, _ string) (errs 
 	return errs
 }
 
-// notSystem says why a class is not one of the system's, as every cluster has them; empty when it is one.
+// notSystem returns the difference between a class and the system class of its name, or "" if there is none.
 func notSystem(pc *schedulingv1.PriorityClass) string {
 	for _, s := range SystemClasses() {
 		switch {

@@ -10,7 +10,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// The rules of pkg/apis/scheduling/validation: ValidatePriorityClass and ValidatePriorityClassUpdate.
+// TestPriorityClassRules checks the rules of ValidatePriorityClass and ValidatePriorityClassUpdate
+// (pkg/apis/scheduling/validation).
 func TestPriorityClassRules(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -1,6 +1,7 @@
-// Command gen writes types.txt, the types of all built-in kinds in the form of patch/ownership/internal/types, from the
-// OpenAPI definitions that server/openapi embeds. Developers run it through `go generate ./patch/ownership` after those
-// definitions were made anew; nothing of it is linked into a server.
+// Command gen writes types.txt, the types of all built-in kinds in the format of
+// internal/patch/ownership/internal/types, from the OpenAPI definitions that internal/server/openapi embeds.
+// Developers run it through `go generate ./internal/patch/ownership` after these definitions changed; it is
+// not part of a server.
 package main
 
 import (
@@ -51,7 +52,7 @@ func generate(from, to string) error {
 	return os.WriteFile(to, []byte(text), 0o644)
 }
 
-// read takes the definitions out of the archive, in which each Go package has a file with its own.
+// read reads the definitions from the archive, which has a file per Go package.
 func read(archive string) (map[string]*spec.Schema, error) {
 	z, err := zip.OpenReader(archive)
 	if err != nil {
@@ -74,8 +75,8 @@ func read(archive string) (map[string]*spec.Schema, error) {
 	return models, nil
 }
 
-// kindOf is the kind that a definition describes the objects of: "apps/v1/Deployment". In lists,
-// and in what requests of every group carry, nobody owns a field.
+// kindOf returns the kind that a definition describes, as "apps/v1/Deployment". It returns "" for lists and
+// for types that requests of every group contain, because they have no field owners.
 func kindOf(model *spec.Schema) string {
 	var kinds []struct{ Group, Version, Kind string }
 	if err := model.Extensions.GetObject("x-kubernetes-group-version-kind", &kinds); err != nil || len(kinds) != 1 {
@@ -89,7 +90,7 @@ func kindOf(model *spec.Schema) string {
 	return strings.TrimPrefix(k.Group+"/"+k.Version+"/"+k.Kind, "/")
 }
 
-// write gives the types that kinds reach a line each, in the order of their names.
+// write formats the types that kinds refer to, one per line, ordered by name.
 func write(all *schema.Schema, kinds map[string]string) (string, error) {
 	defs := map[string]schema.TypeDef{}
 	for _, def := range all.Types {

@@ -1,12 +1,13 @@
 // Command gen writes definitions.zip, the OpenAPI definitions of all built-in types, from the Go structs in
-// k8s.io/api, k8s.io/apimachinery and k8s.io/apiextensions-apiserver, and of our own where those have none any more. Developers run it through `go generate
-// ./server/openapi` after those modules were updated or a package was added to the list below; nothing of it is linked
-// into a server.
+// k8s.io/api, k8s.io/apimachinery and k8s.io/apiextensions-apiserver, and from Bowline's own structs for
+// types that these modules have removed. Developers run it with `go generate ./internal/server/openapi` after
+// an update of those modules or a change of the list of packages below. No part of it is linked into a
+// server.
 //
-// It lets openapi-gen, a tool in go.mod, write the definitions as Go source into a temporary folder, adds a small
-// program that prints them as JSON, runs that, and files what it prints: a file for the definitions of each Go package,
-// so that a document unpacks those alone that it shows, "v2" for what OpenAPI v2 describes otherwise, and "kinds" for
-// the definition of each kind.
+// It runs openapi-gen, a tool in go.mod, which writes the definitions as Go source into a temporary
+// directory. Then it adds a small program that prints them as JSON, runs that program, and stores the output:
+// one file for the definitions of each Go package, so that a document only reads those it needs, "v2" for
+// schemas that differ in OpenAPI v2, and "kinds" for the definition of each kind.
 package main
 
 import (
@@ -58,7 +59,8 @@ var packages = []string{
 	"github.com/bowline-dev/bowline/internal/kind/builtin/admissionregistration/v1alpha1",
 }
 
-// printer is the program that prints the definitions; it is compiled together with what openapi-gen writes.
+// printer is the source of the program that prints the definitions; it is compiled together with the output
+// of openapi-gen.
 //
 //go:embed printer.go.txt
 var printer []byte
@@ -100,7 +102,7 @@ func generate(file string) error {
 	return os.WriteFile(file, archive, 0o644)
 }
 
-// output runs a command and returns what it prints.
+// output runs a command and returns its standard output.
 func output(name string, args ...string) ([]byte, error) {
 	var out bytes.Buffer
 	cmd := exec.Command(name, args...)
@@ -111,7 +113,7 @@ func output(name string, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// pack files what the printer printed. The same definitions make the same bytes.
+// pack returns the archive of the printed definitions. Equal definitions result in equal bytes.
 func pack(printed []byte) ([]byte, error) {
 	var all struct {
 		Schemas   map[string]json.RawMessage

@@ -19,11 +19,12 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// payload makes a record of about one KiB.
+// payload yields a record of about one KiB.
 var payload = strings.Repeat("x", 850)
 
-// BenchmarkCommit is how many commits a store on disk makes, beside a plain loop that writes as many records of the same size
-// to a file and syncs them, again and again: the two take turns, so that they meet the same disk.
+// BenchmarkCommit compares the commit rate of a store on disk with a plain loop that appends as many records
+// of the same size to a file and syncs it. The two alternate, so that both run under the same disk
+// conditions.
 func BenchmarkCommit(b *testing.B) {
 	for _, writers := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
@@ -52,7 +53,8 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// commitFor lets writers replace objects of their own for a while. The objects are made before the clock runs.
+// commitFor runs writers that replace their own objects for the duration d. The changes are created before
+// the clock starts.
 func commitFor(b *testing.B, s *store.Store, writers int, d time.Duration) (n int, spent, longest time.Duration) {
 	changes := make([][]store.Change, writers)
 	for w := range changes {
@@ -88,10 +90,10 @@ func commitFor(b *testing.B, s *store.Store, writers int, d time.Duration) (n in
 	return n, spent, slices.Max(worst)
 }
 
-// perTurn bounds the commits of a turn.
+// perTurn bounds the commits of one measurement.
 const perTurn = 20_000
 
-// plain is the loop to compare with.
+// plain is the baseline: a loop that appends records and syncs.
 type plain struct {
 	file   *os.File
 	record []byte
@@ -128,7 +130,7 @@ func (p *plain) appendFor(b *testing.B, d time.Duration) (n int, spent, longest 
 	return n, time.Since(start), longest
 }
 
-// BenchmarkLoad is how long a store takes to have all objects of a log again.
+// BenchmarkLoad measures loading all objects of a log.
 func BenchmarkLoad(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		for _, age := range []time.Duration{time.Nanosecond, time.Hour} {
@@ -157,7 +159,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// fill makes objects of one KiB.
+// fill writes n objects of one KiB.
 func fill(b *testing.B, dir string, n int) {
 	b.Helper()
 	l := open(b, dir, disk.Options{})

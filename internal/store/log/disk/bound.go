@@ -14,15 +14,15 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// boundFile says which revision was acknowledged last. Without it nobody could tell a write-ahead log that somebody cut short or
-// removed from one whose end a crash has torn.
+// boundFile records the last acknowledged revision. Without it, a write-ahead log that was truncated or
+// removed could not be distinguished from one with a torn end after a crash.
 //
-// It is written once a commit is durable and never synced: after a crash of the process it is exact, after one of the machine
-// it may be behind, and it is never ahead of a disk that keeps what it has synced. So it costs no commit a sync, and whether it
-// can be written is nobody's concern.
+// It is written after each commit is durable and never synced. After a process crash it is exact; after a
+// machine crash it may be behind, but it is never ahead of a disk that preserves synced data. It therefore
+// costs no extra sync per commit, and a failure to write it is ignored.
 const boundFile = "DURABLE"
 
-// LostError says that a store lacks commits that were acknowledged.
+// LostError reports that a store lacks commits that were acknowledged.
 type LostError struct {
 	Acknowledged, Found object.Revision
 }
@@ -32,13 +32,13 @@ func (e *LostError) Error() string {
 		e.Acknowledged, e.Found)
 }
 
-// bound is the text of the file.
+// bound returns the contents of the file.
 func bound(acknowledged object.Revision) string {
 	number := fmt.Sprintf("%020d", acknowledged)
 	return fmt.Sprintf("%s %08x\n", number, crc32.ChecksumIEEE([]byte(number)))
 }
 
-// readBound is what the file says; 0 where it is not there, or a crash has torn it.
+// readBound returns the recorded revision, or 0 if the file is missing or torn.
 func readBound(fs vfs.FS, dir string) (acknowledged object.Revision) {
 	text, err := readWhole(fs, dir, boundFile)
 	if err != nil {
@@ -50,7 +50,7 @@ func readBound(fs vfs.FS, dir string) (acknowledged object.Revision) {
 	return acknowledged
 }
 
-// openBound opens the file to write to, anew where the disk has failed since. Without it commits are as durable.
+// openBound opens the file for writing, again after a disk failure. Commits are durable without it.
 func (l *Log) openBound() {
 	if l.bound != nil {
 		_ = l.bound.Close()
@@ -64,7 +64,7 @@ func (l *Log) openBound() {
 	l.bound = f
 }
 
-// acknowledge writes the file. mu is held.
+// acknowledge stores the revision as current and writes the file. The caller holds mu.
 func (l *Log) acknowledge(revision object.Revision) {
 	l.current.Store(uint64(revision))
 	if l.bound != nil {
@@ -72,10 +72,12 @@ func (l *Log) acknowledge(revision object.Revision) {
 	}
 }
 
-// inspect reads where the database ends, and whether its commits follow one another, before it is opened to be written to, which
-// begins with a new list of files: a store that is refused stays as it is, and a file of it that is missing can be put back. That a
-// store was closed says nothing: its disk may have been full then, or somebody has changed its files since. Only migrations of an
-// older layout come before. It is silent: who opens a store that is not refused says the same again.
+// inspect opens the database read-only before it is opened for writing, and checks that its commits are
+// consecutive and include all acknowledged ones. Opening for writing creates a new MANIFEST; a store that is
+// refused must stay unchanged, so that a missing file can be put back. inspect also checks a store that was
+// closed cleanly: its disk may have been full at that time, or its files may have been modified since. Only
+// migrations of an older layout run earlier. inspect does not log, because opening the store reports the same
+// findings again.
 func (l *Log) inspect() error {
 	options := l.options
 	options.ReadOnly, options.Log = true, slog.New(slog.DiscardHandler)
@@ -89,7 +91,7 @@ func (l *Log) inspect() error {
 	}
 	if err == nil {
 		current := object.Revision(reader.current.Load())
-		err = reader.readHistory(&history{after: current, current: current}) // of no commit more than its place counts
+		err = reader.readHistory(&history{after: current, current: current}) // only checks continuity
 	}
 	if err == nil && reader.lost() != nil {
 		batch := reader.db.NewBatch()
@@ -98,7 +100,7 @@ func (l *Log) inspect() error {
 	return errors.Join(err, reader.db.Close())
 }
 
-// lost is what the database lacks of what was acknowledged; nil if that is nothing.
+// lost returns the acknowledged commits that the database lacks, or nil if it has all of them.
 func (l *Log) lost() *LostError {
 	lost := &LostError{Acknowledged: readBound(l.options.FS, l.dir), Found: object.Revision(l.current.Load())}
 	if lost.Acknowledged <= lost.Found {
@@ -107,7 +109,8 @@ func (l *Log) lost() *LostError {
 	return lost
 }
 
-// mustEndRight refuses a database that ends before what was acknowledged, or, where that is accepted, goes on without it.
+// mustEndRight rejects a database that lacks acknowledged commits, or continues without them if AcceptLoss is
+// set.
 func (l *Log) mustEndRight() error {
 	lost := l.lost()
 	switch {
@@ -126,7 +129,8 @@ func (l *Log) mustEndRight() error {
 	return l.beginAfter(lost.Acknowledged)
 }
 
-// beginAfter lets revisions begin far above one that was given out, and forgets the history, which does not lead there.
+// beginAfter starts revisions one epoch above an acknowledged one and discards the history, which would have
+// a gap.
 func (l *Log) beginAfter(acknowledged object.Revision) error {
 	batch := l.db.NewBatch()
 	defer batch.Close()
@@ -143,8 +147,9 @@ func (l *Log) beginAfter(acknowledged object.Revision) error {
 	return l.locate()
 }
 
-// forgetHistory adds to a batch what lets go of all commits. It fails where one cannot be read: a state that it replaced would stay,
-// and be taken for the newest of its object once that was deleted and its deletion forgotten.
+// forgetHistory adds the deletion of all commits' history to a batch. It fails if a commit cannot be read: a
+// state that the commit replaced would remain, and would become the newest of its object once the object is
+// deleted and the deletion trimmed.
 func (l *Log) forgetHistory(batch *pebble.Batch) error {
 	lower, upper := bounds(entries)
 	if err := l.forgetCommits(batch, lower, upper); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
-// TestAWriteAheadLogThatSomebodyCutShortIsRefused cuts the last commits off a store that was killed: whoever puts them back has them,
-// and whoever goes on without them gets no revision twice.
+// TestAWriteAheadLogThatSomebodyCutShortIsRefused removes the last commits of a store that was killed.
+// Restoring the file restores the commits; continuing without them never reuses a revision.
 func TestAWriteAheadLogThatSomebodyCutShortIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(file string, size int64) error{
@@ -31,7 +31,7 @@ func TestAWriteAheadLogThatSomebodyCutShortIsRefused(t *testing.T) {
 			t.Parallel()
 			dir := crashed(t, filled(t), "b")
 			file, data := lastWritten(t, dir)
-			written := strings.TrimRight(string(data), "\x00") // what follows is reserved
+			written := strings.TrimRight(string(data), "\x00") // the rest of the file is preallocated
 			if err := cut(file, int64(len(written))); err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +59,7 @@ func TestAWriteAheadLogThatSomebodyCutShortIsRefused(t *testing.T) {
 	}
 }
 
-// lastWritten is the newest write-ahead log that has something.
+// lastWritten returns the newest write-ahead log that is not empty.
 func lastWritten(t *testing.T, dir string) (name string, data []byte) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, "*.log"))
@@ -76,7 +76,7 @@ func lastWritten(t *testing.T, dir string) (name string, data []byte) {
 	return "", nil
 }
 
-// cutOff takes away the last commits, and returns the file where they were and what it held.
+// cutOff removes the last commits and returns their file and its original contents.
 func cutOff(t *testing.T, dir string) (file string, whole []byte) {
 	t.Helper()
 	file, whole = lastWritten(t, dir)
@@ -86,7 +86,8 @@ func cutOff(t *testing.T, dir string) (file string, whole []byte) {
 	return file, whole
 }
 
-// goesOn accepts the loss, which is said once: the rest is there, over restarts, and revisions begin above all that were given out.
+// goesOn accepts the loss and checks that it is logged once, that the rest is present across restarts, and
+// that revisions start above all acknowledged ones.
 func goesOn(t *testing.T, dir string, lost *disk.LostError) {
 	t.Helper()
 	var said strings.Builder
@@ -111,7 +112,8 @@ func goesOn(t *testing.T, dir string, lost *disk.LostError) {
 	closed(t, s)
 }
 
-// TestWhatIsDeletedAfterALossStaysDeleted deletes an object that was replaced by a commit before those that are lost.
+// TestWhatIsDeletedAfterALossStaysDeleted deletes an object that was replaced by a commit before the lost
+// ones.
 func TestWhatIsDeletedAfterALossStaysDeleted(t *testing.T) {
 	t.Parallel()
 	dir := crashed(t, replaced(t), "b")
@@ -132,7 +134,7 @@ func TestALossIsNotAcceptedWhereTheHistoryIsDamagedToo(t *testing.T) {
 	if content(t, dir) != before {
 		t.Error("refusing it changed the folder")
 	}
-	s, _ := begun(t, dir, disk.Options{AcceptLoss: true, ReadOnly: true}) // to be backed up
+	s, _ := begun(t, dir, disk.Options{AcceptLoss: true, ReadOnly: true}) // so that it can be backed up
 	if value(s, "a") != "2" {
 		t.Errorf("a is %q", value(s, "a"))
 	}
@@ -161,7 +163,8 @@ func TestALossIsNotAcceptedOnAFullDisk(t *testing.T) {
 	closed(t, s)
 }
 
-// TestATornBoundIsNone: what says how far the log went is not synced, and a crash may leave anything there.
+// TestATornBoundIsNone checks that a bound file with invalid contents is ignored: the file is not synced,
+// so a crash may leave anything in it.
 func TestATornBoundIsNone(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "000", strings.Repeat("\x00", 30), "09999999999999999999 00000000\n"} {

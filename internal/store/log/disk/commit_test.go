@@ -20,8 +20,9 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestWritersShareASyncAndNothingIsSeenBeforeIt holds up the syncs of the write-ahead log: meanwhile nobody is answered, nobody
-// reads what is not durable, and all who came meanwhile share the next sync.
+// TestWritersShareASyncAndNothingIsSeenBeforeIt blocks the sync of the write-ahead log. Until it completes,
+// no commit returns and no reader observes the changes; all writers that arrive meanwhile share the next
+// sync.
 func TestWritersShareASyncAndNothingIsSeenBeforeIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -68,8 +69,8 @@ func TestWritersShareASyncAndNothingIsSeenBeforeIt(t *testing.T) {
 	})
 }
 
-// TestCommitsDoNotWaitForTables holds up what writes tables, in the background, and commits as much as fills several: nobody
-// waits for a table.
+// TestCommitsDoNotWaitForTables blocks the background flush to tables and commits enough data for several
+// tables: no commit may wait for a table.
 func TestCommitsDoNotWaitForTables(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +104,8 @@ func TestCommitsDoNotWaitForTables(t *testing.T) {
 	})
 }
 
-// TestEachLiveObjectIsReadOnce by a start, in order, however often it was written; what was deleted is not.
+// TestEachLiveObjectIsReadOnce checks that Load returns each live object once and in key order, however often
+// it was written, and no deleted object.
 func TestEachLiveObjectIsReadOnce(t *testing.T) {
 	t.Parallel()
 	memory := vfs.NewMem()

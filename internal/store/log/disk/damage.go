@@ -21,20 +21,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// fileError says in plain words what is wrong with a file and what to do, before the database says it in its own.
+// fileError prefixes an error of the database with a description of the faulty file and the remedy.
 type fileError struct {
 	wrong, mend string
 	cause       error
 }
 
 func (e *fileError) Error() string {
-	cause, _, _ := strings.Cut(e.cause.Error(), "\n") // what follows is of no use to anybody
+	cause, _, _ := strings.Cut(e.cause.Error(), "\n") // the other lines are details of the database
 	return fmt.Sprintf("%s: %s, or restore a backup: %s", e.wrong, e.mend, cause)
 }
 
 func (e *fileError) Unwrap() error { return e.cause }
 
-// located says, of an error of reading, which tables are damaged.
+// located adds the names of the damaged tables to a read error.
 func (l *Log) located(err error) error {
 	if !pebble.IsCorruptionError(err) {
 		return err
@@ -57,7 +57,7 @@ func (l *Log) located(err error) error {
 	return &fileError{strings.Join(damaged, "\n"), "put it back", err}
 }
 
-// rowName is how people are told of a key in the database.
+// rowName formats a database key for an error message.
 func rowName(key []byte) string {
 	if o, _, err := splitVersionKey(key); err == nil {
 		return string(o)
@@ -68,8 +68,8 @@ func rowName(key []byte) string {
 	return strconv.Quote(string(key))
 }
 
-// named says, of an error of opening the database, which file is damaged or missing, as far as anybody can tell. What the disk
-// refuses is neither.
+// named adds to an error of opening the database the file that is damaged or missing, if it can be
+// determined. Errors that the operating system returns for other reasons are returned unchanged.
 func (l *Log) named(err error) error {
 	if errno, ok := errors.AsType[syscall.Errno](err); ok && errno != syscall.ENOENT {
 		return err
@@ -87,12 +87,12 @@ func (l *Log) named(err error) error {
 	return &fileError{fmt.Sprintf("its file %s %s", name, what), "put it back", err}
 }
 
-// fileNumber is in what the database says of a file: a list of files, or else a table.
+// fileNumber matches the number of a MANIFEST or a table in an error message of the database.
 var fileNumber = regexp.MustCompile(`MANIFEST-\d+|\b\d{6,9}\b`)
 
-// culprit is the file that an error of opening the database is about, and what is wrong with it where more is known than that; both
-// are empty where nothing is. Of a damaged write-ahead log nothing can be salvaged: what commits after the damage rest on is
-// unknown.
+// culprit determines the file that caused an error of opening the database and, if known, a description of
+// the damage; both are empty if the file is unknown. Nothing can be salvaged from a damaged write-ahead log,
+// because commits after the damage may depend on lost ones.
 func (l *Log) culprit(err error) (name, what string) {
 	names, unlisted := l.options.FS.List(l.dir)
 	logs, unscanned := wal.Scan(wal.Dir{FS: l.options.FS, Dirname: l.dir})
@@ -101,7 +101,8 @@ func (l *Log) culprit(err error) (name, what string) {
 	}
 	for i, log := range logs {
 		at, damage := readLog(log)
-		torn := errors.Is(damage, record.ErrUnexpectedEOF) && i == len(logs)-1 // by a crash, or what a file had that is used again
+		// A crash may tear the end of the last log; a recycled file may contain stale data there.
+		torn := errors.Is(damage, record.ErrUnexpectedEOF) && i == len(logs)-1
 		if !torn && !errors.Is(damage, io.EOF) {
 			return path.Base(at.PhysicalFile), fmt.Sprintf("is damaged from byte %d on, and its commits cannot be read", at.Physical)
 		}
@@ -111,20 +112,21 @@ func (l *Log) culprit(err error) (name, what string) {
 			return name, ""
 		}
 	}
-	name = fileNumber.FindString(strings.ReplaceAll(err.Error(), l.dir, "")) // whose folders may be called by numbers
+	// Remove the path, because its directories may contain numbers.
+	name = fileNumber.FindString(strings.ReplaceAll(err.Error(), l.dir, ""))
 	if name != "" && !isList(name) {
 		name += ".sst"
 	}
 	return name, ""
 }
 
-// isOptions says whether a file has options of the database.
+// isOptions reports whether a file is a valid OPTIONS file of the database.
 func (l *Log) isOptions(name string) bool {
 	text, err := readWhole(l.options.FS, l.dir, name)
 	return err == nil && new(pebble.Options).Parse(text, nil) == nil
 }
 
-// readLog reads a write-ahead log to where it ends.
+// readLog reads a write-ahead log to its end and returns the offset and error where reading stopped.
 func readLog(log wal.LogicalLog) (at wal.Offset, err error) {
 	r := log.OpenForRead()
 	defer r.Close()
@@ -137,7 +139,7 @@ func readLog(log wal.LogicalLog) (at wal.Offset, err error) {
 	return at, err
 }
 
-// countDamaged counts the damaged blocks of a table.
+// countDamaged returns the number of damaged blocks of a table.
 func countDamaged(fs vfs.FS, name string) (n int, err error) {
 	blocks, err := readBlocks(fs, name)
 	for _, b := range blocks {
@@ -148,13 +150,13 @@ func countDamaged(fs vfs.FS, name string) (n int, err error) {
 	return n, err
 }
 
-// rawBlock is a block of a table as it lies on the disk; it is damaged if its checksum is not its own.
+// rawBlock is a block of a table as stored on disk; damaged means that its checksum does not match.
 type rawBlock struct {
 	bytes   []byte
 	damaged bool
 }
 
-// readBlocks reads the blocks of a table, in the order of their keys.
+// readBlocks reads the data blocks of a table in key order.
 func readBlocks(fs vfs.FS, name string) (blocks []rawBlock, err error) {
 	r, err := openTable(fs, name)
 	if err != nil {
@@ -185,7 +187,7 @@ func (l *Log) tableName(table pebble.SSTableInfo) string {
 	return path.Join(l.dir, fmt.Sprintf("%06d.sst", uint64(table.BackingSSTNum)))
 }
 
-// openTable opens a table; to close the reader closes its file.
+// openTable opens a table; closing the reader closes the file.
 func openTable(fs vfs.FS, name string) (*sstable.Reader, error) {
 	f, err := fs.Open(name)
 	if err != nil {

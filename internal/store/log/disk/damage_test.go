@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// loaded is what a log hands on: the values of live objects by name, and what is damaged.
+// loaded opens and loads a log: it returns the values of live objects by name, and the damaged objects.
 func loaded(t *testing.T, dir string) (live map[string]string, damaged []string, err error) {
 	t.Helper()
 	l, err := disk.Open(dir, disk.Options{})
@@ -33,7 +33,7 @@ func loaded(t *testing.T, dir string) (live map[string]string, damaged []string,
 	return handedOn(t, l)
 }
 
-// handedOn is what an open log hands on.
+// handedOn loads an open log.
 func handedOn(t *testing.T, l *disk.Log) (live map[string]string, damaged []string, err error) {
 	t.Helper()
 	live = map[string]string{}
@@ -48,7 +48,7 @@ func handedOn(t *testing.T, l *disk.Log) (live map[string]string, damaged []stri
 	return live, damaged, err
 }
 
-// inTables is a store whose objects are all in tables, and their values.
+// inTables returns a store with n objects, all of them in tables, and their values.
 func inTables(t *testing.T, n int) (dir string, want map[string]string) {
 	t.Helper()
 	dir, want = t.TempDir(), map[string]string{}
@@ -64,7 +64,7 @@ func inTables(t *testing.T, n int) (dir string, want map[string]string) {
 	return dir, want
 }
 
-// flip changes one bit of what follows a text in the first file of a pattern that holds it.
+// flip flips one bit within text in the first file matching pattern that contains it, and returns the file.
 func flip(t *testing.T, dir, pattern, text string) string {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join(dir, pattern))
@@ -89,7 +89,7 @@ func TestADamagedObjectIsNamedAndCostsNoOther(t *testing.T) {
 	t.Parallel()
 	dir, want := inTables(t, 300)
 	flip(t, dir, "*.sst", "the value of 123")
-	for range 2 { // the damage stays, and is found each time
+	for range 2 { // the damage persists and is found each time
 		live, damaged, err := loaded(t, dir)
 		if err != nil {
 			t.Fatal(err)
@@ -108,8 +108,8 @@ func TestADamagedObjectIsNamedAndCostsNoOther(t *testing.T) {
 	}
 }
 
-// TestADamagedBlockKeepsWhatOtherTablesHave replaces and deletes objects whose old states are in a block that is damaged later: the
-// new states are in another table, as are the deletions of what the history has let go of.
+// TestADamagedBlockKeepsWhatOtherTablesHave replaces and deletes objects whose old states are in a block that
+// is damaged later. The new states are in another table, as are the deletions whose history was trimmed.
 func TestADamagedBlockKeepsWhatOtherTablesHave(t *testing.T) {
 	t.Parallel()
 	dir, want := inTables(t, 300)
@@ -141,8 +141,8 @@ func TestADamagedBlockKeepsWhatOtherTablesHave(t *testing.T) {
 	}
 }
 
-// TestNoBitOfATableChangesUnnoticed flips bits all over a table: what is handed on is what was written, or the damage is
-// told.
+// TestNoBitOfATableChangesUnnoticed flips bits at many offsets of a table: Load either returns what was
+// written or reports the damage.
 func TestNoBitOfATableChangesUnnoticed(t *testing.T) {
 	t.Parallel()
 	dir, want := inTables(t, 60)
@@ -205,7 +205,7 @@ func TestADamagedWriteAheadLogIsNamedAndLeftAsItIs(t *testing.T) {
 	for i := range 300 {
 		put(t, s, fmt.Sprint(i), fmt.Sprintf("the value of %03d", i))
 	}
-	dir := filepath.Join(t.TempDir(), "killed") // as it is without an end
+	dir := filepath.Join(t.TempDir(), "killed") // a copy of the running store's files
 	if err := os.CopyFS(dir, os.DirFS(lives)); err != nil {
 		t.Fatal(err)
 	}
@@ -214,5 +214,5 @@ func TestADamagedWriteAheadLogIsNamedAndLeftAsItIs(t *testing.T) {
 	if _, _, err := loaded(t, dir); err == nil || !strings.Contains(err.Error(), filepath.Base(file)) {
 		t.Errorf("it is opened with %v", err)
 	}
-	flip(t, dir, "*.log", "the value of 124") // it is still there
+	flip(t, dir, "*.log", "the value of 124") // it was not removed
 }

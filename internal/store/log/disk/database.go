@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// format is what Pebble writes its files in; it is raised together with the layout.
+	// format is Pebble's format version; it is raised together with the layout.
 	format = pebble.FormatValueSeparation
-	// memTableBytes is what is written before a table is made of it. Each time, a commit waits for two files to be
-	// closed and opened; and as much memory is held, once there are many writes.
+	// memTableBytes is the size at which a memtable is flushed to a table. Each rotation makes one commit
+	// wait for two files to be closed and opened, and under a high write rate as much memory is in use.
 	memTableBytes = 16 << 20
-	// cacheBytes is small: nothing is read twice.
+	// cacheBytes is small because nothing is read twice.
 	cacheBytes = 1 << 20
-	// blockBytes is what is lost together where a table is damaged.
+	// blockBytes bounds what is lost together when a table is damaged.
 	blockBytes = 4 << 10
-	// maxMemTables bounds the memory when tables are not written as fast as commits come, which then wait.
+	// maxMemTables bounds memory when commits arrive faster than tables are written; further commits wait.
 	maxMemTables = 8
 )
 
-// open opens the database behind a guard of its own.
+// open opens the database through a new guard.
 func (l *Log) open(readOnly bool) (*pebble.DB, *guard, error) {
 	g := newGuard(l.options.FS)
 	options := l.databaseOptions(g)
@@ -50,7 +50,7 @@ func (l *Log) databaseOptions(g *guard) *pebble.Options {
 		CacheSize:                   cacheBytes,
 		MemTableSize:                memTableBytes,
 		MemTableStopWritesThreshold: maxMemTables,
-		// Nothing is read between two starts, so nothing has to be compacted for the sake of reading.
+		// Nothing is read between two starts, so compaction need not optimize for reads.
 		L0CompactionThreshold: 8,
 		L0StopWritesThreshold: 1 << 20,
 		LBaseMaxBytes:         256 << 20,
@@ -58,7 +58,7 @@ func (l *Log) databaseOptions(g *guard) *pebble.Options {
 		MaxOpenFiles:          500,
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) {
-				if !pebble.IsCorruptionError(err) { // of which DataCorruption tells
+				if !pebble.IsCorruptionError(err) { // corruption is reported by DataCorruption
 					g.stop(err)
 				}
 			},
@@ -74,7 +74,8 @@ func (l *Log) databaseOptions(g *guard) *pebble.Options {
 	return o
 }
 
-// reporter takes what the database says. It says little of interest, and what it calls fatal is that its file system failed.
+// reporter receives Pebble's log messages. It drops informational ones and treats a fatal one as a failure of
+// the file system.
 type reporter struct {
 	log   *slog.Logger
 	guard *guard
@@ -86,16 +87,16 @@ func (r reporter) Errorf(format string, args ...any) {
 	r.log.Warn("the store's database: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf stops the guard: what the database does in its confusion reaches the disk no more.
+// Fatalf stops the guard, so that no later write of the database reaches the disk.
 func (r reporter) Fatalf(format string, args ...any) { r.guard.stop(fmt.Errorf(format, args...)) }
 
-// found is an entry in the database.
+// found is an entry read from the database.
 type found struct {
 	revision object.Revision
 	data     []byte
 }
 
-// newest reads at which revision a database began, and its last entry, nil if there is none.
+// newest returns the base revision of a database and its last entry, or nil if it has no entries.
 func newest(db *pebble.DB) (object.Revision, *found, error) {
 	last, err := edge(db, (*pebble.Iterator).Last)
 	if err != nil {
@@ -104,7 +105,7 @@ func newest(db *pebble.DB) (object.Revision, *found, error) {
 	value, closer, err := db.Get(baseKey)
 	switch {
 	case pebble.IsCorruptionError(err) && last != nil:
-		return 0, last, nil // nobody needs to know where it began
+		return 0, last, nil // the base is not needed if there is an entry
 	case err != nil:
 		return 0, nil, fmt.Errorf("the revision that it began at is missing: %w", err)
 	}
@@ -116,7 +117,8 @@ func newest(db *pebble.DB) (object.Revision, *found, error) {
 	return object.Revision(binary.BigEndian.Uint64(number)), last, nil
 }
 
-// beforeFirst is the revision before the oldest entry, or the current one if there is none; never if it cannot be read.
+// beforeFirst returns the revision before the oldest entry, current if there are no entries, and never if the
+// oldest entry cannot be read.
 func beforeFirst(db *pebble.DB, current object.Revision) (object.Revision, error) {
 	first, err := edge(db, (*pebble.Iterator).First)
 	switch {
@@ -128,7 +130,7 @@ func beforeFirst(db *pebble.DB, current object.Revision) (object.Revision, error
 	return first.revision - 1, nil
 }
 
-// edge is the first or last entry, nil if there is none.
+// edge returns the first or last entry, nil if there are none.
 func edge(db *pebble.DB, seek func(*pebble.Iterator) bool) (*found, error) {
 	lower, upper := bounds(entries)
 	i, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
@@ -143,12 +145,12 @@ func edge(db *pebble.DB, seek func(*pebble.Iterator) bool) (*found, error) {
 	return &found{revision, bytes.Clone(i.Value())}, err
 }
 
-// start writes the first fact into a new database: where its revisions begin.
+// start writes the base revision into a new database.
 func start(db *pebble.DB, revision object.Revision) error {
 	return db.Set(baseKey, base(revision), pebble.Sync)
 }
 
-// base is the fact of where revisions begin.
+// base returns the value of baseKey for a revision.
 func base(revision object.Revision) []byte {
 	return binary.BigEndian.AppendUint64([]byte(factMagic), uint64(revision))
 }

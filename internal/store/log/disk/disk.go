@@ -1,12 +1,13 @@
-// Package disk is the log of a store that outlives its process, on one machine's disk. What it writes goes through Pebble:
-// a write-ahead log that is synced before a commit counts, and sorted tables that a background job makes of it. A folder has
-// one writer at a time, or any number of readers. docs/store.md draws what is in it.
+// Package disk implements a persistent log on one machine's disk. It writes through Pebble: a write-ahead log
+// that is synced before a commit is acknowledged, and sorted tables that a background job creates from it. A
+// directory has one writer, or any number of readers, at a time. docs/store.md illustrates its layout.
 //
-// Everything live is in the store's memory, so a log is written all the time and read once, by Load. A state is written once,
-// by its key and revision (layout.go); the states that others replaced go when the history of the store lets go of them
-// (trim.go).
+// Since the store holds all live objects in memory, a log is written continuously and read once, by Load.
+// Each state is written once, under its key and revision (layout.go); replaced states are deleted when they
+// leave the store's history (trim.go).
 //
-// The log trusts its disk until that fails: see guard for what happens then, and repair.go for how it goes on.
+// The log trusts its disk until the first failure: guard documents what happens then, and repair.go how the
+// log recovers.
 package disk
 
 import (
@@ -25,30 +26,31 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Log is a log.Log in a folder.
+// Log is a log.Log in a directory.
 type Log struct {
 	dir     string
 	options Options
 	lock    *folderLock
 
-	// current is the last durable revision that Append has acknowledged, and before the store's in Compact.
+	// current is the last durable revision that Append has acknowledged; before is the store's argument of
+	// the last Compact.
 	current, before atomic.Uint64
-	// trimmed is the last revision whose entry has gone.
+	// trimmed is the last revision whose entry was deleted.
 	trimmed object.Revision
 
-	// mu is held while something is appended, and while the database changes hands.
+	// mu is held during appends and while the database is replaced.
 	mu      sync.Mutex
 	db      *pebble.DB
 	guard   *guard
-	failure error // why nothing can be appended; nil while it can
+	failure error // why appends are rejected; nil while they are accepted
 	// last is the entry of the current revision.
 	last  []byte
-	bound vfs.File // see boundFile; nil where it cannot be written
+	bound vfs.File // see boundFile; nil if it cannot be written
 	ended bool
-	// scratch are buffers that appends use again.
+	// scratch holds buffers that appends reuse.
 	scratch struct{ key, value []byte }
 
-	// compact tells the keeper that there is something to trim.
+	// compact notifies the keep goroutine that there is something to trim.
 	compact chan struct{}
 	work    sync.WaitGroup
 	ctx     context.Context
@@ -57,8 +59,8 @@ type Log struct {
 
 var _ log.Log = (*Log)(nil)
 
-// Open opens the log in a folder, and makes both where there is none. A folder that holds anything else, or what a newer
-// program wrote, is left as it is. *InUseError when another process has it.
+// Open opens the log in a directory, creating both if they do not exist. A directory with foreign files or a
+// newer layout is left unchanged. Open returns *InUseError if another process has the directory open.
 func Open(dir string, options Options) (*Log, error) {
 	options = options.filled()
 	lock, err := options.enter(dir)
@@ -73,7 +75,7 @@ func Open(dir string, options Options) (*Log, error) {
 	return l, nil
 }
 
-// begin opens the database, and says where the log stands.
+// begin opens the database and locates the current revision.
 func (l *Log) begin() error {
 	if err := l.prepare(); err != nil {
 		return err
@@ -93,8 +95,8 @@ func (l *Log) begin() error {
 	return nil
 }
 
-// openAny opens the database. Where that needs room which is not there, it opens what can be read: the log refuses writes until
-// the keeper finds room.
+// openAny opens the database. If the disk is too full to open it for writing, openAny opens it read-only: the
+// log rejects writes until keep finds that there is room.
 func (l *Log) openAny() (err error) {
 	if l.options.ReadOnly {
 		l.failure = fmt.Errorf("the store in %s is open for reading alone", l.dir)
@@ -123,7 +125,7 @@ func (l *Log) openAny() (err error) {
 	return nil
 }
 
-// locate finds the current revision, and the one before the oldest entry.
+// locate determines the current revision and the revision before the oldest entry.
 func (l *Log) locate() error {
 	base, last, err := newest(l.db)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -143,10 +145,10 @@ func (l *Log) locate() error {
 	return l.located(err)
 }
 
-// Instant is false: a disk takes its time.
+// Instant returns false: Append waits for the disk.
 func (l *Log) Instant() bool { return false }
 
-// Append writes the commits, and syncs once for all of them.
+// Append writes the commits with a single sync.
 func (l *Log) Append(_ context.Context, commits []log.Commit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,8 +175,8 @@ func (l *Log) Append(_ context.Context, commits []log.Commit) error {
 	return nil
 }
 
-// write adds commits to a batch: all states before the entries, since the database finds the place of a key faster beside the one
-// before. The last entry is in scratch.value then.
+// write adds commits to a batch: all states before the entries, because the database inserts a key faster
+// next to the previous one. Afterwards scratch.value holds the last entry.
 func (l *Log) write(batch *pebble.Batch, commits []log.Commit) error {
 	s := &l.scratch
 	for i := range commits {
@@ -197,7 +199,8 @@ func (l *Log) write(batch *pebble.Batch, commits []log.Commit) error {
 	return nil
 }
 
-// apply makes a batch durable. What the database believes counts only as long as its file system has not failed.
+// apply makes a batch durable. A success reported by the database counts only if its file system has not
+// failed.
 func (l *Log) apply(batch *pebble.Batch) error {
 	if err := l.guard.err(); err != nil {
 		return err
@@ -208,7 +211,8 @@ func (l *Log) apply(batch *pebble.Batch) error {
 	return l.guard.err()
 }
 
-// fail lets nothing be appended until the keeper has repaired the log, and returns what callers are told. mu is held.
+// fail rejects appends until keep has repaired the log, and returns the error for callers. The caller holds
+// mu.
 func (l *Log) fail(cause error) error {
 	if l.failure == nil {
 		l.options.Log.Error("the disk failed: nothing is written until it works again", "folder", l.dir, "error", cause.Error())
@@ -217,7 +221,7 @@ func (l *Log) fail(cause error) error {
 	return l.failure
 }
 
-// unavailable is what writers are told.
+// unavailable returns the error for writers.
 func (l *Log) unavailable(cause error) error {
 	if isFull(cause) {
 		return &log.FullError{Medium: l.dir, Err: cause}
@@ -227,22 +231,22 @@ func (l *Log) unavailable(cause error) error {
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// Health is why nothing can be appended at present; nil when all is well. Reads do not depend on it.
+// Health returns why appends are currently rejected, or nil if they are accepted. Reads do not depend on it.
 func (l *Log) Health() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failure
 }
 
-// Follow returns at once: nobody else writes to the folder.
+// Follow returns immediately: there are no other writers.
 func (l *Log) Follow(context.Context, object.Revision, func(log.Commit) error) error { return nil }
 
-// Current is the revision of the last durable commit.
+// Current returns the revision of the last durable commit.
 func (l *Log) Current(context.Context) (object.Revision, error) {
 	return object.Revision(l.current.Load()), nil
 }
 
-// Close ends the work in the background and gives the folder free.
+// Close stops the background work and unlocks the directory.
 func (l *Log) Close() error {
 	l.stop()
 	l.work.Wait()
@@ -258,7 +262,8 @@ func (l *Log) Close() error {
 		err = l.bound.Close()
 	}
 	if l.db != nil {
-		// The end of a write-ahead log may be torn, and damage there looks like that: what is in tables is told for sure.
+		// Flush, because damage at the end of a write-ahead log is indistinguishable from a torn write, while
+		// damage in tables is always detected.
 		if l.guard.err() == nil && !l.options.ReadOnly {
 			err = errors.Join(err, l.db.Flush())
 		}

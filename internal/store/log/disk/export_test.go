@@ -2,7 +2,7 @@ package disk
 
 import "context"
 
-// ReadAlone lets one reader read where nobody takes, and returns how many chunks of each part there are then.
+// ReadAlone runs one reader without a consumer and returns how many chunks each part has afterwards.
 func (l *Log) ReadAlone(ctx context.Context) ([]int, error) {
 	parts, err := l.parts()
 	if err != nil {

@@ -15,15 +15,16 @@ import (
 	"github.com/bowline-dev/bowline/internal/store"
 )
 
-// thorough says that every crash and every fault is tried, not a sample of them.
+// thorough tests every crash and every fault instead of a sample.
 var thorough = os.Getenv("BOWLINE_FAULTS") != ""
 
-// sampled says whether one of many cases is to be tried: all of them, or one in so many.
+// sampled reports whether to test the next of many cases: all if thorough, else one in oneIn.
 func sampled(random *rand.Rand, oneIn int) bool { return thorough || random.IntN(oneIn) == 0 }
 
-// TestEveryCrashLeavesWhatWasAcknowledged lets the machine lose its power before every single change that a store makes to its
-// disk, from its first opening on, with nothing, all, or any part of what was not synced. Then the store opens, and has all that
-// was acknowledged, whole; of what was under way it has all or nothing; and so again after a second crash.
+// TestEveryCrashLeavesWhatWasAcknowledged simulates a power failure before every single change that a store
+// makes to its disk, starting with its creation, and preserves none, all, or a part of the unsynced data. The
+// store must open with every acknowledged commit complete and each commit in flight applied entirely or not
+// at all, also after a second crash.
 func TestEveryCrashLeavesWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
 	seed := seed.Of(t)
@@ -50,7 +51,7 @@ func TestEveryCrashLeavesWhatWasAcknowledged(t *testing.T) {
 	t.Logf("%d crashes before %d changes of the disk, by %d commits in %d lives", crashes, changes, l.acked, lives)
 }
 
-// survives opens the store on a disk after a crash, commits, and does so again after another one.
+// survives opens the store on a crashed disk, audits it, commits, and repeats this after a second crash.
 func (a account) survives(t *testing.T, fs *vfs.MemFS) error {
 	s, err := reopened(t.Context(), fs)
 	if err != nil {
@@ -80,9 +81,9 @@ func (a account) survives(t *testing.T, fs *vfs.MemFS) error {
 	return s.Close()
 }
 
-// TestEveryFaultIsSurvived lets each single change of the disk fail, in each way that it can, once, or as long as the disk is
-// full. Writes that are refused meanwhile succeed when the fault is over, without a restart; readers see what was acknowledged
-// and nothing else; and that is on the disk in the end, whatever syncs have reported.
+// TestEveryFaultIsSurvived makes each single change of the disk fail, in every way that it can, once or for
+// as long as the disk is full. Rejected writes succeed when the fault is over, without a restart; readers
+// observe only acknowledged commits; and in the end these are on disk, whatever the syncs returned.
 func TestEveryFaultIsSurvived(t *testing.T) {
 	t.Parallel()
 	seed := seed.Of(t)
@@ -103,7 +104,7 @@ func TestEveryFaultIsSurvived(t *testing.T) {
 	}
 }
 
-// everywhere lets each change of the disk fail in turn.
+// everywhere injects the fault into each change of the disk in turn.
 func (f fault) everywhere(t *testing.T, changes int64) {
 	random := rand.New(rand.NewPCG(f.seed, 7+uint64(f.how)+uint64(f.lasts)))
 	tried := 0
@@ -124,7 +125,8 @@ func (f fault) everywhere(t *testing.T, changes int64) {
 	t.Logf("%d of %d changes of the disk", tried, changes)
 }
 
-// fault is a change of the disk that fails, and how. With lasts, all changes that need room fail for as long.
+// fault is a change of the disk that fails, and how. If lasts is set, all changes that need space fail for
+// that long.
 type fault struct {
 	seed   uint64
 	number int64
@@ -133,7 +135,7 @@ type fault struct {
 	lasts  time.Duration
 }
 
-// run works on a disk with the fault, and returns how many changes it made.
+// run runs the workload on a disk with the fault, and returns the number of changes it made.
 func (f fault) run(t *testing.T) int64 {
 	l, memory := newLedger(f.seed), vfs.NewCrashableMem()
 	var until time.Time

@@ -21,9 +21,10 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestNoDamageGoesUnnoticed changes a bit of any file of a store, cuts a file short, or takes one away. Then the store is
-// refused, or it names what is damaged, or it has everything; never is anything served that was not written. Only where the machine
-// crashed, which may tear the end of the log of the last commits, can damage there not be told from that.
+// TestNoDamageGoesUnnoticed flips a bit of a file of a store, truncates a file, or removes one. The store
+// must then be refused, report the damaged objects, or have everything; it must never serve a state that was
+// not written. The only exception is the last write-ahead log after a machine crash, where damage is
+// indistinguishable from a torn write.
 func TestNoDamageGoesUnnoticed(t *testing.T) {
 	t.Parallel()
 	seed := seed.Of(t)
@@ -41,7 +42,7 @@ func TestNoDamageGoesUnnoticed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			survives := map[string]int{"killed": 100, "crashed": 0}[ends] // of what was not synced, in percent
+			survives := map[string]int{"killed": 100, "crashed": 0}[ends] // percentage of unsynced data
 			memory = memory.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: survives, RNG: random})
 			closed(t, s)
 		}
@@ -58,7 +59,8 @@ func TestNoDamageGoesUnnoticed(t *testing.T) {
 				copied := memory.CrashClone(vfs.CrashCloneCfg{})
 				damage(t, copied, path.Join("store", name), how, random)
 				outcome, back, err := l.judge(t, copied)
-				// Where the machine crashed, the log of the last commits may end anywhere, and what is in its last block be torn.
+				// After a machine crash the last write-ahead log may end anywhere, and its last block may be
+				// torn.
 				torn := ends == "crashed" && strings.HasSuffix(name, ".log")
 				switch {
 				case err != nil:
@@ -75,7 +77,7 @@ func TestNoDamageGoesUnnoticed(t *testing.T) {
 	}
 }
 
-// must ends the test on an error: must(f())(t) is f's result.
+// must fails the test on an error: must(f())(t) returns f's result.
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -86,7 +88,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// damage changes a file: a bit of it, or all after a byte, or it goes.
+// damage flips a bit of a file, truncates it, or removes it.
 func damage(t *testing.T, fs vfs.FS, name, how string, random *rand.Rand) {
 	t.Helper()
 	f := must(fs.Open(name))(t)
@@ -113,14 +115,14 @@ func damage(t *testing.T, fs vfs.FS, name, how string, random *rand.Rand) {
 	}
 }
 
-// judge says what a log makes of a damaged disk, and how many of the last commits it does not have; an error if it hands on what
-// was not written.
+// judge opens and loads a log from a damaged disk. It returns the outcome, the number of last commits that
+// are missing, and an error if the log returns a state that was not written.
 func (l *ledger) judge(t *testing.T, fs vfs.FS) (outcome string, back int, err error) {
 	opened, err := disk.Open("store", disk.Options{FS: fs})
 	if err != nil {
 		return refusal(err)
 	}
-	defer func() { _ = opened.Close() }() // which may find the damage too
+	defer func() { _ = opened.Close() }() // Close may report the damage too
 	live, damaged := map[object.Key]string{}, map[object.Key]bool{}
 	revision, err := opened.Load(t.Context(), log.Loading{
 		Live:    func(o *object.Object) error { live[o.Key] = storetest.Value(o); return nil },
@@ -140,7 +142,7 @@ func refusal(err error) (string, int, error) {
 	return "refused", 0, nil
 }
 
-// compare compares what a log says that it has with what was written.
+// compare compares the loaded contents of a log with what was written.
 func (l *ledger) compare(revision object.Revision, live map[object.Key]string, damaged map[object.Key]bool) (string, int, error) {
 	back := int(l.base) + l.acked - int(revision)
 	if back < 0 || back > l.acked {

@@ -14,10 +14,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// InUseError says that another process, or another log of this one, has the folder open.
+// InUseError reports that another process, or another log of this process, has the directory open.
 type InUseError struct {
 	Dir string
-	// PID is the holder's process, 0 where it did not say.
+	// PID is the process that holds the directory; 0 if unknown.
 	PID int
 }
 
@@ -28,10 +28,11 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("the store in %s is in use by process %d: end it, or use another folder", e.Dir, e.PID)
 }
 
-// ForeignError says that a folder holds something that no store put there. It was left as it is.
+// ForeignError reports that a directory contains a file that does not belong to a store. The directory was
+// not changed.
 type ForeignError struct {
 	Dir string
-	// Holds is one of the names that were found.
+	// Holds is the name of such a file.
 	Holds string
 }
 
@@ -40,11 +41,11 @@ func (e *ForeignError) Error() string {
 		e.Dir, e.Holds, formatFile)
 }
 
-// ErrNoStore is returned where a store must be and none is: there is no folder, or an empty one. None was made.
+// ErrNoStore is returned if a store must exist but the directory is missing or empty. Nothing was created.
 var ErrNoStore = errors.New("there is no store")
 
-// IncompleteError says that a file of a store is not there, without which it would begin anew, or be another's. It was left as it
-// is.
+// IncompleteError reports that a file is missing without which the store would start empty, or be taken for
+// foreign. The directory was not changed.
 type IncompleteError struct{ Dir, File, Holds string }
 
 func (e *IncompleteError) Error() string {
@@ -53,20 +54,20 @@ func (e *IncompleteError) Error() string {
 }
 
 const (
-	lockFile   = "LOCK"   // whose lock is the folder's
-	holderFile = "HOLDER" // the process that has it
+	lockFile   = "LOCK"   // the file that is locked
+	holderFile = "HOLDER" // the process that holds the lock
 	formatFile = "FORMAT" // see format.go
 )
 
-// folderLock is the right to use a folder.
+// folderLock is a lock on a directory.
 type folderLock struct {
 	fs     vfs.FS
 	dir    string
 	folder *pebble.Lock
-	reader bool // which wrote no holder
+	reader bool // a reader does not write holderFile
 }
 
-// enter takes the folder as the options say.
+// enter locks the directory according to the options.
 func (o Options) enter(dir string) (*folderLock, error) {
 	if o.MustExist || o.ReadOnly {
 		if err := mustExist(o.FS, dir); err != nil {
@@ -79,7 +80,8 @@ func (o Options) enter(dir string) (*folderLock, error) {
 	return enter(o.FS, dir)
 }
 
-// enter takes the folder, which is made if need be. It touches none that is not a store's.
+// enter locks the directory for writing, creating it if needed. It does not change a directory that is not a
+// store's.
 func enter(fs vfs.FS, dir string) (*folderLock, error) {
 	if err := fs.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the store's folder cannot be made: %w", err)
@@ -98,7 +100,8 @@ func enter(fs vfs.FS, dir string) (*folderLock, error) {
 	return l, nil
 }
 
-// mustBeOurs refuses a folder with files but without a format: a store has lost its own, or it is somebody else's.
+// mustBeOurs rejects a directory that has files but no format file: either the store has lost it, or the
+// directory is foreign.
 func mustBeOurs(fsys vfs.FS, dir string) error {
 	names, err := fsys.List(dir)
 	if err != nil {
@@ -118,7 +121,7 @@ func mustBeOurs(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// mustExist refuses a folder that is not there, or is empty.
+// mustExist rejects a directory that is missing or empty.
 func mustExist(fsys vfs.FS, dir string) error {
 	names, err := fsys.List(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -130,12 +133,13 @@ func mustExist(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// ours says whether a file may be there before the format is.
+// ours reports whether a file may exist before the format file does.
 func ours(name string) bool {
 	return slices.Contains([]string{lockFile, holderFile, holderFile + ".new", formatFile + ".new"}, name)
 }
 
-// notEntered says why a folder's lock was not taken: its file cannot be made, or somebody has it.
+// notEntered returns why locking the directory failed: the lock file cannot be created, or another process
+// has the lock.
 func notEntered(fsys vfs.FS, dir string, err error) error {
 	if _, ok := errors.AsType[*fs.PathError](err); ok || errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
 		return fmt.Errorf("the store's folder %s cannot be written to: %w", dir, err)
@@ -147,7 +151,7 @@ func notEntered(fsys vfs.FS, dir string, err error) error {
 	return held
 }
 
-// release gives the folder free.
+// release unlocks the directory.
 func (l *folderLock) release() error {
 	if l.reader {
 		return l.folder.Close()
@@ -162,7 +166,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// writeWhole replaces a small file so that a crash leaves the old one or the new one.
+// writeWhole replaces a small file atomically: after a crash either the old or the new contents are there.
 func writeWhole(fs vfs.FS, dir, name, content string) error {
 	fresh := path.Join(dir, name+".new")
 	f, err := fs.Create(fresh, vfs.WriteCategoryUnspecified)

@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/log/disk"
 )
 
-// refused opens a folder that must not be opened, and returns why it was not. What is in the folder must stay as it is.
+// refused opens a directory that must be refused, checks that it is unchanged, and returns the error.
 func refused(t *testing.T, dir string) error {
 	t.Helper()
 	before := content(t, dir)
@@ -81,11 +81,12 @@ func TestTheSecondUserOfAFolderIsToldOfTheFirst(t *testing.T) {
 	closed(t, s)
 }
 
-// TestWhatIsRefusedLosesNoFile damages the end of the list of files of a store that a crash has left: the list then ends earlier,
-// like one that the crash cut short, and tables and logs that it does not name look like leftovers.
+// TestWhatIsRefusedLosesNoFile damages the end of the MANIFEST of a crashed store: the MANIFEST then seems to
+// end early, as if torn by the crash, and tables and logs that it does not list look obsolete.
 func TestWhatIsRefusedLosesNoFile(t *testing.T) {
 	t.Parallel()
-	dir := crashed(t, crashed(t, filled(t), "b"), "c") // the second start makes a table of what the first left
+	// The second start flushes the write-ahead log of the first to a table.
+	dir := crashed(t, crashed(t, filled(t), "b"), "c")
 	lists, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
 	newest := lists[len(lists)-1]
 	info, err := os.Stat(newest)

@@ -21,7 +21,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// content is the names and bytes of all files but those of whoever holds the folder.
+// content returns the names and hashes of all files except the lock and holder files.
 func content(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -42,7 +42,7 @@ func content(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// filled is a folder with a store in it.
+// filled returns a directory with a store in it.
 func filled(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,12 +74,12 @@ func rewrite(t *testing.T, dir, name, old, fresh string) {
 	}
 }
 
-// TestAClosedStoreWhoseListIsCutShortIsLeftAsItIs cuts some of the end off the list of files of a store that nobody holds. The store is
-// whole without it, or it is refused and whole once that is put back.
+// TestAClosedStoreWhoseListIsCutShortIsLeftAsItIs truncates the MANIFEST of a closed store. The store either
+// opens with all objects, or is refused unchanged and opens with all objects after the MANIFEST is restored.
 func TestAClosedStoreWhoseListIsCutShortIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
-	s, _ := begun(t, dir, disk.Options{}) // makes a list anew
+	s, _ := begun(t, dir, disk.Options{}) // creates a new MANIFEST
 	closed(t, s)
 	lists, _ := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
 	newest := lists[len(lists)-1]
@@ -116,7 +116,8 @@ func TestAClosedStoreWhoseListIsCutShortIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// TestAStoreThatWasClosedOnAFullDiskIsLeftAsItIs: its last commits are in no table, and nobody holds it.
+// TestAStoreThatWasClosedOnAFullDiskIsLeftAsItIs closes a store whose last commits could not be flushed to a
+// table, then truncates its write-ahead log.
 func TestAStoreThatWasClosedOnAFullDiskIsLeftAsItIs(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -130,7 +131,7 @@ func TestAStoreThatWasClosedOnAFullDiskIsLeftAsItIs(t *testing.T) {
 			t.Fatalf("on a full disk a write returned %v", err)
 		}
 		time.Sleep(time.Second)
-		_ = s.Close() // which may say that the disk is full
+		_ = s.Close() // may return that the disk is full
 	})
 	file, whole := cutOff(t, dir)
 	var lost *disk.LostError
@@ -147,13 +148,13 @@ func TestAStoreThatWasClosedOnAFullDiskIsLeftAsItIs(t *testing.T) {
 	closed(t, s)
 }
 
-// crashed is a copy of a store's folder as it is after a write, once the files that are needed no more have gone.
+// crashed returns a copy of a store's directory taken after a write, once obsolete files were removed.
 func crashed(t *testing.T, dir, written string) string {
 	t.Helper()
 	return crashedAfter(t, dir, store.Options{}, func(t *testing.T, s *store.Store) { put(t, s, written, "1") })
 }
 
-// crashedAfter is crashed for a store with options, and after other work.
+// crashedAfter is like crashed, with store options and arbitrary work.
 func crashedAfter(t *testing.T, dir string, options store.Options, work func(*testing.T, *store.Store)) string {
 	t.Helper()
 	left := filepath.Join(t.TempDir(), "crashed")
@@ -202,7 +203,7 @@ func TestADiskThatCannotBeWrittenToIsNamed(t *testing.T) {
 	}
 }
 
-// TestRevisionsGoOnWhereTheClockWasSetBack reopens a store a day before it was made.
+// TestRevisionsGoOnWhereTheClockWasSetBack reopens a store with the clock one day before its creation.
 func TestRevisionsGoOnWhereTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	memory := vfs.NewMem()
@@ -215,7 +216,7 @@ func TestRevisionsGoOnWhereTheClockWasSetBack(t *testing.T) {
 		last = s.Current()
 		closed(t, s)
 	})
-	synctest.Test(t, func(t *testing.T) { // whose clock begins a day earlier
+	synctest.Test(t, func(t *testing.T) { // the clock of the new bubble starts a day earlier
 		s, _ := started(t, memory)
 		put(t, s, "a", "3")
 		if s.Current() != last+1 || s.Oldest() > last-2 {

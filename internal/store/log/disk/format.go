@@ -17,17 +17,17 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// layout is the version of what layout.go describes. A program reads the layouts up to its own, and makes its own of them.
+// layout is the version of the layout described in layout.go. A program migrates older layouts to its own.
 const layout = 1
 
-// migrations make of a layout the one after it, in a database that nobody else uses yet: that of layout n is at n-1. A
-// migration may be cut short at any point and begun again.
+// migrations convert each layout to the next one, in a database that is not in use: index n-1 converts layout
+// n. A migration may be interrupted at any point and is then run again.
 type migrations []func(*pebble.DB) error
 
-// known are the migrations up to the layout of this program.
+// known lists the migrations up to this program's layout.
 var known = migrations{}
 
-// state is what the format file says: the layout, and whether the folder was completed.
+// state holds the contents of the format file: the layout, and whether creating the store completed.
 type state struct {
 	layout int
 	ready  bool
@@ -35,7 +35,7 @@ type state struct {
 
 const formatHead = "bowline store\n"
 
-// NewerError says that a newer program wrote the folder. It was left as it is.
+// NewerError reports that the directory has a newer layout than the program supports. It was not changed.
 type NewerError struct {
 	Dir          string
 	Layout, Upto int
@@ -59,14 +59,15 @@ func parseState(text string) (s state, err error) {
 	var word string
 	_, err = fmt.Sscanf(rest, "layout %d\n%s\n", &s.layout, &word)
 	s.ready = word == "ready"
-	if !ok || err != nil || s.layout < 1 || s.String() != text { // what is not ready is made anew: no bit may be wrong here
+	// Every bit of the file must be correct, because a store that is not ready is created anew.
+	if !ok || err != nil || s.layout < 1 || s.String() != text {
 		return s, fmt.Errorf("its file %s is damaged: it does not say which layout the store has, but %.40q: put it back, or restore a "+
 			"backup", formatFile, text)
 	}
 	return s, nil
 }
 
-// prepare makes the folder one of the current layout. The folder is locked.
+// prepare creates the store or migrates it to the current layout. The directory is locked.
 func (l *Log) prepare() error {
 	s, err := l.readState()
 	if err != nil {
@@ -86,7 +87,7 @@ func (l *Log) prepare() error {
 	return l.migrate(s, known)
 }
 
-// readState is what the folder says of itself; not ready where it is empty.
+// readState reads the format file; an empty directory is not ready.
 func (l *Log) readState() (state, error) {
 	names, err := l.options.FS.List(l.dir)
 	if err == nil && !slices.Contains(names, formatFile) {
@@ -94,7 +95,7 @@ func (l *Log) readState() (state, error) {
 	}
 	var text string
 	if err == nil {
-		err = l.mustBeFile(formatFile) // a link that leads nowhere is no empty folder
+		err = l.mustBeFile(formatFile) // a dangling symlink must not pass for an empty directory
 	}
 	if err == nil {
 		text, err = readWhole(l.options.FS, l.dir, formatFile)
@@ -112,7 +113,7 @@ func (l *Log) readState() (state, error) {
 	return s, nil
 }
 
-// create makes an empty log. What an attempt left that was cut short goes: nothing was ever kept in it.
+// create makes an empty log. It removes the files of an interrupted attempt, which never held data.
 func (l *Log) create() error {
 	if err := l.makeEmpty(); err != nil {
 		return fmt.Errorf("making the store in %s: %w", l.dir, err)
@@ -124,7 +125,8 @@ func (l *Log) makeEmpty() error {
 	return l.make(func(db *pebble.DB) error { return start(db, object.FirstRevision(time.Now())) })
 }
 
-// make makes a log of what write puts into an empty database; its last write is to be synced.
+// make creates a log with the contents that write puts into an empty database; write must sync its last
+// write.
 func (l *Log) make(write func(*pebble.DB) error) error {
 	if err := writeWhole(l.options.FS, l.dir, formatFile, state{layout: layout}.String()); err != nil {
 		return err
@@ -157,10 +159,10 @@ func (l *Log) clear() error {
 	return nil
 }
 
-// file is a sort of files.
+// file describes a kind of file.
 type file struct{ pattern, holds string }
 
-// vital are the files without which the database would begin anew, with no commits, and remove what is there.
+// vital lists the files without which the database would start empty and remove the existing files.
 var vital = []file{
 	{"*.log", "the last commits"},
 	{"MANIFEST-*", "the list of its files"},
@@ -168,7 +170,8 @@ var vital = []file{
 	{"marker.format-version.*", "how its files are written"},
 }
 
-// mustBeComplete finds what is missing that the database would not miss, and what it would wait for although it is no file.
+// mustBeComplete rejects missing files that the database would not notice, and entries that are not regular
+// files, which could block the database.
 func (l *Log) mustBeComplete() error {
 	names, err := l.options.FS.List(l.dir)
 	if err != nil {
@@ -191,7 +194,7 @@ func (l *Log) mustBeComplete() error {
 	return nil
 }
 
-// isList says whether a file lists the files of a database.
+// isList reports whether the file is a MANIFEST.
 func isList(name string) bool { return matches("MANIFEST-*", name) }
 
 func matches(pattern, name string) bool {
@@ -199,7 +202,7 @@ func matches(pattern, name string) bool {
 	return ok && err == nil
 }
 
-// mustBeFile refuses a folder, a pipe, or a link to one or to nothing, in the place of a file.
+// mustBeFile rejects a directory, a pipe, or a dangling symlink in place of a file.
 func (l *Log) mustBeFile(name string) error {
 	info, err := l.options.FS.Stat(path.Join(l.dir, name))
 	switch {
@@ -211,7 +214,7 @@ func (l *Log) mustBeFile(name string) error {
 	return nil
 }
 
-// sort is what people call what is no file.
+// sort describes a file that is not regular for an error message.
 func sort(mode os.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -222,7 +225,7 @@ func sort(mode os.FileMode) string {
 	return "something else (" + mode.String() + ")"
 }
 
-// migrate makes the current layout of an older one, step by step, each of which counts once it is durable.
+// migrate converts an older layout to the current one. Each step is recorded once it is durable.
 func (l *Log) migrate(s state, steps migrations) error {
 	db, guard, err := l.open(false)
 	if err != nil {

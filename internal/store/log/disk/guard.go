@@ -9,21 +9,21 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// guard is a file system that stops at its first failure: what failed, and all that would change something after it, is
-// reported as done and is not. So the disk is left as a crash at that moment would leave it, whatever the database goes on
-// doing in memory, and no write is tried again that may already have been lost: after a failed fsync the pages in memory
-// count as clean, and a second fsync would report what is not so (https://lwn.net/Articles/752063). Whoever uses the guard
-// asks it for its failure before they believe that something is durable.
+// guard is a file system that stops at its first failure: the failed change and all later ones are reported
+// as successful but not performed. The disk is left as a crash at that moment would leave it, whatever the
+// database does in memory, and no write is retried that may already be lost: after a failed fsync the pages
+// in memory count as clean, so a second fsync would wrongly succeed (https://lwn.net/Articles/752063).
+// Callers must check the guard's error before they treat anything as durable.
 //
-// It also keeps what the database would remove until that has proved to be whole: one that misses some of its files takes others
-// for leftovers.
+// The guard also defers the removal of files until the database is known to be complete, because a database
+// that misses some of its files considers others obsolete.
 type guard struct {
 	vfs.FS
 
 	mu      sync.Mutex
 	trusted bool
-	kept    []string // the files that are to be removed once the database is trusted
-	// unflushed are the write-ahead logs that the database has in memory alone.
+	kept    []string // files to remove once the database is trusted
+	// unflushed lists the write-ahead logs whose contents the database has only in memory.
 	unflushed []string
 
 	once   sync.Once
@@ -33,7 +33,7 @@ type guard struct {
 
 func newGuard(beneath vfs.FS) *guard { return &guard{FS: beneath, failed: make(chan struct{})} }
 
-// stop ends all changes.
+// stop prevents all further changes.
 func (g *guard) stop(cause error) {
 	g.once.Do(func() {
 		g.cause = cause
@@ -41,7 +41,7 @@ func (g *guard) stop(cause error) {
 	})
 }
 
-// err is why the guard has stopped; nil while it has not.
+// err returns why the guard has stopped, nil if it has not.
 func (g *guard) err() error {
 	select {
 	case <-g.failed:
@@ -51,7 +51,8 @@ func (g *guard) err() error {
 	}
 }
 
-// change makes a change, unless the guard has stopped; if it fails the guard stops. It returns nil, as for what was done.
+// change performs a change unless the guard has stopped, and stops the guard if the change fails. It always
+// returns nil.
 func (g *guard) change(do func() error) error {
 	if g.err() != nil {
 		return nil
@@ -62,7 +63,7 @@ func (g *guard) change(do func() error) error {
 	return nil
 }
 
-// create makes a file to write to; one that swallows everything once the guard has stopped.
+// create creates a file for writing. Once the guard has stopped, the file discards all writes.
 func (g *guard) create(do func() (vfs.File, error)) (vfs.File, error) {
 	var f vfs.File = nowhere{}
 	err := g.change(func() error {
@@ -75,7 +76,8 @@ func (g *guard) create(do func() (vfs.File, error)) (vfs.File, error) {
 	return g.wrap(f, err)
 }
 
-// open opens what is there. After the guard has stopped, what is missing may be what it did not write.
+// open opens an existing file. Once the guard has stopped, the file may be missing because its creation was
+// skipped.
 func (g *guard) open(do func() (vfs.File, error)) (vfs.File, error) {
 	f, err := do()
 	if err != nil && g.err() != nil {
@@ -129,7 +131,7 @@ func (g *guard) Link(from, to string) error {
 	return g.change(func() error { return g.FS.Link(from, to) })
 }
 
-// Remove removes a file, once the database is trusted. That it is gone already is no failure of the disk.
+// Remove removes a file, deferred until the database is trusted. A missing file is not a failure of the disk.
 func (g *guard) Remove(name string) error {
 	if g.keeps(name) {
 		return nil
@@ -160,7 +162,7 @@ func (g *guard) MkdirAll(name string, perm os.FileMode) error {
 	return g.change(func() error { return g.FS.MkdirAll(name, perm) })
 }
 
-// GetDiskUsage is unknown where it fails: nothing depends on it.
+// GetDiskUsage returns vfs.ErrUnsupported on failure, so that it does not stop the guard.
 func (g *guard) GetDiskUsage(name string) (vfs.DiskUsage, error) {
 	usage, err := g.FS.GetDiskUsage(name)
 	if err != nil {

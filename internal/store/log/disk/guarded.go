@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// guarded is an open file of a guard. Reads are those of the file.
+// guarded is an open file of a guard. Reads go directly to the file.
 type guarded struct {
 	vfs.File
 	guard *guard
@@ -39,7 +39,8 @@ func (f *guarded) SyncTo(length int64) (full bool, err error) {
 	return full, err
 }
 
-// Close closes the file even after the guard has stopped. The failure of a close may be that of a write before it.
+// Close closes the file even after the guard has stopped. A failed close stops the guard, since it may report
+// a failed write.
 func (f *guarded) Close() error {
 	if err := f.File.Close(); err != nil {
 		f.guard.stop(err)
@@ -47,7 +48,7 @@ func (f *guarded) Close() error {
 	return nil
 }
 
-// nowhere is a file that swallows what is written and has nothing to read.
+// nowhere is a file that discards writes and is empty.
 type nowhere struct{}
 
 func (nowhere) Close() error                           { return nil }
@@ -63,7 +64,7 @@ func (nowhere) SyncData() error                        { return nil }
 func (nowhere) Prefetch(int64, int64) error            { return nil }
 func (nowhere) Fd() uintptr                            { return vfs.InvalidFd }
 
-// nothing describes nowhere.
+// nothing is the FileInfo of nowhere.
 type nothing struct{}
 
 func (nothing) Name() string           { return "nowhere" }

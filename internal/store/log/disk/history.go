@@ -10,17 +10,17 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// history is the last changes, made of the states that the objects went through and of what the entries of the commits say of
-// these. It remembers states first, and then reads the entries, once.
+// history reconstructs the last changes from the states of the objects and the entries of the commits. It
+// first collects states, then reads the entries once.
 type history struct {
-	// after is the revision before the first entry that is there, and current that of the last.
+	// after is the revision before the first existing entry, and current that of the last.
 	after, current object.Revision
-	// made is the state that each commit after that one made, in order, and more those of commits that made several.
+	// made holds one state written by each commit after the revision after, in order; more holds the others.
 	made []*object.Object
 	more map[version]*object.Object
-	// older are the states that the first of these commits found.
+	// older holds the states that these commits replaced and that were written earlier.
 	older map[version]*object.Object
-	// past is what is handed on, and room what is left of the memory for the next events of it.
+	// past holds the events to deliver; room is preallocated memory for further events.
 	past []happened
 	room []object.Event
 }
@@ -30,7 +30,7 @@ type version struct {
 	revision object.Revision
 }
 
-// happened is a change, and when it was made.
+// happened is a change and its time.
 type happened struct {
 	event *object.Event
 	at    time.Time
@@ -38,12 +38,13 @@ type happened struct {
 
 func (l *Log) newHistory() *history {
 	h := &history{current: object.Revision(l.current.Load()), more: map[version]*object.Object{}, older: map[version]*object.Object{}}
-	h.after = min(l.trimmed, h.current) // never means that the entries do not read
+	h.after = min(l.trimmed, h.current) // never means that the entries cannot be read
 	h.made = make([]*object.Object, h.current-h.after)
 	return h
 }
 
-// remember keeps a state if an event may show it. It is the newest of its object, or the one that the revision next replaced.
+// remember stores a state if an event may need it: a state is the newest of its object, or was replaced at
+// revision next.
 func (h *history) remember(s *stored, newest bool, next object.Revision) {
 	switch {
 	case s.object == nil:
@@ -58,7 +59,7 @@ func (h *history) remember(s *stored, newest bool, next object.Revision) {
 	}
 }
 
-// at is the state that a commit made of an object, nil if it is not there.
+// at returns the state of an object that a commit wrote, nil if it is not known.
 func (h *history) at(key object.Key, revision object.Revision) *object.Object {
 	if revision <= h.after {
 		return h.older[version{key, revision}]
@@ -73,7 +74,7 @@ func (h *history) at(key object.Key, revision object.Revision) *object.Object {
 func (l *Log) readHistory(h *history) error {
 	h.past = make([]happened, 0, len(h.made))
 	last, err := h.read(l.db, time.Now().Add(-l.options.HistoryAge))
-	if pebble.IsCorruptionError(err) { // watches do not resume; the last entry was read
+	if pebble.IsCorruptionError(err) { // watches cannot resume, but the last entry was read
 		l.options.Log.Error("the store's history is damaged, and left out", "folder", l.dir, "error", l.located(err))
 		h.past, err = nil, nil
 	} else if err == nil && last != h.current && last != 0 {
@@ -82,7 +83,7 @@ func (l *Log) readHistory(h *history) error {
 	return l.located(err)
 }
 
-// read makes the past of the entries that are not too old, and returns the revision of the last one.
+// read collects the events of the entries since oldest, and returns the revision of the last entry.
 func (h *history) read(db *pebble.DB, oldest time.Time) (last object.Revision, err error) {
 	lower, upper := bounds(entries)
 	i, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
@@ -117,7 +118,8 @@ func (h *history) read(db *pebble.DB, oldest time.Time) (last object.Revision, e
 	return last, i.Error()
 }
 
-// keyOf is the key in these bytes; that of the state that a commit made, where it made one, so that nothing is copied.
+// keyOf converts the bytes of a key. If the commit's state in made has this key, its string is reused to save
+// a copy.
 func (h *history) keyOf(key []byte, revision object.Revision) object.Key {
 	if o := h.made[revision-h.after-1]; o != nil && string(o.Key) == string(key) {
 		return o.Key
@@ -125,7 +127,7 @@ func (h *history) keyOf(key []byte, revision object.Revision) object.Key {
 	return object.Key(key)
 }
 
-// add appends the changes of a commit. Where one of them cannot be shown, the past begins after it.
+// add appends the changes of a commit. If one of them lacks a state, the past starts after this commit.
 func (h *history) add(e *entry, revision object.Revision) error {
 	for _, c := range e.changes {
 		if !h.shows(c, revision) {
@@ -143,7 +145,8 @@ func (h *history) add(e *entry, revision object.Revision) error {
 	return nil
 }
 
-// shows says whether both states of a change are there. Of an object that could not be read, its deletion does not show.
+// shows reports whether both states of a change are available. The deletion of an unreadable object has no
+// previous state.
 func (h *history) shows(c changed, revision object.Revision) bool {
 	switch {
 	case c.previous != 0 && h.at(c.key, c.previous) == nil:
@@ -154,7 +157,8 @@ func (h *history) shows(c changed, revision object.Revision) bool {
 	return h.at(c.key, revision) != nil
 }
 
-// event is a change that shows, as watchers see it. Some neighbours share a piece of memory: the store drops them together.
+// event returns the event of a change whose states are available. Events are allocated in blocks of 32,
+// because the store releases neighbors together.
 func (h *history) event(c changed, revision object.Revision) (e *object.Event, err error) {
 	if len(h.room) == 0 {
 		h.room = make([]object.Event, 32)
@@ -172,7 +176,7 @@ func (h *history) event(c changed, revision object.Revision) (e *object.Event, e
 	return e, nil
 }
 
-// replay hands on the changes.
+// replay delivers the changes.
 func (h *history) replay(take func(*object.Event, time.Time) error) error {
 	for _, p := range h.past {
 		if err := take(p.event, p.at); err != nil {

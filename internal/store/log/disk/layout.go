@@ -12,32 +12,32 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// The first byte of a key in the database says what is kept there.
+// The first byte of a database key identifies the type of row.
 const (
-	// versions are the states of objects: their key, a zero byte, and the revision with its bits turned over, so that the
-	// newest comes first. See appendState for the value.
+	// versions are the states of objects. The key is the object's key, a zero byte, and the bitwise
+	// complement of the revision, so that the newest state sorts first. See appendState for the value.
 	versions = 'o'
-	// entries are one for each commit, by revision: see entry.
+	// entries are one row per commit, by revision: see entry.
 	entries = 'r'
-	// facts are about the log as a whole.
+	// facts describe the log as a whole.
 	facts = 'm'
 )
 
-// baseKey is where the revision is kept that the log began at: nothing before it was ever served from here.
+// baseKey holds the revision at which the log started: it never served an earlier one.
 var baseKey = []byte{facts, 'b', 'a', 's', 'e'}
 
-// bounds are the first key of a sort and the first one after it.
+// bounds returns the first key of a row type and the first key after it.
 func bounds(sort byte) (lower, upper []byte) { return []byte{sort}, []byte{sort + 1} }
 
-// appendVersionKey appends where the state is kept that a commit made of an object. Keys are text, in which no byte is
-// 0xff, as the first one of a turned revision is: so the states of one object stand together, whatever other keys begin
-// with its own.
+// appendVersionKey appends the database key of the state of an object at a revision. Object keys are text
+// without a 0xff byte, and the complement of a revision starts with 0xff; so the states of one object are
+// adjacent even if other keys have its key as a prefix.
 func appendVersionKey(dst []byte, key object.Key, revision object.Revision) []byte {
 	dst = append(append(append(dst, versions), key...), 0)
 	return binary.BigEndian.AppendUint64(dst, ^uint64(revision))
 }
 
-// splitVersionKey is what appendVersionKey joined. The key is a part of data.
+// splitVersionKey reverses appendVersionKey. The returned key aliases data.
 func splitVersionKey(data []byte) (key []byte, revision object.Revision, err error) {
 	end := len(data) - 9
 	if end < 2 || data[0] != versions || data[end] != 0 {
@@ -46,15 +46,15 @@ func splitVersionKey(data []byte) (key []byte, revision object.Revision, err err
 	return data[1:end], object.Revision(^binary.BigEndian.Uint64(data[end+1:])), nil
 }
 
-// Each value begins with what it is, so that all are found in what is left of a damaged block (salvage.go).
+// Each value starts with a magic number, by which salvage.go finds it in a damaged block.
 const (
 	stateMagic = "\xb0\x1e\xc0\xde"
 	entryMagic = "\xb0\x1e\xc0\xdf"
 	factMagic  = "\xb0\x1e\xc0\xd0"
 )
 
-// appendState appends the value of a state; a nil object is a deletion. It says itself what it is, so that what is not at
-// its place is noticed:
+// appendState appends the value of a state; a nil object is a deletion. The value includes its key, so that a
+// value stored under the wrong key is detected:
 //
 //	magic      4 bytes
 //	checksum   4 bytes, CRC-32C of the lengths and the key, little endian
@@ -76,8 +76,8 @@ func appendState(dst, key []byte, o *object.Object) []byte {
 	return dst
 }
 
-// splitState reads a state at the beginning of data: the key that it was written by, and the record. Of a state that is cut short
-// there is the key alone.
+// splitState parses a state at the start of data into the database key that it was written under, and the
+// record. For a truncated state it returns the key and an error.
 func splitState(data []byte) (key, record []byte, err error) {
 	const head = 14
 	if len(data) >= head && string(data[:4]) == stateMagic {
@@ -104,18 +104,19 @@ func splitEntryKey(data []byte) (object.Revision, error) {
 	return object.Revision(binary.BigEndian.Uint64(data[1:])), nil
 }
 
-// entry is what is kept of a commit beside the states that it made: when it was, and which states it replaced. Its bytes are
+// entry describes a commit in addition to its states: its time, and the states that it replaced. Its encoding
+// is
 //
 //	magic      4 bytes
 //	checksum   4 bytes, CRC-32C of all that follows, little endian
 //	time       8 bytes, microseconds since 1970
-//	changes    for each: the length of the key, the key, the revision of the state before (0: none), 1 if it was deleted
+//	changes    for each: the length of the key, the key, the previous revision (0: none), 1 if it was deleted
 type entry struct {
 	at      time.Time
 	changes []changed
 }
 
-// changed is what a commit did to one key.
+// changed is the effect of a commit on one key.
 type changed struct {
 	key      object.Key
 	previous object.Revision
@@ -146,12 +147,12 @@ func appendEntry(dst []byte, at time.Time, commit *log.Commit) []byte {
 
 var errEntry = errors.New("the entry of the commit is damaged")
 
-// readEntry reads what appendEntry wrote, into changes. Keys are copied.
+// readEntry parses what appendEntry wrote and appends to changes. Keys are copied.
 func readEntry(data []byte, changes []changed) (entry, error) {
 	return readEntryWith(data, changes, func(key []byte) object.Key { return object.Key(key) })
 }
 
-// readEntryWith is readEntry with who makes keys of their bytes.
+// readEntryWith is readEntry with a custom conversion of keys.
 func readEntryWith(data []byte, changes []changed, keep func([]byte) object.Key) (entry, error) {
 	data, ok := bytes.CutPrefix(data, []byte(entryMagic))
 	if !ok || len(data) < 12 || binary.LittleEndian.Uint32(data) != crc32.Checksum(data[4:], castagnoli) {

@@ -20,7 +20,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// ledger is one writer's account of what a store must hold: what was acknowledged, and what may be there beside it.
+// ledger records what a store must contain after one writer's commits: the acknowledged state, and possible
+// later states.
 type ledger struct {
 	random *rand.Rand
 
@@ -28,9 +29,10 @@ type ledger struct {
 	base  object.Revision
 	acked int
 	state map[object.Key]string
-	// past are the states before it, the oldest first.
+	// past holds the previous states, oldest first.
 	past []map[object.Key]string
-	// maybe are the commits since the last acknowledgement: one is under way, others have failed. One of them may be there.
+	// maybe holds the commits since the last acknowledged one: one in flight, the others failed. At most one
+	// may be applied.
 	maybe [][]store.Change
 }
 
@@ -38,7 +40,7 @@ func newLedger(seed uint64) *ledger {
 	return &ledger{random: rand.New(rand.NewPCG(seed, 5)), state: map[object.Key]string{}}
 }
 
-// changes are one to three random ones, some of them longer than a block of the disk.
+// changes returns one to three random changes; some values are longer than a disk block.
 func (l *ledger) changes() (changes []store.Change) {
 	for _, i := range l.random.Perm(12)[:1+l.random.IntN(3)] {
 		key := storetest.Key(fmt.Sprint("key-", i))
@@ -52,7 +54,7 @@ func (l *ledger) changes() (changes []store.Change) {
 	return changes
 }
 
-// commit commits and keeps the account.
+// commit commits random changes and records the result.
 func (l *ledger) commit(ctx context.Context, s *store.Store) error {
 	changes := l.changes()
 	l.mu.Lock()
@@ -73,7 +75,7 @@ func (l *ledger) commit(ctx context.Context, s *store.Store) error {
 	return nil
 }
 
-// after is a state that changes were made to.
+// after returns the state with the changes applied.
 func after(state map[object.Key]string, changes []store.Change) map[object.Key]string {
 	state = maps.Clone(state)
 	for _, c := range changes {
@@ -85,11 +87,11 @@ func after(state map[object.Key]string, changes []store.Change) map[object.Key]s
 	return state
 }
 
-// account is a ledger at a moment.
+// account is a snapshot of a ledger.
 type account struct {
 	base   object.Revision
 	acked  int
-	states []map[object.Key]string // as acknowledged, and with each of what may be there too
+	states []map[object.Key]string // the acknowledged state, then one state per possible commit
 }
 
 func (l *ledger) account() account {
@@ -102,7 +104,7 @@ func (l *ledger) account() account {
 	return a
 }
 
-// audit says what is wrong with a store that was opened again; nil if nothing is.
+// audit returns an error if the contents of a reopened store differ from the account.
 func (a account) audit(ctx context.Context, s *store.Store) error {
 	got, err := held(ctx, s, store.Latest())
 	if err != nil {
@@ -120,7 +122,7 @@ func (a account) audit(ctx context.Context, s *store.Store) error {
 	return remembers(ctx, s, got)
 }
 
-// held is everything in a state of a store.
+// held returns the values of all objects in a snapshot of a store.
 func held(ctx context.Context, s *store.Store, which store.Which) (map[object.Key]string, error) {
 	snapshot, err := s.Snapshot(ctx, which)
 	if err != nil {
@@ -134,7 +136,7 @@ func held(ctx context.Context, s *store.Store, which store.Which) (map[object.Ke
 	return got, nil
 }
 
-// remembers checks that the history leads from its beginning to a state.
+// remembers checks that applying the history to its oldest state yields the state to.
 func remembers(ctx context.Context, s *store.Store, to map[object.Key]string) error {
 	state, err := held(ctx, s, store.Exactly(s.Oldest()))
 	if err != nil {
@@ -164,7 +166,7 @@ func remembers(ctx context.Context, s *store.Store, to map[object.Key]string) er
 	return nil
 }
 
-// brief shows states without the length of their values.
+// brief formats states with abbreviated values.
 func brief(states ...map[object.Key]string) string {
 	var lines []string
 	for _, state := range states {
@@ -177,10 +179,10 @@ func brief(states ...map[object.Key]string) string {
 	return strings.Join(lines, "\nor\n")
 }
 
-// small is a history that a workload outgrows, so that it is trimmed.
+// small configures a history smaller than the workload, so that it is trimmed.
 var small = store.Options{HistoryBytes: 100_000}
 
-// reopened opens a store on a disk; an error is that of the disk.
+// reopened opens a store on a disk; errors are those of the disk.
 func reopened(ctx context.Context, fs vfs.FS) (*store.Store, error) {
 	l, err := disk.Open("store", disk.Options{FS: fs})
 	if err != nil {
@@ -189,13 +191,14 @@ func reopened(ctx context.Context, fs vfs.FS) (*store.Store, error) {
 	return store.New(ctx, l, small)
 }
 
-// lives is how often a workload opens the store, and commits how many it makes in each.
+// lives is how often a workload opens the store, and commits the number of commits in each life.
 const (
 	lives   = 3
 	commits = 30
 )
 
-// work opens a store, commits, closes it, and does so again. What fails is tried again after a second, until it succeeds.
+// work repeatedly opens a store, commits and closes it. Failed operations are retried every second until they
+// succeed.
 func (l *ledger) work(t *testing.T, fs vfs.FS) {
 	t.Helper()
 	for range lives {
@@ -220,12 +223,12 @@ func (l *ledger) work(t *testing.T, fs vfs.FS) {
 			})
 		}
 		if err := s.Close(); err != nil {
-			t.Logf("closing: %v", err) // which may be what this is about
+			t.Logf("closing: %v", err) // expected with an injected fault
 		}
 	}
 }
 
-// insist does something until it succeeds, which it must within a minute.
+// insist retries do every second until it succeeds, for at most a minute.
 func (l *ledger) insist(t *testing.T, do func() error) {
 	t.Helper()
 	var errs []error
@@ -235,7 +238,7 @@ func (l *ledger) insist(t *testing.T, do func() error) {
 			return
 		}
 		errs = append(errs, err)
-		time.Sleep(time.Second) // in a bubble
+		time.Sleep(time.Second) // does not wait in a synctest bubble
 	}
 	t.Fatalf("it fails on and on: %v", errors.Join(errs[0], errs[len(errs)-1]))
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Load hands on the newest state of every object in the order of their keys, and the changes of the last HistoryAge.
+// Load delivers the newest state of every object in key order, and the changes of the last HistoryAge.
 //
-// Reading is shared by the processors; taking is one goroutine's. What cannot be read costs no more than itself: an object whose
-// newest state is damaged is named, and of the history what follows the last damage is handed on. The keeper begins its work
-// after it.
+// Several goroutines read in parallel; one calls the functions of into. Damage is contained: an object whose
+// newest state is damaged is reported, and of the history the part after the last damage is delivered. Load
+// starts the keep goroutine when it is done.
 func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, error) {
 	h := l.newHistory()
 	err := l.loadStates(ctx, h, into)
@@ -34,7 +34,7 @@ func (l *Log) Load(ctx context.Context, into log.Loading) (object.Revision, erro
 	return h.current, nil
 }
 
-// loadStates takes what readers read, part after part. The first error ends all.
+// loadStates consumes the states that the readers read, part by part. The first error ends it.
 func (l *Log) loadStates(ctx context.Context, h *history, into log.Loading) error {
 	parts, err := l.parts()
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *Log) loadStates(ctx context.Context, h *history, into log.Loading) erro
 	return nil
 }
 
-// taker tells the newest state of each object from those before it.
+// taker distinguishes the newest state of each object from older ones.
 type taker struct {
 	history *history
 	into    log.Loading

@@ -11,8 +11,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// TestAnOlderLayoutIsMigratedStepByStep has a program of layout 3 open a folder of layout 1. It is cut short in the second
-// step, and begins again with that one.
+// TestAnOlderLayoutIsMigratedStepByStep opens a directory of layout 1 with a program of layout 3. The
+// migration is interrupted in the second step and resumes with that step.
 func TestAnOlderLayoutIsMigratedStepByStep(t *testing.T) {
 	t.Parallel()
 	fs := vfs.NewMem()
@@ -50,7 +50,7 @@ func TestAnOlderLayoutIsMigratedStepByStep(t *testing.T) {
 	}
 }
 
-// migrated opens a folder as a program would that knows these migrations.
+// migrated opens a directory as a program with these migrations would.
 func migrated(t *testing.T, fs vfs.FS, steps migrations) error {
 	t.Helper()
 	lock, err := enter(fs, "objects")
@@ -74,7 +74,7 @@ func parseFormat(t *testing.T, fs vfs.FS) (state, error) {
 	return parseState(text)
 }
 
-// currentOf is the revision that a database stands at.
+// currentOf checks the rows that the steps wrote, and returns the current revision of the database.
 func currentOf(t *testing.T, fs vfs.FS) object.Revision {
 	t.Helper()
 	db, err := pebble.Open("objects", &pebble.Options{FS: fs})

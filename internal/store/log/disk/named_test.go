@@ -19,11 +19,11 @@ func TestMissingFilesAreNamed(t *testing.T) {
 	for _, pattern := range []string{"*.log", "MANIFEST-*", "*.sst", "marker.manifest.*", "marker.format-version.*"} {
 		t.Run(pattern, func(t *testing.T) {
 			t.Parallel()
-			dir := filepath.Join(t.TempDir(), "20250101") // a number, as names of files are
+			dir := filepath.Join(t.TempDir(), "20250101") // a number, like the names of files
 			if err := os.Rename(filled(t), dir); err != nil {
 				t.Fatal(err)
 			}
-			s, _ := begun(t, dir, disk.Options{}) // what the first had in its write-ahead log goes to a table
+			s, _ := begun(t, dir, disk.Options{}) // flushes the write-ahead log of the first store to a table
 			closed(t, s)
 			files, _ := filepath.Glob(filepath.Join(dir, pattern))
 			if len(files) == 0 {
@@ -39,7 +39,8 @@ func TestMissingFilesAreNamed(t *testing.T) {
 	}
 }
 
-// TestTornLogIsNotBlamedForAMissingTable: the last log may end like that after every crash.
+// TestTornLogIsNotBlamedForAMissingTable truncates the last write-ahead log, which is normal after a crash,
+// and removes a table.
 func TestTornLogIsNotBlamedForAMissingTable(t *testing.T) {
 	t.Parallel()
 	dir := crashed(t, filled(t), "b")
@@ -51,7 +52,7 @@ func TestTornLogIsNotBlamedForAMissingTable(t *testing.T) {
 	inPlainWords(t, refused(t, dir), filepath.Base(tables[0]))
 }
 
-// inPlainWords checks that the first words of a refusal name one of these files and say what to do, before the database says anything.
+// inPlainWords checks that an error names one of the files and the remedy before any message of the database.
 func inPlainWords(t *testing.T, err error, names ...string) {
 	t.Helper()
 	words, _, advised := strings.Cut(err.Error(), "or restore a backup")
@@ -100,8 +101,8 @@ func TestDamagedFilesAreNamed(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoFileIsNamed puts something else in the place of a file of a store: nothing waits for it, or takes the store for a new
-// one.
+// TestWhatIsNoFileIsNamed replaces a file of a store by something that is not a file. Opening must neither
+// block nor create a new store.
 func TestWhatIsNoFileIsNamed(t *testing.T) {
 	t.Parallel()
 	others := map[string]func(name string) error{

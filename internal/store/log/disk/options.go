@@ -8,26 +8,28 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Options say how a log uses its folder. The zero value works.
+// Options configure a log. The zero value is usable.
 type Options struct {
-	// FS is where the folder is; the operating system's when nil.
+	// FS is the file system of the directory; nil means the operating system's.
 	FS vfs.FS
-	// Log hears what goes wrong and how it ends; nobody does when nil.
+	// Log receives failures and recoveries; nil discards them.
 	Log *slog.Logger
-	// HistoryAge is how far back Load hands on changes: as far as the store keeps them; 5 minutes when 0.
+	// HistoryAge limits the age of the changes that Load delivers, and should match the store's history; 0
+	// means 5 minutes.
 	HistoryAge time.Duration
-	// MustExist makes no store where there is none, but returns ErrNoStore.
+	// MustExist makes Open return ErrNoStore instead of creating a store.
 	MustExist bool
-	// ReadOnly changes no byte of the folder, in which a store must be: nothing can be appended. Others may read it at the same
-	// time, and nobody may write. Only processes are kept apart: one that writes to a folder must not read it by a second log,
-	// and one that reads it by several must not rely on its lock once the first of them is closed.
+	// ReadOnly opens an existing store without changing a byte of its directory; appends fail. Other readers
+	// are allowed at the same time, writers are not. The lock works only between processes: a process that
+	// writes to a directory must not also open it for reading, and one that opens it for reading several
+	// times loses its lock when it closes the first.
 	ReadOnly bool
-	// AcceptLoss goes on where commits that were acknowledged are not there any more: *LostError otherwise. Revisions begin
-	// far above theirs then.
+	// AcceptLoss continues without acknowledged commits that are missing, where Open otherwise returns
+	// *LostError. Revisions then start one epoch above the lost commits.
 	AcceptLoss bool
 }
 
-// filled are the options with what they leave out.
+// filled returns the options with defaults applied.
 func (o Options) filled() Options {
 	switch {
 	case o.FS == nil && o.ReadOnly:

@@ -13,7 +13,8 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// stored is a state as it was read: an object, a deletion (no object, no error), or what cannot be read.
+// stored is a state as read: an object, a deletion (neither object nor error), or an error if it cannot be
+// read.
 type stored struct {
 	key      object.Key
 	revision object.Revision
@@ -22,25 +23,25 @@ type stored struct {
 }
 
 const (
-	// chunk is how many states are handed from a reader to who takes them at once.
+	// chunk is the number of states that a reader passes on at once.
 	chunk = 512
-	// chunksAhead is how many chunks a reader is ahead of who takes them: most parts are no larger.
+	// chunksAhead is the number of chunks that a reader may read ahead; most parts are no larger.
 	chunksAhead = 16
-	// spareChunks is how many chunks are kept to be filled again.
+	// spareChunks is the number of chunks retained for reuse.
 	spareChunks = 64
 )
 
-// part is the states of a range of keys.
+// part is a range of keys and its states.
 type part struct {
 	lower, upper []byte
-	// states are handed over in order, and closed at the end: then err says why it came early, and rest that the reader went on
-	// to the end of all parts.
+	// states delivers chunks in order and is closed at the end. Then err is set if reading failed, and rest
+	// if the reader continued to the end of all parts.
 	states chan []stored
 	err    error
 	rest   bool
 }
 
-// parts divides all states where tables begin, into pieces of some megabytes.
+// parts divides the key range of the states at the first keys of the tables, into pieces of a few megabytes.
 func (l *Log) parts() ([]part, error) {
 	levels, err := l.db.SSTables()
 	if err != nil {
@@ -62,11 +63,11 @@ func (l *Log) parts() ([]part, error) {
 	return parts, nil
 }
 
-// reading is the work of all readers.
+// reading is the state shared by all readers.
 type reading struct {
 	log   *Log
 	parts []part
-	begun atomic.Int64 // how many parts were begun
+	begun atomic.Int64 // the number of parts that readers have started
 	spare chan []stored
 }
 
@@ -84,7 +85,7 @@ func (w *reading) run(ctx context.Context) {
 	}
 }
 
-// reuse takes a chunk back whose states were taken.
+// reuse recycles a consumed chunk.
 func (w *reading) reuse(states []stored) {
 	select {
 	case w.spare <- states[:0]:
@@ -92,7 +93,7 @@ func (w *reading) reuse(states []stored) {
 	}
 }
 
-// empty is a chunk to fill.
+// empty returns a chunk to fill.
 func (w *reading) empty() []stored {
 	select {
 	case states := <-w.spare:
@@ -102,20 +103,21 @@ func (w *reading) empty() []stored {
 	}
 }
 
-// reader reads the states of the objects of a part, newest first for each, and hands them on in chunks.
+// reader reads the states of a part in key order, newest first per object, and passes them on in chunks.
 type reader struct {
 	*reading
 	part    *part
 	objects object.Reader
 
-	// at is where the last state was found, and key its object's.
+	// at is the database key of the last state, and key the key of its object.
 	at   []byte
 	key  object.Key
 	next []stored
 }
 
-// run reads a part. The states of a damaged block are salvaged; it may have keys of other parts, and so this reader goes on to the
-// end of all. After that, or an error, nobody takes the parts that follow: those that were not begun never are.
+// run reads a part. It salvages the states of a damaged block; since the block may contain keys of later
+// parts, this reader then continues to the end of all parts. After that, or after an error, later parts are
+// not consumed, and those not yet started are skipped.
 func (r *reader) run(ctx context.Context, p *part) error {
 	r.part, r.at, r.next = p, r.at[:0], r.empty()
 	lower, upper := p.lower, p.upper
@@ -141,7 +143,7 @@ func (r *reader) run(ctx context.Context, p *part) error {
 	}
 }
 
-// between reads states in order, up to what cannot be read.
+// between reads states in order, up to the first that cannot be read.
 func (r *reader) between(ctx context.Context, lower, upper []byte) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -165,9 +167,9 @@ func (r *reader) between(ctx context.Context, lower, upper []byte) (err error) {
 	return i.Error()
 }
 
-// flush hands on what was read.
+// flush passes on the current chunk.
 func (r *reader) flush(ctx context.Context) error {
-	if err := ctx.Err(); err != nil { // of two cases that are ready, select takes any
+	if err := ctx.Err(); err != nil { // select may choose either of two ready cases
 		return err
 	}
 	select {
@@ -179,7 +181,7 @@ func (r *reader) flush(ctx context.Context) error {
 	}
 }
 
-// read takes the value that was found.
+// read decodes the value found at r.at and appends the state to the chunk.
 func (r *reader) read(value []byte) error {
 	key, revision, err := splitVersionKey(r.at)
 	if err != nil {

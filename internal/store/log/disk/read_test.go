@@ -22,12 +22,13 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// inManyTables is a store that was closed often, each time after some objects were made and others replaced or deleted, so that
-// most tables overlap others; and what is in it. The rounds say in which order the ranges of keys come.
+// inManyTables returns a store that was closed once per round, each time after creating some objects and
+// replacing or deleting others, so that most tables overlap others. It also returns the live values and the
+// number of commits. The arguments are the order in which the key ranges are written.
 func inManyTables(t *testing.T, rounds ...int) (dir string, want map[string]string, commits int) {
 	t.Helper()
 	dir, want = t.TempDir(), map[string]string{}
-	for _, round := range rounds { // not four: the database puts those together
+	for _, round := range rounds { // fewer than four rounds, because the database would compact four tables
 		s, _ := begun(t, dir, disk.Options{})
 		for i := range 100 {
 			name, value := fmt.Sprintf("object-%03d", 80*round+i), fmt.Sprintf("the value of %03d in round %d", 80*round+i, round)
@@ -128,8 +129,8 @@ func TestDamageInTwoTablesCostsTwoObjects(t *testing.T) {
 	}
 }
 
-// killed is a copy of a store's folder after many objects were replaced and deleted, and the history has let go of what they were:
-// all of that is in the write-ahead log. What there is then is written into want.
+// killed returns a copy of a store's directory after many objects were replaced and deleted and the history
+// was trimmed, with all of these changes still in the write-ahead log. It updates want accordingly.
 func killed(t *testing.T, dir string, want map[string]string) string {
 	t.Helper()
 	return crashedAfter(t, dir, store.Options{HistoryAge: 1, HistoryBytes: 1}, func(t *testing.T, s *store.Store) {
@@ -149,8 +150,8 @@ func killed(t *testing.T, dir string, want map[string]string) string {
 	})
 }
 
-// TestADamagedBlockKeepsWhatIsInNoTableYet reads a damaged store that was killed where nothing can be written, and so the
-// write-ahead log does not become a table; and at last where that is so.
+// TestADamagedBlockKeepsWhatIsInNoTableYet reads a damaged store that was killed: first without write access
+// or space, so that the write-ahead log cannot be flushed to a table, and then with both.
 func TestADamagedBlockKeepsWhatIsInNoTableYet(t *testing.T) {
 	t.Parallel()
 	dir, want, _ := inManyTables(t, 0, 1, 2)

@@ -16,8 +16,8 @@ const (
 	lastRetry  = 5 * time.Second
 )
 
-// repair goes on after a failure of the disk: it drops the database, whose memory may differ from the disk, and opens it
-// again and again until that works. Writers are refused meanwhile. Only the keeper calls it.
+// repair recovers from a disk failure: it closes the database, whose memory may differ from the disk, and
+// retries opening it until that succeeds. Writes are rejected meanwhile. Only keep calls it.
 func (l *Log) repair() {
 	l.mu.Lock()
 	_ = l.fail(l.guard.err())
@@ -49,7 +49,7 @@ func (l *Log) repair() {
 	}
 }
 
-// giveUp refuses writes for good.
+// giveUp rejects writes permanently.
 func (l *Log) giveUp(lost *LostError) {
 	l.options.Log.Error("the disk lost commits that were acknowledged: nothing is written any more", "folder", l.dir, "error", lost)
 	l.mu.Lock()
@@ -59,11 +59,13 @@ func (l *Log) giveUp(lost *LostError) {
 	<-l.ctx.Done()
 }
 
-// reopen opens the database anew. Pebble reads its write-ahead log, of which some may be in the page cache alone after a
-// failed fsync, and writes all of it to new files, whose fsyncs succeed or fail like any: so what was read is durable then.
-// It must hold everything that was acknowledged. Commits beyond that, whose writers were told that they failed, go.
+// reopen opens the database again. Pebble reads its write-ahead log, parts of which may be only in the page
+// cache after a failed fsync, and writes all of it to new files with their own fsyncs, so whatever was read
+// is durable afterwards. The database must contain everything that was acknowledged. Later commits are
+// removed, because their writers received an error.
 func (l *Log) reopen() error {
-	if err := l.mustBeComplete(); err != nil { // the folder may be elsewhere, and a database would be made in its place
+	// The directory may have been moved, and the database would create a new one.
+	if err := l.mustBeComplete(); err != nil {
 		return err
 	}
 	db, g, err := l.open(false)
@@ -72,7 +74,7 @@ func (l *Log) reopen() error {
 	}
 	trimmed := l.trimmed
 	if err = l.settle(db); err == nil {
-		trimmed, err = beforeFirst(db, object.Revision(l.current.Load())) // what was trimmed last may be there again
+		trimmed, err = beforeFirst(db, object.Revision(l.current.Load())) // trimmed entries may reappear
 	}
 	if err == nil {
 		err = db.Flush()
@@ -89,7 +91,7 @@ func (l *Log) reopen() error {
 	return nil
 }
 
-// settle makes the database hold the current revision, and none after it.
+// settle checks that the database contains the current revision, and removes later ones.
 func (l *Log) settle(db *pebble.DB) error {
 	current := object.Revision(l.current.Load())
 	base, last, err := newest(db)

@@ -24,7 +24,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// faulty is a disk whose changes can be made to fail. One in memory forgets what was not synced when it crashes.
+// faulty is a disk whose changes can be made to fail. If it is in memory, a crash discards its unsynced data.
 type faulty struct {
 	vfs.FS
 	memory *vfs.MemFS
@@ -43,7 +43,7 @@ func newFaulty(beneath vfs.FS) *faulty {
 	return f
 }
 
-// failing lets changes fail as told; nil ends it.
+// failing calls fail before each change and returns its error from the change; nil disables it.
 func (f *faulty) failing(fail func(errorfs.Op) error) {
 	if fail == nil {
 		f.fail.Store(nil)
@@ -52,14 +52,14 @@ func (f *faulty) failing(fail func(errorfs.Op) error) {
 	f.fail.Store(&fail)
 }
 
-// crash is the disk as a machine finds it that lost its power: of what was not synced, some is there.
+// crash returns the disk as it is after a power failure, with the given percentage of the unsynced data.
 func (f *faulty) crash(unsynced int) *faulty {
 	return newFaulty(f.memory.CrashClone(vfs.CrashCloneCfg{
 		UnsyncedDataPercent: unsynced, RNG: rand.New(rand.NewPCG(1, uint64(unsynced))),
 	}))
 }
 
-// full fails what needs room.
+// full fails every operation that needs space.
 func full(op errorfs.Op) error {
 	switch op.Kind {
 	case errorfs.OpCreate, errorfs.OpLink, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFileSync, errorfs.OpFileSyncData:
@@ -68,7 +68,7 @@ func full(op errorfs.Op) error {
 	return nil
 }
 
-// started is a store on a disk in memory.
+// started returns a store on a disk in memory.
 func started(t *testing.T, fs vfs.FS) (*store.Store, *disk.Log) {
 	t.Helper()
 	l := open(t, "objects", disk.Options{FS: fs})
@@ -136,8 +136,8 @@ func TestAFullDiskRefusesWritesUntilThereIsRoomAndReadsGoOn(t *testing.T) {
 	})
 }
 
-// TestAFolderThatWasMovedAwayIsMissed moves the folder of a store that is in use: what was written before somebody noticed is there
-// when it is back, and no other is made in its place.
+// TestAFolderThatWasMovedAwayIsMissed moves the directory of a store in use. No other directory is created in
+// its place, and everything written before the move was noticed is present after moving it back.
 func TestAFolderThatWasMovedAwayIsMissed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "objects")
@@ -175,8 +175,9 @@ func TestAFolderThatWasMovedAwayIsMissed(t *testing.T) {
 	})
 }
 
-// TestAWriteWhoseSyncFailedIsNotThereLater lets the sync of one commit fail once, with its bytes in the page cache: the writer
-// was told that it failed, and that stays so, over the repair and over a crash after it.
+// TestAWriteWhoseSyncFailedIsNotThereLater fails the sync of one commit once, with its data in the page
+// cache. The writer received an error, so the commit must not reappear after the repair or after a later
+// crash.
 func TestAWriteWhoseSyncFailedIsNotThereLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -233,7 +234,8 @@ func TestAStoreBeginsOnAFullDiskAndTakesWritesWhenThereIsRoom(t *testing.T) {
 	})
 }
 
-// TestARepairedStoreStillMissesWhatIsCutOff has a disk that comes back without the file that says how far the store went.
+// TestARepairedStoreStillMissesWhatIsCutOff repairs a store whose bound file was removed: it is written
+// again, so that a truncated write-ahead log is still detected.
 func TestARepairedStoreStillMissesWhatIsCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

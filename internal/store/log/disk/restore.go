@@ -10,16 +10,17 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// restoreBatch is how much is written at once, in bytes.
+// restoreBatch is the size of a write batch, in bytes.
 const restoreBatch = 4 << 20
 
-// ErrNotEmpty is returned by Restore for a folder that holds a store already. Nothing in it was touched.
+// ErrNotEmpty is returned by Restore for a directory that already holds a store. Nothing in it was changed.
 var ErrNotEmpty = errors.New("it holds a store already")
 
-// Restore makes a log in a folder that holds none, with the newest states of objects, as Append would have left them; it begins
-// at a revision, which none of theirs is above, and has no history: all before is compacted. An error of objects ends it. The
-// folder is a log's once Restore has returned nil. What it leaves after an error, or a crash, is none yet: Open would make an
-// empty one of it.
+// Restore creates a log in a directory without one, containing the newest states of objects as Append would
+// have written them. The log starts at the given revision, which must not be below that of any object, and
+// has no history: all earlier revisions are compacted. An error of objects aborts Restore. The directory
+// holds a log only once Restore has returned nil; Open treats what an error or a crash leaves as an empty
+// directory.
 func Restore(dir string, options Options, revision object.Revision, objects iter.Seq2[*object.Object, error]) error {
 	options = options.filled()
 	lock, err := enter(options.FS, dir)

@@ -13,7 +13,7 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// some are so many objects at one revision, and then an error, if any.
+// some yields n objects at one revision, and then the error last if it is not nil.
 func some(t *testing.T, n int, revision object.Revision, last error) iter.Seq2[*object.Object, error] {
 	return func(yield func(*object.Object, error) bool) {
 		for i := range n {
@@ -41,7 +41,7 @@ func TestRestoredLogBeginsWhereItIsTold(t *testing.T) {
 	if err := disk.Restore(dir, disk.Options{}, begin, some(t, 1, old, nil)); !errors.Is(err, disk.ErrNotEmpty) {
 		t.Errorf("restoring over it returned %v", err)
 	}
-	for _, want := range []object.Revision{old, begin + 1} { // as it was restored, and after a write
+	for _, want := range []object.Revision{old, begin + 1} { // as restored, then after a write
 		l, err := disk.Open(dir, disk.Options{})
 		if err != nil {
 			t.Fatal(err)

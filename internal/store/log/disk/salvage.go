@@ -13,15 +13,15 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// A table is damaged when a block of it is not what its checksum says. The database then reads nothing of the block, nor what
-// other tables have of the same keys; and what the block says of itself is not to be trusted: which keys it has, what is newer
-// than what, where its parts begin. But every value in it begins with what it is, and states have checksums of their own. So
-// the bytes are looked through: states that are whole are live as ever, and one that is damaged costs its object alone. Where
-// that leaves anything open (there are rows that nobody can name, or deletions among them) the store is refused, and is to be
-// restored.
+// A table is damaged if the checksum of one of its blocks does not match. The database then returns nothing
+// from the block, nor what other tables hold for the same keys. The index structures of the block cannot be
+// trusted: its keys, the relative age of rows, and the offsets of its parts. But every value in it starts
+// with a magic number, and states have checksums of their own. So salvage scans the bytes: intact states stay
+// live, and a damaged one costs only its own object. If this leaves anything uncertain (rows that cannot be
+// identified, or possible deletions), the store is refused and must be restored from a backup.
 
-// salvage takes the states of the next damaged block at or after a key, and returns where the database can read again. It is
-// false where that cannot be said for sure.
+// salvage reads the states of the first damaged block with keys at or after lower, and returns the key at
+// which the database can continue. It returns false if the contents cannot be determined with certainty.
 func (r *reader) salvage(lower []byte) (next []byte, saved bool) {
 	levels, err := r.log.db.SSTables()
 	if err != nil {
@@ -40,15 +40,15 @@ func (r *reader) salvage(lower []byte) (next []byte, saved bool) {
 	return b.upper, true
 }
 
-// damagedBlock is what is left of a block of a table: its states, and the first key after it.
+// damagedBlock holds the states found in a damaged block, and the first key after the block.
 type damagedBlock struct {
 	table  int
 	states []stored
 	upper  []byte
 }
 
-// nextDamaged is the first of the damaged blocks that have keys at or after one, in the order of their keys; nil when there is
-// none. It fails when one of them does not say which keys it has.
+// nextDamaged returns the damaged block with the lowest keys at or after lower, nil if there is none. It
+// fails if the key range of a damaged block cannot be determined.
 func (r *reader) nextDamaged(tables []pebble.SSTableInfo, lower []byte) (next *damagedBlock, err error) {
 	for i := range tables {
 		blocks, err := readBlocks(r.log.options.FS, r.log.tableName(tables[i]))
@@ -77,20 +77,20 @@ func (r *reader) nextDamaged(tables []pebble.SSTableInfo, lower []byte) (next *d
 	return next, nil
 }
 
-// at is the key that a state is kept by.
+// at returns the database key of a state.
 func (s *stored) at() []byte { return appendVersionKey(nil, s.key, s.revision) }
 
 func byKey(a, b stored) int { return bytes.Compare(a.at(), b.at()) }
 
-// row is what a table has by a key, since a change of the database that its number tells from others.
+// row is the row of a table for a key. Its number is the sequence number of the change that wrote it.
 type row struct {
 	state   stored
 	deleted bool
 	number  uint64
 }
 
-// merged are the states of a table from one key up to another, with what the other tables and memory have there, in order. It fails
-// where it is not known whether a deletion came before or after a state.
+// merged combines the states of a damaged block with those of the other tables and of memory in the same key
+// range, in key order. It fails if the order of a deletion and a state is unknown.
 func (r *reader) merged(states []stored, tables []pebble.SSTableInfo, own int, lower, upper []byte) ([]stored, error) {
 	rows := map[string]row{}
 	for i, t := range tables {
@@ -122,7 +122,7 @@ func (r *reader) merged(states []stored, tables []pebble.SSTableInfo, own int, l
 	return states, nil
 }
 
-// rowsOf adds what a table has from one key up to another, where that is newer than what is known.
+// rowsOf adds the rows of a table in a key range, replacing older rows.
 func (r *reader) rowsOf(t pebble.SSTableInfo, lower, upper []byte, rows map[string]row) (err error) {
 	table, err := openTable(r.log.options.FS, r.log.tableName(t))
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *reader) rowsOf(t pebble.SSTableInfo, lower, upper []byte, rows map[stri
 	return i.Error()
 }
 
-// stateBy is the state that a key and its value say. It fails where they do not belong together.
+// stateBy decodes a row. It fails if the value was written under another key.
 func (r *reader) stateBy(key, value []byte) (stored, error) {
 	written, record, err := splitState(value)
 	if err != nil || !bytes.Equal(written, key) {
@@ -162,7 +162,7 @@ func (r *reader) stateBy(key, value []byte) (stored, error) {
 	return r.state(written, record), nil
 }
 
-// state is that of a key and a record.
+// state decodes a record; written is its database key.
 func (r *reader) state(written, record []byte) stored {
 	key, revision, err := splitVersionKey(written)
 	s := stored{key: object.Key(key), revision: revision, err: err}
@@ -172,7 +172,8 @@ func (r *reader) state(written, record []byte) stored {
 	return s
 }
 
-// firstStateIn is the key of the first state in a block, nil if the block is damaged, and otherwise where there is none.
+// firstStateIn returns the key of the first state in a block, nil if the block is damaged, or otherwise if it
+// has no states.
 func firstStateIn(b rawBlock, otherwise []byte) []byte {
 	if b.damaged {
 		return nil
@@ -185,10 +186,10 @@ func firstStateIn(b rawBlock, otherwise []byte) []byte {
 	return key
 }
 
-// statesIn are the states in the bytes of a block, in their order, and whether they and the entries and facts there are all that
-// the block says to have.
+// statesIn returns the states found in the bytes of a block, in order. It reports whether they, together with
+// the entries and facts found, are as many rows as the block's header states.
 func (r *reader) statesIn(block []byte) (found []stored, whole bool) {
-	const head = 4 // where Pebble keeps the length of the longest key
+	const head = 4 // offset of Pebble's block header after the length of the longest key
 	if len(block) < head+7 {
 		return nil, false
 	}

@@ -8,32 +8,32 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// failing is how a change of a disk fails.
+// failing is a way in which a change of a disk fails.
 type failing int
 
 const (
 	works    failing = iota
-	refuses          // nothing happens
-	tears            // of what is written a half is, and of all else nothing happens
-	deceives         // it happens, and yet an error is reported
-	loses            // of a sync: nothing happens, and from then on the file's syncs report success and do nothing
+	refuses          // nothing is changed
+	tears            // half of a write is performed; nothing of any other change
+	deceives         // the change is performed, but an error is returned
+	loses            // for a sync: nothing happens, and later syncs of the file succeed without effect
 )
 
 func (f failing) String() string {
 	return []string{"works", "refuses", "tears", "deceives", "loses"}[f]
 }
 
-// change is something that a program asks of a disk that alters it, with its place among all of them.
+// change is a modifying operation on a disk, with its sequence number.
 type change struct {
 	number int64
 	kind   string // create, write, sync, rename, ...
 	path   string
 }
 
-// shaky is a file system whose changes fail as judge says. It is asked before each.
+// shaky is a file system that calls judge before each change and fails as it returns.
 type shaky struct {
 	vfs.FS
-	mu    sync.Mutex // held while judge decides, so that nothing changes meanwhile
+	mu    sync.Mutex // held during judge, so that the disk does not change meanwhile
 	count int64
 	judge func(change) (failing, error)
 }
@@ -45,7 +45,7 @@ func (s *shaky) verdict(kind, path string) (failing, error) {
 	return s.judge(change{s.count, kind, path})
 }
 
-// do makes a change, or fails it. lost is kept by files whose syncs may be lies.
+// do performs or fails a change. lost marks files whose syncs have no effect.
 func (s *shaky) do(kind, path string, lost *atomic.Bool, do func() error, half func() error) error {
 	how, err := s.verdict(kind, path)
 	syncs := strings.HasPrefix(kind, "sync")
@@ -55,7 +55,7 @@ func (s *shaky) do(kind, path string, lost *atomic.Bool, do func() error, half f
 	case how == works:
 		return do()
 	case how == deceives:
-		_ = do() // what it says is not what happened, whatever that is
+		_ = do() // the caller receives the injected error in any case
 	case how == tears && half != nil:
 		_ = half()
 	case how == loses && syncs && lost != nil:

@@ -5,10 +5,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// shared is the operating system's file system, of which a folder is locked against writers alone, where there are such locks.
+// shared is the operating system's file system, with locks that exclude only writers, on systems with such
+// locks.
 type shared struct{ vfs.FS }
 
-// enterToRead takes a folder for a reader, who leaves no trace in it.
+// enterToRead locks a directory for reading and changes nothing in it.
 func enterToRead(fs vfs.FS, dir string) (*folderLock, error) {
 	if err := mustBeOurs(fs, dir); err != nil {
 		return nil, err

@@ -10,10 +10,11 @@ import (
 	"syscall"
 )
 
-// Lock takes a reader's lock, by a file that is not changed, nor made: a folder without one is that of nobody who writes.
+// Lock acquires a read lock on an existing file, without changing or creating it: without a lock file the
+// directory has no writer.
 //
-// A lock of POSIX belongs to the process, which loses it when it closes any descriptor of the file. So no process may
-// read a folder in which it writes.
+// A POSIX lock belongs to the process, which loses it by closing any descriptor of the file. A process must
+// therefore not open a directory for reading while it writes to it.
 func (shared) Lock(name string) (io.Closer, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

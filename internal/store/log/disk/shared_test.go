@@ -12,7 +12,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestReadingChangesNoByte reads a store that a crash has left, twice at a time.
+// TestReadingChangesNoByte opens a crashed store for reading, twice at the same time.
 func TestReadingChangesNoByte(t *testing.T) {
 	t.Parallel()
 	dir := crashed(t, filled(t), "b")

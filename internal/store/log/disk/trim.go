@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// trimWorthwhile is how many commits the history has let go of before their leftovers are looked for.
+	// trimWorthwhile is the number of commits that must leave the history before they are trimmed.
 	trimWorthwhile = 64
-	// trimBatch bounds the commits whose leftovers go at once, so that no commit waits long for it.
+	// trimBatch bounds the number of commits trimmed in one batch, so that no commit waits long for it.
 	trimBatch = 256
-	// never is what was trimmed where nothing is to be trimmed any more: entries must go in order.
+	// never marks a log that is not trimmed any more, since entries must be deleted in order.
 	never = ^object.Revision(0)
 )
 
-// Compact tells the keeper when there is something to trim.
+// Compact notifies the keep goroutine when there is something to trim.
 func (l *Log) Compact(before object.Revision) {
 	told := l.before.Swap(uint64(before))
 	if uint64(before)/trimWorthwhile == told/trimWorthwhile {
@@ -29,7 +29,7 @@ func (l *Log) Compact(before object.Revision) {
 	}
 }
 
-// keep trims and repairs, until the log is closed. All was read by then.
+// keep trims and repairs until the log is closed. Load has read everything before keep starts.
 func (l *Log) keep() {
 	l.guard.trust()
 	for l.ctx.Err() == nil {
@@ -43,9 +43,9 @@ func (l *Log) keep() {
 	}
 }
 
-// trim deletes what the history has let go of: the states that were replaced up to then, deletions themselves, and the
-// entries that tell of them. The newest entry stays, since it says where the log stands. None of it is synced: what a crash
-// brings back goes again. Only the keeper calls it.
+// trim deletes what has left the history: replaced states, deletions, and the entries of the commits. The
+// newest entry stays, since it records the current revision. The deletes are not synced; if a crash undoes
+// them, they are repeated. Only keep calls it.
 func (l *Log) trim() {
 	upto := min(object.Revision(l.before.Load()), object.Revision(l.current.Load())-1)
 	for l.trimmed < upto && l.ctx.Err() == nil && l.guard.err() == nil {
@@ -57,7 +57,7 @@ func (l *Log) trim() {
 	}
 }
 
-// trimSome trims the next commits, in one batch.
+// trimSome trims the next commits in one batch.
 func (l *Log) trimSome(upto object.Revision) error {
 	upto = min(upto, l.trimmed+trimBatch)
 	batch := l.db.NewBatch()
@@ -72,8 +72,9 @@ func (l *Log) trimSome(upto object.Revision) error {
 	return nil
 }
 
-// forgetCommits adds to a batch what lets go of the commits between two keys: all of them, or it fails. An entry that went unread
-// would leave the states that it replaced for ever, and one of them would be the newest once the deletion of its object has gone.
+// forgetCommits adds the deletion of the commits between two keys to a batch, or fails if one of them cannot
+// be read. The states that an unread entry replaced would remain, and one of them would become the newest of
+// its object once the object's deletion is trimmed.
 func (l *Log) forgetCommits(batch *pebble.Batch, lower, upper []byte) error {
 	i, err := l.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
@@ -105,8 +106,8 @@ func forgetEntries(batch *pebble.Batch, i *pebble.Iterator) error {
 	return nil
 }
 
-// forget deletes the states that a commit replaced, and its deletions. Each was written once. Where an object was deleted
-// that cannot be read, nobody knows which state that was, and the deletion stays.
+// forget deletes the states that a commit replaced, and its deletions. Each was written once. If a deleted
+// object was unreadable, its previous revision is unknown and the deletion stays.
 func forget(batch *pebble.Batch, revision object.Revision, changes []changed) error {
 	for _, c := range changes {
 		if c.previous == 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/bowline-dev/bowline/internal/store/storetest"
 )
 
-// TestWhatTheHistoryLetGoOfGivesItsRoomBack writes the same objects again and again, and deletes one each time.
+// TestWhatTheHistoryLetGoOfGivesItsRoomBack repeatedly writes the same objects and deletes one of them.
 func TestWhatTheHistoryLetGoOfGivesItsRoomBack(t *testing.T) {
 	t.Parallel()
 	memory := vfs.NewMem()
@@ -36,15 +36,15 @@ func TestWhatTheHistoryLetGoOfGivesItsRoomBack(t *testing.T) {
 		}
 	}
 	closed(t, s)
-	s = tidy(t, memory, options) // what was in the write-ahead log goes to tables
+	s = tidy(t, memory, options) // flushes the write-ahead log to tables
 	closed(t, s)
 	if held := tables(t, memory); held > written/3 {
 		t.Errorf("after %d MiB were written, of which the history keeps 1, the tables have %d MiB", written>>20, held>>20)
 	}
 }
 
-// TestWhatCannotBeReadOfTheHistoryIsNotTrimmed: the state that the damaged part of it replaced is there still, and would be the newest
-// without what is told of its object later.
+// TestWhatCannotBeReadOfTheHistoryIsNotTrimmed damages an entry. The state that a later commit replaced still
+// exists, and would become the newest if the later changes of its object were trimmed.
 func TestWhatCannotBeReadOfTheHistoryIsNotTrimmed(t *testing.T) {
 	t.Parallel()
 	dir := replaced(t)
@@ -52,7 +52,7 @@ func TestWhatCannotBeReadOfTheHistoryIsNotTrimmed(t *testing.T) {
 	staysDeleted(t, dir, disk.Options{})
 }
 
-// replaced is a store in which a was made, and replaced much later by commit 200 of 300.
+// replaced returns a store in which commit 0 of 300 creates a and commit 200 replaces it.
 func replaced(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -71,7 +71,7 @@ func replaced(t *testing.T) (dir string) {
 	return dir
 }
 
-// damageEntry damages, in the store that replaced made, the table where it tells of commit 150.
+// damageEntry damages the entry of commit 150 in a store that replaced created.
 func damageEntry(t *testing.T, dir string) {
 	t.Helper()
 	const entry = "\xb0\x1e\xc0\xdf"
@@ -94,7 +94,8 @@ func damageEntry(t *testing.T, dir string) {
 	t.Fatalf("none of %q has all commits", tables)
 }
 
-// staysDeleted deletes a, and has the history let go of that, in two lives. In the third one a is not there.
+// staysDeleted deletes a and trims the history, over two lives of the store. In the third life a must not
+// exist.
 func staysDeleted(t *testing.T, dir string, options disk.Options) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -131,7 +132,7 @@ func tidy(t *testing.T, fs vfs.FS, options store.Options) *store.Store {
 	return s
 }
 
-// tables is the size of all tables.
+// tables returns the total size of all tables.
 func tables(t *testing.T, fs vfs.FS) (bytes int64) {
 	t.Helper()
 	names, err := fs.List("objects")

@@ -2,19 +2,21 @@ package disk
 
 import "strings"
 
-// trust lets the files go that were to be removed, and those that will be: all that was acknowledged is there without them. Until
-// then a start that is refused leaves every file, those that it made new ones of too.
+// trust performs the deferred removals and allows later ones, because the database is known to hold all
+// acknowledged commits without these files. Until then, if a start is refused, every file remains,
+// including those that the start has rewritten.
 func (g *guard) trust() {
 	g.mu.Lock()
 	kept := g.kept
 	g.trusted, g.kept = true, nil
 	g.mu.Unlock()
 	for _, name := range kept {
-		_ = g.Remove(name) // what is missing has gone, and any other failure stops the guard
+		_ = g.Remove(name) // a missing file is already removed; any other failure stops the guard
 	}
 }
 
-// keeps says whether a file is to stay that would be removed, and remembers it. Of the markers only the newest counts.
+// keeps reports whether the removal of a file is deferred, and records it if so. Markers are removed
+// immediately, because only the newest is valid.
 func (g *guard) keeps(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

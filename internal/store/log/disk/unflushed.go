@@ -13,11 +13,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/wal"
 )
 
-// A database reads write-ahead logs when it is opened. Where it may write it makes tables of them then; one that is open for
-// reading has what is in them in memory alone. Other logs in the folder are waiting to be removed or written anew, and what they
-// say may be no more: only which ones the database opens tells them apart.
+// A database reads its write-ahead logs when it is opened. A writable database flushes them to tables; a
+// read-only one holds their contents only in memory. Other logs in the directory are obsolete, waiting to
+// be removed or recycled, and their contents may be outdated. Only the logs that the database opens are
+// current.
 
-// noteLog remembers a file that the database opens if it is a write-ahead log.
+// noteLog records a file that the database opens if it is a write-ahead log.
 func (g *guard) noteLog(name string) {
 	if strings.HasSuffix(name, ".log") {
 		g.mu.Lock()
@@ -26,14 +27,14 @@ func (g *guard) noteLog(name string) {
 	}
 }
 
-// logsAreFlushed forgets them: tables were made of them.
+// logsAreFlushed discards the recorded logs after they were flushed to tables.
 func (g *guard) logsAreFlushed() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.unflushed = nil
 }
 
-// logs are the write-ahead logs that the database has in memory, in their order.
+// logs returns the write-ahead logs that the database holds in memory, in order.
 func (g *guard) logs() (wal.Logs, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -46,8 +47,8 @@ func (g *guard) logs() (wal.Logs, error) {
 	return logs.Finish(), nil
 }
 
-// addUnflushed adds what is in no table yet from one key up to another. All of it is newer than what is in tables. Ranges are only
-// ever deleted of entries.
+// addUnflushed adds the rows of a key range that are in no table yet. All of them are newer than those in
+// tables. Range deletions occur only for entries.
 func (r *reader) addUnflushed(lower, upper []byte, rows map[string]row) error {
 	logs, err := r.log.guard.logs()
 	if err != nil {
@@ -72,8 +73,8 @@ func (r *reader) addUnflushed(lower, upper []byte, rows map[string]row) error {
 	return nil
 }
 
-// readRows hands on the rows of a write-ahead log in the order in which they were written, up to its end, which a crash may have
-// torn.
+// readRows passes the rows of a write-ahead log to take in write order, up to its end, which may be torn by a
+// crash.
 func readRows(log wal.LogicalLog, take func(kind pebble.InternalKeyKind, key, value []byte) error) (err error) {
 	r := log.OpenForRead()
 	defer func() { err = errors.Join(err, r.Close()) }()

@@ -1,5 +1,5 @@
-// Package memory is the log of a store that lives as long as its process: nothing is written anywhere, and a store on a
-// new one begins empty.
+// Package memory implements a log without persistence, for a store that lives as long as its process. A store
+// on a new log is empty.
 package memory
 
 import (
@@ -12,18 +12,18 @@ import (
 	"github.com/bowline-dev/bowline/object"
 )
 
-// Log counts revisions; the store has everything else. It makes no goroutine.
+// Log counts revisions; the store holds everything else. It starts no goroutine.
 type Log struct {
 	current atomic.Uint64
 }
 
 var _ log.Log = (*Log)(nil)
 
-// New makes a log whose revisions begin at object.FirstRevision.
+// New returns a log whose revisions start at object.FirstRevision.
 func New() *Log { return at(object.FirstRevision(time.Now())) }
 
-// After makes a log for a store that goes on with a state of another one, at that one's revision: its own revisions begin an
-// epoch above it.
+// After returns a log for a store that continues from the state of another one at the given revision. Its own
+// revisions start one epoch above it.
 func After(revision object.Revision) *Log { return at(object.NextEpoch(revision, time.Now())) }
 
 func at(revision object.Revision) *Log {
@@ -32,12 +32,12 @@ func at(revision object.Revision) *Log {
 	return l
 }
 
-// Load hands on nothing.
+// Load returns the current revision; there are no contents.
 func (l *Log) Load(context.Context, log.Loading) (object.Revision, error) {
 	return object.Revision(l.current.Load()), nil
 }
 
-// Instant is true: there is nothing to wait for.
+// Instant returns true: Append never blocks.
 func (l *Log) Instant() bool { return true }
 
 // Append counts the commits.
@@ -50,16 +50,16 @@ func (l *Log) Append(_ context.Context, commits []log.Commit) error {
 	return nil
 }
 
-// Follow returns at once: nobody else writes to this memory.
+// Follow returns immediately: there are no other writers.
 func (l *Log) Follow(context.Context, object.Revision, func(log.Commit) error) error { return nil }
 
-// Current is the revision of the last commit.
+// Current returns the revision of the last commit.
 func (l *Log) Current(context.Context) (object.Revision, error) {
 	return object.Revision(l.current.Load()), nil
 }
 
-// Compact has nothing to forget.
+// Compact does nothing: the log stores no history.
 func (l *Log) Compact(object.Revision) {}
 
-// Close has nothing to release.
+// Close does nothing.
 func (l *Log) Close() error { return nil }

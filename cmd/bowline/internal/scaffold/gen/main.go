@@ -1,6 +1,7 @@
-// Command gen renews those templates of a new project that others make: go.mod and go.sum by go mod tidy, the copying and the
-// definition by controller-gen. Run it (go generate ./cmd/bowline/internal/scaffold) when Bowline's requirements, the types of the
-// template or the version of controller-gen (in go.mod.tmpl) change.
+// Command gen renews the generated templates of a new project: go.mod and go.sum with go mod tidy, the deep
+// copy functions and the definition with controller-gen. Run it (go generate ./cmd/bowline/internal/scaffold)
+// after a change of Bowline's requirements, of the types in the template, or of the version of controller-gen
+// (in go.mod.tmpl).
 package main
 
 import (
@@ -25,7 +26,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	// Words that are nowhere else in the files.
+	// These words must not occur elsewhere in the files, because they are replaced by template actions.
 	sample := scaffold.Controller{Name: "samplename", Group: "samplegroup.example", Version: "v1", Kind: "Samplekind", Plural: "manyofthem", Bowline: bowline}
 	if err := sample.Complete(); err != nil {
 		return err
@@ -40,7 +41,7 @@ func run() error {
 	}
 	defer os.RemoveAll(temporary) //nolint:errcheck // a temporary folder
 	folder := filepath.Join(temporary, sample.Name)
-	delete(files, "go.sum") // so that nothing of it is left over
+	delete(files, "go.sum") // start with an empty go.sum, without obsolete lines
 	if err := scaffold.Write(folder, files); err != nil {
 		return err
 	}
@@ -54,16 +55,16 @@ func run() error {
 	return keep(folder, sample)
 }
 
-// keep makes templates of what was made.
+// keep replaces the sample names in the generated files by template actions, and writes the templates.
 func keep(folder string, sample scaffold.Controller) error {
 	templates := map[string]struct {
 		from  string
-		words []string // what stands for what
+		words []string // pairs of strings to replace and their replacements
 	}{
 		"go.mod.tmpl": {"go.mod", []string{"replace github.com/bowline-dev/bowline => " + sample.Bowline.Folder + "\n", ""}},
 		"go.sum.tmpl": {"go.sum", nil},
 		"deepcopy.go.tmpl": {"api/v1/zz_generated.deepcopy.go", []string{
-			"package v1", "package {{.Version}}", // and then what is called v1 need not be called something else
+			"package v1", "package {{.Version}}", // import aliases below are needed only if the package is v1
 			`metav1 "`, `{{if eq .Version "v1"}}metav1 {{end}}"`, "metav1.", `{{if eq .Version "v1"}}meta{{end}}v1.`, sample.Kind, "{{.Kind}}",
 		}},
 		"definition.yaml.tmpl": {sample.Definition(), []string{

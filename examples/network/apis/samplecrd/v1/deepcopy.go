@@ -5,14 +5,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DeepCopyInto copies a Network so that the two share nothing.
+// DeepCopyInto makes out a deep copy of n.
 func (n *Network) DeepCopyInto(out *Network) {
 	*out = *n
 	n.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	n.Status.DeepCopyInto(&out.Status)
 }
 
-// DeepCopy is a copy that shares nothing with n.
+// DeepCopy returns a deep copy of n, or nil if n is nil.
 func (n *Network) DeepCopy() *Network {
 	if n == nil {
 		return nil
@@ -25,7 +25,7 @@ func (n *Network) DeepCopy() *Network {
 // DeepCopyObject implements runtime.Object.
 func (n *Network) DeepCopyObject() runtime.Object { return n.DeepCopy() }
 
-// DeepCopyInto copies a status so that the two share nothing.
+// DeepCopyInto makes out a deep copy of s.
 func (s *NetworkStatus) DeepCopyInto(out *NetworkStatus) {
 	*out = *s
 	if s.Conditions == nil {
@@ -37,7 +37,7 @@ func (s *NetworkStatus) DeepCopyInto(out *NetworkStatus) {
 	}
 }
 
-// DeepCopyInto copies a list so that the two share nothing.
+// DeepCopyInto makes out a deep copy of l.
 func (l *NetworkList) DeepCopyInto(out *NetworkList) {
 	*out = *l
 	l.ListMeta.DeepCopyInto(&out.ListMeta)
@@ -50,7 +50,7 @@ func (l *NetworkList) DeepCopyInto(out *NetworkList) {
 	}
 }
 
-// DeepCopy is a copy that shares nothing with l.
+// DeepCopy returns a deep copy of l, or nil if l is nil.
 func (l *NetworkList) DeepCopy() *NetworkList {
 	if l == nil {
 		return nil

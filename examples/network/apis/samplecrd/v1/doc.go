@@ -1,9 +1,8 @@
-// Package v1 declares the Network kind of the example: what a user writes (NetworkSpec) and what the controller answers
-// (NetworkStatus). It is for programs that read or write Networks with Go structs: the example's controller and tests.
-// It knows no server and no provider.
+// Package v1 declares the Network kind of the example: what a user declares (NetworkSpec) and what the
+// controller reports (NetworkStatus). Programs that read or write Networks as Go structs import it, such as
+// the example's controller and tests. It depends on neither a server nor a provider.
 //
-// The same types are served under two API groups, samplecrd.k8s.io and sample.k8s.io, because the two texts that the
-// example follows name them differently.
-//
+// The same types are served under two API groups, samplecrd.k8s.io and sample.k8s.io, because the two
+// tutorials that the example follows use different groups.
 // +groupName=samplecrd.k8s.io
 package v1

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Version and Resource are the same in both groups.
+// The version, kind and resource are the same in both groups.
 const (
 	Version  = "v1"
 	Kind     = "Network"
@@ -14,19 +14,19 @@ const (
 )
 
 var (
-	// SchemeGroupVersion is the group of the first text, and the one that a user of the example writes.
+	// SchemeGroupVersion is the group of the first tutorial, and the group that the example's manifests use.
 	SchemeGroupVersion = schema.GroupVersion{Group: "samplecrd.k8s.io", Version: Version}
-	// SampleGroupVersion is the group of the second text.
+	// SampleGroupVersion is the group of the second tutorial.
 	SampleGroupVersion = schema.GroupVersion{Group: "sample.k8s.io", Version: Version}
 )
 
-// GroupVersions are all that serve the kind.
+// GroupVersions returns the group versions that serve the kind.
 func GroupVersions() []schema.GroupVersion {
 	return []schema.GroupVersion{SchemeGroupVersion, SampleGroupVersion}
 }
 
-// AddToScheme registers Network and NetworkList under each group-version. Decoding chooses by what the object says;
-// encoding by the group-version that the client is made for.
+// AddToScheme registers Network and NetworkList under both group versions. Decoding uses the apiVersion of
+// the object; encoding uses the group version that the client was made for.
 func AddToScheme(scheme *runtime.Scheme) error {
 	for _, gv := range GroupVersions() {
 		scheme.AddKnownTypes(gv, &Network{}, &NetworkList{})

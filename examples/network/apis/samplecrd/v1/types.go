@@ -4,14 +4,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Network declares a network: its addresses and the gateway that answers in it.
+// Network declares a network: its address range and its gateway.
 type Network struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the user wants.
+	// Spec is the desired network.
 	Spec NetworkSpec `json:"spec"`
-	// Status is what the controller found and did; users do not write it.
+	// Status is the observed network. Only the controller writes it.
 	Status NetworkStatus `json:"status,omitzero"`
 }
 
@@ -23,41 +23,45 @@ type NetworkSpec struct {
 	Gateway string `json:"gateway,omitempty"`
 }
 
-// NetworkStatus is the network as it is.
+// NetworkStatus is the network as the controller last observed it.
 type NetworkStatus struct {
-	// Provider is what makes the network real: bridge, record or neutron.
+	// Provider is the name of the provider of the real network: bridge, record or neutron.
 	Provider string `json:"provider,omitempty"`
-	// ID is the provider's name of the real network. It is made from the object's uid, so it never changes.
+	// ID is the provider's name of the real network. The ID is derived from the object's UID and never
+	// changes.
 	ID string `json:"id,omitempty"`
-	// ObservedGeneration is the metadata.generation that the status answers. It stays empty where the kind has no status
-	// subresource: there a status write is itself a change that raises the generation.
+	// ObservedGeneration is the metadata.generation that the status describes. It is empty if the kind has no
+	// status subresource, because then each status write itself raises the generation.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions has one condition, Ready.
+	// Conditions contains one condition of this controller, Ready.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ConditionReady is the type of the one condition: True when the real network is what the spec asks for.
+// ConditionReady is the type of the controller's condition. It is True if the real network matches the spec.
 const ConditionReady = "Ready"
 
 // Reasons of the Ready condition.
 const (
-	// ReasonProvisioned (True): the real network is what the spec asks for.
+	// ReasonProvisioned (True): the real network matches the spec.
 	ReasonProvisioned = "Provisioned"
-	// ReasonInvalidSpec (False): no network can be made from the spec; the user has to change it.
+	// ReasonInvalidSpec (False): the spec describes no valid network; the user has to change it.
 	ReasonInvalidSpec = "InvalidSpec"
-	// ReasonUnreachable (False): what makes networks real does not answer; the controller tries again.
+	// ReasonUnreachable (False): the provider's backend does not answer; the controller retries.
 	ReasonUnreachable = "Unreachable"
-	// ReasonUnauthorized (False): it refuses the controller's credentials, or what they may do is not enough.
+	// ReasonUnauthorized (False): the backend rejects the controller's credentials, or they lack a
+	// permission.
 	ReasonUnauthorized = "Unauthorized"
-	// ReasonQuotaExceeded (False): no more networks may be made.
+	// ReasonQuotaExceeded (False): the quota permits no more networks.
 	ReasonQuotaExceeded = "QuotaExceeded"
-	// ReasonInUse (False): others use what is to be removed or changed; it goes on when they no longer do.
+	// ReasonInUse (False): the network or subnet to be removed or changed is in use; the controller retries
+	// until it is free.
 	ReasonInUse = "InUse"
-	// ReasonRefused (False): the provider makes no such network; the user has to change the spec.
+	// ReasonRefused (False): the provider does not support such a network; the user has to change the spec.
 	ReasonRefused = "Refused"
-	// ReasonNotConfigured (False): what makes networks real is not set up for it; its operator has to do that.
+	// ReasonNotConfigured (False): the backend is not set up to create networks; its operator has to
+	// configure it.
 	ReasonNotConfigured = "NotConfigured"
-	// ReasonProviderError (False): the provider failed otherwise; the controller tries again.
+	// ReasonProviderError (False): any other failure of the provider; the controller retries.
 	ReasonProviderError = "ProviderError"
 )
 

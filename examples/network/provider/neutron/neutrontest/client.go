@@ -6,14 +6,14 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// The roles that a client may have. An administrator sees every project, and sets quotas.
+// The roles of a client. An administrator sees every project and sets quotas.
 const (
 	Member = "member"
 	Admin  = "admin"
 )
 
-// NewClient is a client of the Neutron at an endpoint, which may be a Proxy's, with one role in one project. transport is
-// nil for the network.
+// NewClient returns a client for the Neutron, or the Proxy, at an endpoint with one role in one project. A
+// nil transport means http.DefaultTransport.
 func NewClient(endpoint, project, role string, transport http.RoundTripper) *gophercloud.ServiceClient {
 	return &gophercloud.ServiceClient{
 		ProviderClient: &gophercloud.ProviderClient{TokenID: "none", HTTPClient: http.Client{Transport: transport}},

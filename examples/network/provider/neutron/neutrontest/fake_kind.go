@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// kind is what a Fake knows of a kind of object.
+// kind describes a kind of object.
 type kind struct {
 	name, collection, title string
-	// defaults are the fields of a new object that nobody has to give.
+	// defaults contains the optional fields of a new object.
 	defaults object
-	// given are the fields that a create may have, and settable those that an update may.
+	// given are the fields that a create may set, and settable those that an update may set.
 	given, settable []string
-	// make completes a new object, or refuses it; change does so with what an update says; remove removes.
+	// make completes or refuses a new object, change does so for an update, and remove removes an object.
 	make   func(f *Fake, c *call, o object) error
 	change func(f *Fake, o, update object) error
 	remove func(f *Fake, o object) error
@@ -30,7 +30,7 @@ func (k *kind) notFound(id string) error {
 	return refuse(http.StatusNotFound, k.title+"NotFound", "%s %s could not be found.", k.title, id)
 }
 
-// bodies are the objects in a request: one, or several where it has the collection's name.
+// bodies returns the objects in a request: one, or several if it has the collection's name.
 func (k *kind) bodies(c *call) (objects []object, several bool, err error) {
 	var all map[string]json.RawMessage
 	if json.NewDecoder(c.Body).Decode(&all) != nil {
@@ -61,7 +61,7 @@ func (k *kind) bodies(c *call) (objects []object, several bool, err error) {
 	return objects, several, nil
 }
 
-// check refuses what a kind does not have, or not as it is given.
+// check refuses unknown fields, fields that may not be set, and invalid values.
 func (k *kind) check(o object, permitted []string, forbidden string) error {
 	for name, value := range o {
 		_, has := k.defaults[name]
@@ -102,7 +102,7 @@ func checkValue(name string, value any) error {
 	return nil
 }
 
-// create makes the objects of a request, or none of them.
+// create creates all objects of a request, or none of them.
 func (f *Fake) create(c *call, k *kind) (any, error) {
 	given, several, err := k.bodies(c)
 	if err != nil {
@@ -144,7 +144,7 @@ func (f *Fake) createOne(c *call, k *kind, given object) (object, error) {
 	return o, nil
 }
 
-// copyOfObjects is what there is, as it is now. Values are never changed, only replaced.
+// copyOfObjects returns a copy of all objects. Field values are shared, because they are only ever replaced.
 func (f *Fake) copyOfObjects() map[string]map[string]object {
 	all := map[string]map[string]object{}
 	for _, k := range kinds {
@@ -176,7 +176,7 @@ func (f *Fake) update(c *call, k *kind, o object) error {
 	return nil
 }
 
-// touch notes that an object has changed.
+// touch increments an object's revision.
 func touch(o object) {
 	o["revision_number"] = o["revision_number"].(int) + 1
 	o["updated_at"] = now()

@@ -7,14 +7,14 @@ import (
 	"net/netip"
 )
 
-// address is a field as an address; ok is false where it is none.
+// address parses a field as an address; ok is false if it is not an address.
 func address(value any) (a netip.Addr, ok bool) {
 	text, _ := value.(string)
 	a, err := netip.ParseAddr(text)
 	return a, err == nil
 }
 
-// checkGateway refuses the addresses of an IPv4 range that no host can have.
+// checkGateway refuses the first and last address of an IPv4 range.
 func checkGateway(value any, cidr netip.Prefix) error {
 	gateway, ok := address(value)
 	if ok && gateway.Is4() && cidr.Contains(gateway) && (gateway == cidr.Addr() || gateway == last(cidr)) {
@@ -23,17 +23,17 @@ func checkGateway(value any, cidr netip.Prefix) error {
 	return nil
 }
 
-// last is the last address of a range.
+// last returns the last address of a range.
 func last(cidr netip.Prefix) netip.Addr {
 	bytes := cidr.Addr().AsSlice()
 	for bit := cidr.Bits(); bit < len(bytes)*8; bit++ {
 		bytes[bit/8] |= 0x80 >> (bit % 8)
 	}
-	a, _ := netip.AddrFromSlice(bytes) // of as many bytes as it came from
+	a, _ := netip.AddrFromSlice(bytes) // the length is that of an address
 	return a
 }
 
-// poolsIn are the pools that a request gives, which must be within a range and apart from each other.
+// poolsIn decodes the pools of a request, which must lie within a range and not overlap.
 func poolsIn(given any, cidr netip.Prefix) ([]pool, error) {
 	text, err := json.Marshal(given)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p pool) bounds() (start, end netip.Addr, err error) {
 	return start, end, err
 }
 
-// conflict refuses a gateway that a port might be given.
+// conflict refuses a gateway that lies in a pool, from which ports get their addresses.
 func conflict(gateway netip.Addr, has bool, pools []pool) error {
 	for _, p := range pools {
 		if start, end, err := p.bounds(); has && err == nil && start.Compare(gateway) <= 0 && gateway.Compare(end) <= 0 {
@@ -85,8 +85,8 @@ func conflict(gateway netip.Addr, has bool, pools []pool) error {
 	return nil
 }
 
-// poolsAround are all addresses of a range that a port may have, which is what a subnet begins with: not the gateway, nor
-// the first one, nor the last one of IPv4. A range of one or two addresses has them all.
+// poolsAround returns the default pools of a subnet: all addresses of a range except the gateway, the first
+// one and, in IPv4, the last one. A range of one or two addresses has no reserved ones.
 func poolsAround(cidr netip.Prefix, gateway netip.Addr) []pool {
 	start, end := cidr.Addr(), last(cidr)
 	if cidr.Bits() < cidr.Addr().BitLen()-1 {

@@ -55,7 +55,7 @@ func (f *Fake) makePort(c *call, o object) error {
 	return nil
 }
 
-// addresses are those that a new port asks for. One that asks for none in particular gets one of the first subnet.
+// addresses returns the addresses of a new port: the requested ones, or one of the first subnet.
 func (f *Fake) addresses(o object) ([]fixedIP, error) {
 	ips := []fixedIP{}
 	subnets := f.subnetsOf(o.text("network_id"))
@@ -75,7 +75,7 @@ func (f *Fake) addresses(o object) ([]fixedIP, error) {
 	return ips, nil
 }
 
-// assign completes an address with the subnet that it is in, or the other way round.
+// assign completes an address with its subnet, or a subnet with a free address.
 func (f *Fake) assign(ip *fixedIP, subnets []string) error {
 	wanted, fixed := address(ip.Address)
 	for _, id := range subnets {
@@ -101,7 +101,7 @@ func (f *Fake) assign(ip *fixedIP, subnets []string) error {
 	return subnetKind.notFound(ip.Subnet)
 }
 
-// free is an address of a subnet that nobody has.
+// free returns an unused address of a subnet.
 func (f *Fake) free(subnet string) (string, error) {
 	for _, p := range f.objects["subnets"][subnet]["allocation_pools"].([]pool) {
 		start, end, err := p.bounds()
@@ -123,7 +123,7 @@ func (f *Fake) taken(subnet, address string) bool {
 	return false
 }
 
-// groupOf is a project's default security group, which nothing can be done with.
+// groupOf returns the ID of a project's default security group, which has no other function.
 func (f *Fake) groupOf(project string) string {
 	if f.groups[project] == "" {
 		f.groups[project] = newUUID()

@@ -6,19 +6,19 @@ import (
 	"net/http"
 )
 
-// defaultQuotas are what a project may have of each; -1 is no bound.
+// defaultQuotas are a project's limits for each resource; -1 is unlimited.
 var defaultQuotas = map[string]int{
 	"network": -1, "subnet": -1, "port": -1, "subnetpool": -1, "rbac_policy": 10, "security_group": 10, "security_group_rule": 100,
 }
 
-// quotasOf are what a project may have.
+// quotasOf returns the limits of a project.
 func (f *Fake) quotasOf(project string) map[string]int {
 	all := maps.Clone(defaultQuotas)
 	maps.Copy(all, f.quotas[project])
 	return all
 }
 
-// room refuses one more object of a kind than a project may have.
+// room returns an error if a project has reached its limit for a kind of object.
 func (f *Fake) room(project string, k *kind) error {
 	most, has := f.quotasOf(project)[k.name], 0
 	for _, o := range f.objects[k.collection] {
@@ -32,7 +32,7 @@ func (f *Fake) room(project string, k *kind) error {
 	return nil
 }
 
-// quota answers a request about the quotas of a project, which its administrator sets.
+// quota answers a request for the quotas of a project, which only an administrator may change.
 func (f *Fake) quota(c *call) (status int, answer any, err error) {
 	project := c.path[1]
 	switch {

@@ -25,7 +25,7 @@ func init() {
 	subnetKind.remove = (*Fake).removeSubnet
 }
 
-// pool is a range of addresses that ports are given.
+// pool is a range of addresses that Neutron assigns to ports.
 type pool struct {
 	Start string `json:"start"`
 	End   string `json:"end"`
@@ -65,7 +65,7 @@ func (f *Fake) makeSubnet(c *call, o object) error {
 	return nil
 }
 
-// rangeOf is the range of a new subnet, which is written into it.
+// rangeOf validates the address range of a new subnet, stores it in the object, and returns it.
 func (f *Fake) rangeOf(o object) (netip.Prefix, error) {
 	none := netip.Prefix{}
 	text, given := o["cidr"]
@@ -102,7 +102,7 @@ func (f *Fake) rangeOf(o object) (netip.Prefix, error) {
 	return cidr, nil
 }
 
-// changeSubnet checks an update, and notes it in the network.
+// changeSubnet validates an update and increments the revision of the network.
 func (f *Fake) changeSubnet(o, update object) error {
 	cidr := netip.MustParsePrefix(o.text("cidr"))
 	pools := o["allocation_pools"].([]pool)

@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// ownGroup makes a program the head of a process group, which the kernel kills when the one that starts it has ended: the
-// head by this signal, Neutron's own children because they watch their head.
+// ownGroup makes a program the leader of a new process group. When the starting process ends, the kernel
+// kills the leader by this signal, and Neutron's child processes end because they watch their parent.
 func ownGroup(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// killGroup kills a program and all that it started. That they have ended is no error.
+// killGroup kills a program and all its children. It ignores that they may have ended already.
 func killGroup(command *exec.Cmd) { _ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Keystone is what tests log in at: as much of Keystone's API v3 as a program needs that has a password. It is no real
-// one. It stands before a Neutron as well, and does what Keystone's filter does there: who comes with a token is who got
-// it, and who comes without is refused.
+// Keystone implements as much of Keystone's API v3 as a client with a password needs. It is not a real one.
+// It is also a reverse proxy to a Neutron and replaces Keystone's filter there: it converts a token into the
+// identity of its owner, and refuses requests without a valid token.
 type Keystone struct {
-	// URL is for OS_AUTH_URL.
+	// URL is the value for OS_AUTH_URL.
 	URL string
 
 	password string
@@ -23,12 +23,12 @@ type Keystone struct {
 	next     http.Handler
 
 	mu     sync.Mutex
-	tokens map[string]string // the project of each
+	tokens map[string]string // project by token
 	logins int
 }
 
-// NewKeystone starts a Keystone before the Neutron at an address. Anybody gets a token for any project with the password;
-// users and projects go by their names.
+// NewKeystone starts a Keystone in front of the Neutron at a URL. Any user gets a token for any project with
+// the password; users and projects are identified by name.
 func NewKeystone(neutron, password string) (*Keystone, error) {
 	target, err := url.Parse(neutron)
 	if err != nil {
@@ -38,30 +38,30 @@ func NewKeystone(neutron, password string) (*Keystone, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v3/auth/tokens", k.login)
 	mux.HandleFunc("/v2.0/", k.check)
-	mux.Handle("/", k.next) // which versions there are, anybody may know
+	mux.Handle("/", k.next) // the list of versions needs no token
 	k.server = httptest.NewServer(mux)
 	k.URL = k.server.URL + "/v3"
 	return k, nil
 }
 
-// Close ends it.
+// Close stops the server.
 func (k *Keystone) Close() { k.server.Close() }
 
-// Expire makes all tokens worthless, as time does.
+// Expire invalidates all tokens.
 func (k *Keystone) Expire() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	clear(k.tokens)
 }
 
-// Logins is how many tokens were given.
+// Logins returns the number of tokens that were issued.
 func (k *Keystone) Logins() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.logins
 }
 
-// credentials are what is read of a request for a token.
+// credentials contains the fields of a token request that the server reads.
 type credentials struct {
 	Auth struct {
 		Identity struct {
@@ -102,7 +102,7 @@ func (k *Keystone) login(w http.ResponseWriter, q *http.Request) {
 	}})
 }
 
-// check puts the headers that Neutron believes in the place of a token.
+// check replaces the token with the headers that Neutron trusts.
 func (k *Keystone) check(w http.ResponseWriter, q *http.Request) {
 	k.mu.Lock()
 	project, ok := k.tokens[q.Header.Get("X-Auth-Token")]

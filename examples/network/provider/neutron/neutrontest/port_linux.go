@@ -6,14 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port is a free port of 127.0.0.1 that nobody else is given while it is held. Neutron listens with SO_REUSEPORT: two of
-// them would share a port, and answer for each other, without a word.
+// port is a reserved port of 127.0.0.1. Neutron listens with SO_REUSEPORT, so without a reservation two of
+// them might share a port and answer each other's requests without an error.
 type port struct {
 	number int
 	socket int
 }
 
-// reserve binds a socket that never listens: it has the port, and no connection comes to it.
+// reserve binds a socket that never listens: it reserves the port but receives no connections.
 func reserve() (*port, error) {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

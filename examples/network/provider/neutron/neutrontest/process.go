@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// process is a program that runs.
+// process is a running program.
 type process struct {
 	command *exec.Cmd
 	log     string
 	ended   chan struct{}
 }
 
-// start starts a program that writes all it says to the file log.
+// start starts a program whose output goes to the file log.
 func start(command *exec.Cmd, log string) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -29,20 +29,21 @@ func start(command *exec.Cmd, log string) (*process, error) {
 	p := &process{command: command, log: log, ended: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The kernel ends the child with the thread that started it, so that thread is kept until then.
+		// Pdeathsig kills the child when the thread that started it ends, so this goroutine occupies the
+		// thread until then.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := command.Start()
 		started <- err
 		if err == nil {
-			command.Wait() // how it ended is in its log
+			command.Wait() // the log shows how it ended
 			close(p.ended)
 		}
 	}()
 	return p, <-started
 }
 
-// await returns when the program answers. The error has the end of what it said.
+// await waits until answers succeeds. The error includes the end of the log.
 func (p *process) await(answers func() error, bound time.Duration) error {
 	deadline := time.After(bound)
 	for {
@@ -55,12 +56,12 @@ func (p *process) await(answers func() error, bound time.Duration) error {
 			return fmt.Errorf("it ended: %s\n%s", p.command.ProcessState, p.said())
 		case <-deadline:
 			return fmt.Errorf("no answer in %s: %w\n%s", bound, err, p.said())
-		case <-time.After(20 * time.Millisecond): // nothing tells when a program listens
+		case <-time.After(20 * time.Millisecond): // polls, since there is no event for a listening program
 		}
 	}
 }
 
-// said is the end of the program's log.
+// said returns the end of the program's log.
 func (p *process) said() string {
 	text, err := os.ReadFile(p.log)
 	if err != nil {
@@ -70,7 +71,7 @@ func (p *process) said() string {
 	return strings.Join(lines[max(0, len(lines)-30):], "\n")
 }
 
-// kill ends the program and what it started.
+// kill kills the program and its children.
 func (p *process) kill() {
 	killGroup(p.command)
 	<-p.ended
@@ -78,7 +79,7 @@ func (p *process) kill() {
 
 func (p *process) stop() {
 	if p.command.Process.Signal(syscall.SIGTERM) != nil {
-		return // it has ended
+		return // it has ended already
 	}
 	select {
 	case <-p.ended:

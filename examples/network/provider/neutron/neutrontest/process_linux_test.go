@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// parentVariable tells this test binary to start a process and wait for its own end.
+// parentVariable makes this test binary start a process and block until it is killed.
 const parentVariable = "NEUTRONTEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	os.Exit(Main(m))
 }
 
-// beParent starts a process that would run for an hour, and says so.
+// beParent starts a process that would run for an hour, and writes a byte when that runs.
 func beParent() {
 	if _, err := start(exec.Command("sleep", "3600"), "/dev/stdout"); err != nil {
 		panic(err)
@@ -26,8 +26,8 @@ func beParent() {
 	select {}
 }
 
-// What a test has started ends with it, also when it is killed (SIGKILL): the other end of the pipe is closed when both have
-// ended.
+// A process that a test started ends with the test process, even if that is killed with SIGKILL: the pipe is
+// closed when both have ended.
 func TestProcessEndsWithItsParent(t *testing.T) {
 	t.Parallel()
 	parent := exec.Command(os.Args[0])

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// Serve runs a Neutron, with a Keystone before it, in a temporary folder until ctx ends. When it answers, the variables that lead
-// there are printed as a shell reads them. A Neutron that ends before is an error.
+// Serve runs a Neutron with a Keystone in front of it in a temporary folder until ctx ends. When it answers,
+// Serve prints the environment variables for a client in shell syntax. It fails if the Neutron ends earlier.
 func Serve(ctx context.Context, out io.Writer) error {
 	folder, err := os.MkdirTemp("", "neutron-")
 	if err != nil {
@@ -23,7 +23,7 @@ func Serve(ctx context.Context, out io.Writer) error {
 	return errors.Join(serve(ctx, out, server), server.Stop())
 }
 
-// serve tells how to reach a Neutron, and returns when ctx or the Neutron ends.
+// serve prints the environment variables and returns when ctx or the Neutron ends.
 func serve(ctx context.Context, out io.Writer, server *Server) error {
 	const password = "secret"
 	keystone, err := NewKeystone(server.URL, password)

@@ -19,14 +19,14 @@ const (
 	python  = "/usr/bin/python3"
 )
 
-// startTime is how long a Neutron may take until it answers: 3 to 5 s where nothing else works, many times that where
-// everything does.
+// startTime is the time limit for the start of a Neutron, which takes 3 to 5 s on an idle machine and much
+// longer on a busy one.
 const startTime = 2 * time.Minute
 
 //go:embed etc
 var etc embed.FS
 
-// Missing says what keeps a real Neutron from running here, and how to get it; nil when nothing does.
+// Missing returns an error if no real Neutron is installed, with the command to install it.
 func Missing() error {
 	for _, file := range []string{program, python} {
 		if _, err := os.Stat(file); err != nil {
@@ -36,19 +36,19 @@ func Missing() error {
 	return nil
 }
 
-// Server is a real Neutron: a process that listens on a port of the loopback interface. It ends with the process that
-// started it, however that one ends. Its methods are for one goroutine.
+// Server is a real Neutron: a process that listens on a port of the loopback interface. The kernel kills the
+// server when the process that started it ends. Its methods must not be called concurrently.
 type Server struct {
-	// URL is where it listens, as in http://127.0.0.1:9696.
+	// URL is its address, as in http://127.0.0.1:9696.
 	URL string
 
 	dir     string
 	port    *port
-	process *process // nil while none runs
+	process *process // nil while it is not running
 }
 
-// Start starts a Neutron with all its files in dir, which is a folder of its own, and returns when it answers. Unlike the
-// Neutron of a cloud it sets no quotas of its own.
+// Start starts a Neutron with all its files in dir, which must be empty, and returns when it answers. Unlike
+// a Neutron in a cloud it has no default quotas.
 func Start(dir string) (*Server, error) {
 	if err := Missing(); err != nil {
 		return nil, err
@@ -67,19 +67,18 @@ func Start(dir string) (*Server, error) {
 	return s, nil
 }
 
-// Client is a member's client in a project, which is any name: projects see nothing of each other, so that tests which
-// share a server take one each.
+// Client returns a client for a member of a project, which may have any name. Projects are isolated, so each
+// test that shares a server uses its own.
 func (s *Server) Client(project string) *gophercloud.ServiceClient {
 	return s.ClientAs(project, Member)
 }
 
-// ClientAs is a client in a project with a role.
+// ClientAs returns a client with a role in a project.
 func (s *Server) ClientAs(project, role string) *gophercloud.ServiceClient {
 	return NewClient(s.URL, project, role, nil)
 }
 
-// Restart starts the Neutron again, which was killed, on the same port with the same database, and returns when it
-// answers.
+// Restart starts a killed Neutron with the same port and database, and returns when it answers.
 func (s *Server) Restart() error {
 	config := func(name string) string { return filepath.Join(s.dir, "etc", name) }
 	command := exec.Command(program, "--config-file", config("neutron.conf"), "--config-file", config("ml2_conf.ini"))
@@ -94,16 +93,16 @@ func (s *Server) Restart() error {
 	return nil
 }
 
-// Kill ends the Neutron as a crash would (SIGKILL).
+// Kill kills the Neutron (SIGKILL).
 func (s *Server) Kill() { s.process.kill() }
 
-// Stop ends the Neutron in an orderly way (SIGTERM, then SIGKILL) and gives its port back. Its files stay.
+// Stop terminates the Neutron (SIGTERM, then SIGKILL) and releases its port. Its files remain.
 func (s *Server) Stop() error {
 	s.process.stop()
 	return s.port.release()
 }
 
-// answers says whether the Neutron answers a request that needs its database.
+// answers returns an error unless the Neutron answers a request that needs its database.
 func (s *Server) answers() error {
 	request, err := http.NewRequest(http.MethodGet, s.URL+"/v2.0/networks?name=none", nil)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// shared is the one real Neutron of a test process, started by the first test that asks for it. It stays nil where a
-// process has no Main to end it.
+// shared is the real Neutron that all tests of a process share, started by the first one that needs it. dir
+// is empty if the package does not call Main.
 var shared struct {
 	sync.Mutex
 	dir    string
@@ -15,7 +15,8 @@ var shared struct {
 	err    error
 }
 
-// Main runs a package's tests, and ends the Neutron that they shared. A package whose tests call ForTest has it as TestMain:
+// Main runs a package's tests and then stops the Neutron that they shared. A package whose tests call ForTest
+// calls it in TestMain:
 //
 //	func TestMain(m *testing.M) { os.Exit(neutrontest.Main(m)) }
 func Main(m *testing.M) int {
@@ -27,14 +28,14 @@ func Main(m *testing.M) int {
 	shared.dir = dir
 	defer func() {
 		if shared.server != nil {
-			shared.server.Kill() // nobody reads its files again
+			shared.server.Kill() // its files are removed anyway
 		}
 	}()
 	return m.Run()
 }
 
-// ForTest is the real Neutron that the tests of a process share: each takes a project of its own, and none kills it. It
-// is started by the first who asks. Where no Neutron is installed it skips the test.
+// ForTest returns the real Neutron that the tests of a process share. The first call starts it. Each test
+// uses its own project, and none stops the server. If no Neutron is installed, ForTest skips the test.
 func ForTest(t testing.TB) *Server {
 	t.Helper()
 	if err := Missing(); err != nil {

@@ -5,7 +5,7 @@ import (
 	"net/http/httptest"
 )
 
-// InProcess takes requests to a handler without a network, so that it works in a bubble of testing/synctest.
+// InProcess returns a transport that calls a handler directly, which also works in a synctest bubble.
 func InProcess(handler http.Handler) http.RoundTripper { return inProcess{handler} }
 
 type inProcess struct{ http.Handler }

@@ -1,4 +1,4 @@
-// Package samplecrd names the API group of the documents' program. It is for the versions of the group, below it.
+// Package samplecrd contains the name of the API group. The packages of its versions use it.
 package samplecrd
 
 const (

@@ -10,7 +10,7 @@ import (
 
 // Size implements runtime.ProtobufMarshaller.
 func (c *InitializerConfiguration) Size() int {
-	data, _ := c.Marshal() // its error comes again
+	data, _ := c.Marshal() // callers get the error from MarshalTo
 	return len(data)
 }
 
@@ -23,7 +23,7 @@ func (c *InitializerConfiguration) MarshalTo(into []byte) (int, error) {
 	return copy(into, data), err
 }
 
-// Marshal is the object as Kubernetes' message of this name.
+// Marshal encodes the object as Kubernetes' message of this name.
 func (c *InitializerConfiguration) Marshal() ([]byte, error) {
 	meta, err := c.ObjectMeta.Marshal()
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *InitializerConfiguration) Marshal() ([]byte, error) {
 	return data, nil
 }
 
-// Unmarshal reads what Marshal makes.
+// Unmarshal decodes the result of Marshal.
 func (c *InitializerConfiguration) Unmarshal(data []byte) error {
 	return object.EachField(data, func(number protowire.Number, value []byte) error {
 		switch number {

@@ -9,8 +9,8 @@ import (
 	"github.com/bowline-dev/bowline/internal/kind/builtin/admissionregistration/v1alpha1"
 )
 
-// FuzzInitializerConfiguration reads any bytes as one: they are refused, or what was read can be written, in as many bytes as
-// it says, and read again.
+// FuzzInitializerConfiguration decodes arbitrary bytes: if decoding succeeds, encoding and decoding the
+// result must not change it, and the encoding must have the size that Size returns.
 func FuzzInitializerConfiguration(f *testing.F) {
 	rule := v1alpha1.Rule{APIGroups: []string{"", "apps"}, APIVersions: []string{"v1"}, Resources: []string{"pods"}}
 	for _, seed := range []*v1alpha1.InitializerConfiguration{

@@ -1,5 +1,5 @@
-// Package v1alpha1 is admissionregistration.k8s.io/v1alpha1 as Kubernetes had it from 1.7 to 1.13: InitializerConfigurations,
-// whose types k8s.io/api no longer has. Their JSON and protobuf are those of that time.
+// Package v1alpha1 contains the types of admissionregistration.k8s.io/v1alpha1 of Kubernetes 1.7 to 1.13,
+// InitializerConfigurations, which k8s.io/api no longer has. Their JSON and protobuf encodings are unchanged.
 package v1alpha1
 
 import (
@@ -100,7 +100,7 @@ func (l *InitializerConfigurationList) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// model is what the names of the definitions begin with.
+// model is the prefix of the names of the OpenAPI definitions.
 const model = "io.k8s.api.admissionregistration.v1alpha1."
 
 // OpenAPIModelName is the name of the type's definition.

@@ -9,24 +9,24 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// Index finds types in a text. It reads each type once, when it is first reached: most programs write few of the kinds. What it
-// returns is shared and must not be changed. It is safe for concurrent use.
+// Index finds types in a text. It parses each type on first use, because most programs write few kinds. Its
+// results are shared and must not be modified. It is safe for concurrent use.
 type Index struct {
 	byName map[string]*entry
-	byKind map[string]*entry // as "apps/v1/Deployment"
+	byKind map[string]*entry // keys are like "apps/v1/Deployment"
 }
 
 // entry is a line of the text.
 type entry struct {
 	name, data string
 
-	read       sync.Once // sets those that follow
+	read       sync.Once // sets the fields below
 	def        schema.TypeDef
 	references []string
 	err        error
 }
 
-// NewIndex returns an index of lines as Line writes them.
+// NewIndex returns an index of lines in the format of Line.
 func NewIndex(text string) *Index {
 	x := &Index{byName: map[string]*entry{}, byKind: map[string]*entry{}}
 	for line := range strings.Lines(text) {
@@ -41,8 +41,9 @@ func NewIndex(text string) *Index {
 	return x
 }
 
-// Find returns the type of a kind (as "apps/v1/Deployment"), or of a name, and all types that it reaches. Its name is empty
-// when the text has no such type.
+// Find returns the type of a kind (as "apps/v1/Deployment"), or of a name, and all types that it refers to.
+// The name is empty if there is no such type. It returns an error if a line is malformed or refers to a
+// missing type.
 func (x *Index) Find(kind string) (name string, found []schema.TypeDef, err error) {
 	first := x.byKind[kind]
 	if first == nil {

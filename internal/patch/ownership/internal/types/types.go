@@ -1,8 +1,9 @@
-// Package types is a short text form of the schemas that field ownership works by: which lists are sets or maps with
-// keys, and which values are taken whole. The command in patch/ownership/gen writes it at development time; package
-// ownership reads from it the types that one kind reaches, when the first object of that kind is written.
+// Package types defines a compact text format for the schemas that field ownership needs: which lists are
+// sets or maps with keys, and which values are atomic. The command in internal/patch/ownership/gen writes it
+// at development time. Package ownership parses the types that a kind refers to when the first object of that
+// kind is written.
 //
-// Each line is one type: its name, the kind that it is the type of (apiVersion and kind, or -), and its shape as JSON.
+// Each line is one type: its name, its kind (apiVersion and kind, or -), and its shape as JSON.
 package types
 
 import (
@@ -12,14 +13,14 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// shape is schema.Atom with short names: one member is set, or several for a value that may be of any type.
+// shape is schema.Atom with short names: one field is set, or several for a value that may have any type.
 type shape struct {
 	Scalar string `json:"s,omitempty"`
 	List   *list  `json:"l,omitempty"`
 	Map    *table `json:"m,omitempty"`
 }
 
-// reference is schema.TypeRef: a name, or a shape.
+// reference is schema.TypeRef: a name, or an inlined shape.
 type reference struct {
 	shape
 	Name         string  `json:"t,omitempty"`
@@ -45,7 +46,7 @@ type member struct {
 	Default any       `json:"d,omitempty"`
 }
 
-// Line writes one type. kind is empty for a type that is no kind's.
+// Line formats a type. kind is empty for a type that is not a kind.
 func Line(def schema.TypeDef, kind string) (string, error) {
 	data, err := json.Marshal(shapeOf(def.Atom))
 	if err != nil {
@@ -93,7 +94,7 @@ func referenceOf(t schema.TypeRef) reference {
 	return r
 }
 
-// References are the names that a type refers to, itself or in what it inlines.
+// References returns the names that a type refers to, including those in inlined types.
 func References(a schema.Atom) []string {
 	var names []string
 	var visit func(schema.Atom)

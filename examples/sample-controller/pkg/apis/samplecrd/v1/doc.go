@@ -1,10 +1,10 @@
-// Package v1 declares the Network kind as the documents do: types.go and register.go are written by hand, the deep copies
-// beside them and all of pkg/client are generated from their comments (the lines that begin with a plus) by
+// Package v1 declares the Network kind of the documents. types.go and register.go are written by hand; the
+// deep copies beside them and all of pkg/client are generated from their comments (the lines that begin with
+// a plus) by
 //
 //	go generate ./examples/sample-controller/...
 //
-// It is for the controller and whatever else reads or writes Networks.
-//
+// The controller and other programs that read or write Networks import it.
 // +k8s:deepcopy-gen=package
 // +groupName=samplecrd.k8s.io
 package v1

@@ -8,16 +8,16 @@ import (
 	"github.com/bowline-dev/bowline/examples/sample-controller/pkg/apis/samplecrd"
 )
 
-// SchemeGroupVersion is the group and version of all types of the package.
+// SchemeGroupVersion is the group version of all types in this package.
 var SchemeGroupVersion = schema.GroupVersion{Group: samplecrd.GroupName, Version: samplecrd.Version}
 
 var (
 	schemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
-	// AddToScheme tells a scheme, such as the generated clientset's, which Go type is which kind.
+	// AddToScheme registers the types with a scheme, such as that of the generated clientset.
 	AddToScheme = schemeBuilder.AddToScheme
 )
 
-// Resource is the group's resource of a name, which the generated listers name in their errors.
+// Resource returns the group resource of a name. The generated listers use it in errors.
 func Resource(resource string) schema.GroupResource {
 	return SchemeGroupVersion.WithResource(resource).GroupResource()
 }
